@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/scalar_type.h"
+
+namespace rushlight {
+
+// What a kernel's parameter takes. Checked against the program's values once, when a method is loaded.
+enum class ArgKind : uint8_t {
+  Tensor,
+  OptionalTensor,
+  TensorList,
+  OptionalTensorList,
+  Scalar,
+  OptionalScalar,
+  Int,
+  OptionalInt,
+  Double,
+  OptionalDouble,
+  Bool,
+  OptionalBool,
+  IntList,
+  OptionalIntList,
+  DoubleList,
+  OptionalDoubleList,
+  BoolList,
+  String,
+  OptionalString,
+  ScalarType,
+  OptionalScalarType,
+  Value,  // any value, passed as EValue&
+};
+
+// Whether a value with this tag may be given for a parameter of this kind.
+bool accepts(ArgKind kind, Tag tag);
+const char* to_string(ArgKind kind) noexcept;
+
+using KernelFunction = void (*)(KernelRuntimeContext& context, EValue* const* arguments);
+
+struct BoxedKernel {
+  KernelFunction call;
+  const ArgKind* kinds;  // [arity]
+  uint16_t arity;
+};
+
+// A row of a kernel table. `dtypes`: element types that the kernel takes for its first tensor argument (for the first
+// element of a list); empty if it takes no tensor.
+struct Kernel {
+  const char* name;  // "aten::add.out"
+  BoxedKernel boxed;
+  DtypeSet dtypes;
+};
+
+// Rows sorted by name (strcmp order).
+using KernelTable = Span<const Kernel>;
+
+// The row of that name in the first table that has one, or null.
+const Kernel* find_kernel(Span<const KernelTable> tables, std::string_view name);
+
+namespace detail {
+
+inline double as_double(const EValue& value) {
+  return value.tag() == Tag::Double ? value.to_double() : static_cast<double>(value.to_int());
+}
+// Int from Int or Bool; the payload is the same.
+inline int64_t as_int(const EValue& value) { return value.to_int(); }
+
+template <typename T>
+struct Argument;
+#define RL_ARGUMENT(type, kind_name, expression)          \
+  template <>                                             \
+  struct Argument<type> {                                 \
+    static constexpr ArgKind kind = ArgKind::kind_name;   \
+    static type get(EValue& value) { return expression; } \
+  }
+#define RL_OPTIONAL_ARGUMENT(type, kind_name, expression)                      \
+  template <>                                                                  \
+  struct Argument<std::optional<type>> {                                       \
+    static constexpr ArgKind kind = ArgKind::kind_name;                        \
+    static std::optional<type> get(EValue& value) {                            \
+      return value.is_none() ? std::nullopt : std::optional<type>(expression); \
+    }                                                                          \
+  }
+RL_ARGUMENT(Tensor, Tensor, value.to_tensor());
+RL_ARGUMENT(Span<const Tensor>, TensorList, value.to_tensor_list());
+RL_ARGUMENT(Span<Tensor>, TensorList, value.to_tensor_list());
+RL_ARGUMENT(Span<const std::optional<Tensor>>, OptionalTensorList, value.to_optional_tensor_list());
+RL_ARGUMENT(Scalar, Scalar, value.to_scalar());
+RL_ARGUMENT(int64_t, Int, as_int(value));
+RL_ARGUMENT(double, Double, as_double(value));
+RL_ARGUMENT(bool, Bool, value.to_bool());
+RL_ARGUMENT(Span<const int64_t>, IntList, value.to_int_list());
+RL_ARGUMENT(Span<const double>, DoubleList, value.to_double_list());
+RL_ARGUMENT(Span<const bool>, BoolList, value.to_bool_list());
+RL_ARGUMENT(std::string_view, String, value.to_string_view());
+RL_ARGUMENT(ScalarType, ScalarType, static_cast<ScalarType>(value.to_int()));
+RL_ARGUMENT(EValue&, Value, value);
+RL_OPTIONAL_ARGUMENT(Tensor, OptionalTensor, value.to_tensor());
+RL_OPTIONAL_ARGUMENT(Scalar, OptionalScalar, value.to_scalar());
+RL_OPTIONAL_ARGUMENT(int64_t, OptionalInt, as_int(value));
+RL_OPTIONAL_ARGUMENT(double, OptionalDouble, as_double(value));
+RL_OPTIONAL_ARGUMENT(bool, OptionalBool, value.to_bool());
+RL_OPTIONAL_ARGUMENT(Span<const int64_t>, OptionalIntList, value.to_int_list());
+RL_OPTIONAL_ARGUMENT(Span<const double>, OptionalDoubleList, value.to_double_list());
+RL_OPTIONAL_ARGUMENT(std::string_view, OptionalString, value.to_string_view());
+RL_OPTIONAL_ARGUMENT(ScalarType, OptionalScalarType, static_cast<ScalarType>(value.to_int()));
+#undef RL_ARGUMENT
+#undef RL_OPTIONAL_ARGUMENT
+
+template <typename Parameter>
+struct Plain {
+  using type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+};
+template <>
+struct Plain<EValue&> {
+  using type = EValue&;
+};
+
+template <auto function>
+struct Boxing;
+
+template <typename... Parameters, void (*function)(KernelRuntimeContext&, Parameters...)>
+struct Boxing<function> {
+  static constexpr ArgKind kinds[sizeof...(Parameters)] = {Argument<typename Plain<Parameters>::type>::kind...};
+  static void call(KernelRuntimeContext& context, EValue* const* arguments) {
+    unbox(context, arguments, std::index_sequence_for<Parameters...>{});
+  }
+
+ private:
+  // Parameters that are references to handles (Tensor&) bind to a local copy, which refers to the same tensor.
+  template <typename Parameter>
+  struct Holder {
+    typename Plain<Parameter>::type value;
+    explicit Holder(EValue& source) : value(Argument<typename Plain<Parameter>::type>::get(source)) {}
+    Parameter pass() { return static_cast<Parameter>(value); }
+  };
+  template <size_t... I>
+  static void unbox(KernelRuntimeContext& context, EValue* const* arguments, std::index_sequence<I...>) {
+    call_with(context, Holder<Parameters>(*arguments[I])...);
+  }
+  static void call_with(KernelRuntimeContext& context, Holder<Parameters>... holders) {
+    function(context, holders.pass()...);
+  }
+};
+
+}  // namespace detail
+
+// A kernel `void f(KernelRuntimeContext&, const Tensor& a, int64_t n, ..., Tensor& out)` in boxed form. Parameters take
+// the operator schema's order, out arguments last: Tensor, optional<Tensor>, Span<const Tensor>, Span<Tensor> (out
+// lists), Span<const optional<Tensor>>, Scalar, int64_t, double, bool, Span<const int64_t>, Span<const double>,
+// Span<const bool>, string_view, ScalarType, optional<> of them, and EValue& for any value; by value or const
+// reference.
+template <auto function>
+inline constexpr BoxedKernel boxed{&detail::Boxing<function>::call, detail::Boxing<function>::kinds,
+                                   static_cast<uint16_t>(sizeof(detail::Boxing<function>::kinds) / sizeof(ArgKind))};
+
+}  // namespace rushlight

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rushlight/core/error.h"
+#include "rushlight/core/event_tracer.h"
+#include "rushlight/core/memory.h"
+#include "rushlight/core/thread_pool.h"
+
+namespace rushlight {
+
+// What a kernel may use beside its arguments, and how it reports failure.
+class KernelRuntimeContext {
+ public:
+  KernelRuntimeContext(MemoryAllocator* temporary, ThreadPool* threads, EventTracer* tracer = nullptr)
+      : temporary_(temporary), threads_(threads), tracer_(tracer) {}
+
+  // Records the failure and its message; the instruction loop stops after the kernel returns.
+#if defined(__GNUC__)
+  __attribute__((format(printf, 3, 4)))
+#endif
+  void fail(Error code, const char* format, ...);
+  void fail(Error code) { failure_ = code; }
+  Error failure() const { return failure_; }
+  bool failed() const { return failure_ != Error::Ok; }
+  void clear() { failure_ = Error::Ok; }
+
+  // Scratch memory until the kernel returns; null (and the failure recorded) if there is none.
+  void* allocate_temporary(size_t size, size_t alignment = 64);
+  template <typename T>
+  T* allocate_temporary_array(size_t count) {
+    if (count > SIZE_MAX / sizeof(T)) {
+      fail(Error::MemoryAllocationFailed, "scratch array of %zu elements overflows", count);
+      return nullptr;
+    }
+    return static_cast<T*>(allocate_temporary(count * sizeof(T), alignof(T) > 64 ? alignof(T) : 64));
+  }
+
+  size_t thread_count() const { return threads_ ? threads_->thread_count() : 1; }
+
+  // Calls body(begin, end) on disjoint ranges that cover [begin, end), each but the last a multiple of `grain`
+  // long; on this thread alone if the range is not longer than `grain`.
+  template <typename Body>
+  void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
+    const int64_t count = end - begin;
+    if (count <= 0) return;
+    if (grain < 1) grain = 1;
+    const int64_t threads = static_cast<int64_t>(thread_count());
+    if (threads == 1 || count <= grain) {
+      body(begin, end);
+      return;
+    }
+    int64_t step = (count + threads - 1) / threads;
+    step = (step + grain - 1) / grain * grain;
+    struct Range {
+      const Body* body;
+      int64_t begin, end, step;
+    } range{&body, begin, end, step};
+    threads_->run(
+        static_cast<size_t>((count + step - 1) / step),
+        [](void* context, size_t index) {
+          const Range& r = *static_cast<const Range*>(context);
+          const int64_t first = r.begin + static_cast<int64_t>(index) * r.step;
+          (*r.body)(first, first + r.step < r.end ? first + r.step : r.end);
+        },
+        &range);
+  }
+
+  ThreadPool* threads() const { return threads_; }
+  EventTracer* tracer() const { return tracer_; }
+
+ private:
+  MemoryAllocator* temporary_;
+  ThreadPool* threads_;
+  EventTracer* tracer_;
+  Error failure_ = Error::Ok;
+};
+
+}  // namespace rushlight
+
+// In a kernel: unless `condition` holds, records the failure and returns.
+#define RL_KERNEL_REQUIRE(context, condition, code, ...)     \
+  do {                                                       \
+    if (!(condition)) {                                      \
+      (context).fail(::rushlight::Error::code, __VA_ARGS__); \
+      return;                                                \
+    }                                                        \
+  } while (0)

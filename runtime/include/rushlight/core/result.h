@@ -1,0 +1,55 @@
+#pragma once
+
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "rushlight/core/error.h"
+
+namespace rushlight {
+
+// A value, or the error that prevented it.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(Error error) : error_(error == Error::Ok ? Error::Internal : error) {}  // NOLINT
+  Result(T value) : error_(Error::Ok) { new (&value_) T(std::move(value)); }     // NOLINT
+  Result(Result&& other) noexcept : error_(other.error_) {
+    if (ok()) new (&value_) T(std::move(other.value_));
+  }
+  Result(const Result&) = delete;
+  Result& operator=(const Result&) = delete;
+  Result& operator=(Result&&) = delete;
+  ~Result() {
+    if (ok()) value_.~T();
+  }
+
+  bool ok() const { return error_ == Error::Ok; }
+  Error error() const { return error_; }
+
+  // Only if ok().
+  T& get() { return value_; }
+  const T& get() const { return value_; }
+  T& operator*() { return value_; }
+  const T& operator*() const { return value_; }
+  T* operator->() { return &value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  Error error_;
+  union {
+    T value_;
+  };
+};
+
+}  // namespace rushlight
+
+#define RL_CONCAT_(a, b) a##b
+#define RL_CONCAT(a, b) RL_CONCAT_(a, b)
+#define RL_ASSIGN_(result, declaration, expression) \
+  auto result = (expression);                       \
+  if (!result.ok()) return result.error();          \
+  declaration = std::move(result.get())
+
+// RL_ASSIGN(auto x, f()): x is the value of the Result, or its error is returned.
+#define RL_ASSIGN(declaration, expression) RL_ASSIGN_(RL_CONCAT(rl_result_, __LINE__), declaration, expression)
