@@ -1,0 +1,1 @@
+"""From a torch.export program to an edge program."""

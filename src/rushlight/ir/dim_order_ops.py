@@ -1,0 +1,86 @@
+"""Operators that say their layout as a dim order: copy with conversion, clone, empty.
+
+A dim order lists dims from the outermost to the innermost: (0, 1, 2, 3) is contiguous, (0, 2, 3, 1) is
+channels last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+_ORDER = "int[]? dim_order=None"
+_OUT = "Tensor(a!) out) -> Tensor(a!)"
+_OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+# The out overloads drop what the out tensor already says.
+_SCHEMAS = (
+    f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, {_ORDER}) -> Tensor",
+    f"_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
+    f"_empty_dim_order(int[] size, *, {_OPTIONS}, {_ORDER}) -> Tensor",
+    f"_empty_dim_order.out(int[] size, *, {_ORDER}, {_OUT}",
+    f"_clone_dim_order(Tensor self, *, bool non_blocking=False, {_ORDER}) -> Tensor",
+    f"_clone_dim_order.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
+)
+
+_CHANNELS_LAST = {4: (torch.channels_last, (0, 2, 3, 1)), 5: (torch.channels_last_3d, (0, 2, 3, 4, 1))}
+
+
+def dim_order_of(memory_format: torch.memory_format, rank: int) -> tuple[int, ...]:
+    """The dim order of a dense tensor of `rank` dims; raises ValueError for a format that has none."""
+    if memory_format == torch.contiguous_format:
+        return tuple(range(rank))
+    for dims, (channels_last, order) in _CHANNELS_LAST.items():
+        if memory_format == channels_last and dims == rank:
+            return order
+    raise ValueError(f"memory format {memory_format} names no dim order for a tensor of {rank} dims")
+
+
+def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
+    """The memory format of a dim order, `preserve_format` for None; raises ValueError if it has none."""
+    if dim_order is None:
+        return torch.preserve_format
+    order = tuple(dim_order)
+    if order == tuple(range(len(order))):
+        return torch.contiguous_format
+    for channels_last, known in _CHANNELS_LAST.values():
+        if order == known:
+            return channels_last
+    raise ValueError(f"dim order {list(order)} is neither contiguous nor channels last")
+
+
+def _eager(target: Any) -> Callable[..., Any]:
+    def run(*args: Any, dim_order: Sequence[int] | None = None, **kwargs: Any) -> Any:
+        return target(*args, memory_format=memory_format_of(dim_order), **kwargs)
+
+    return run
+
+
+def _register() -> torch.library.Library:
+    library = torch.library.Library("dim_order_ops", "FRAGMENT")
+    if not hasattr(torch.ops.dim_order_ops, "_clone_dim_order"):
+        for schema in _SCHEMAS:
+            library.define(schema)
+        for name, target in (
+            ("_to_dim_order_copy", torch.ops.aten._to_copy.default),
+            ("_to_dim_order_copy.out", torch.ops.aten._to_copy.out),
+            ("_empty_dim_order", torch.ops.aten.empty.memory_format),
+            ("_empty_dim_order.out", torch.ops.aten.empty.out),
+            ("_clone_dim_order", torch.ops.aten.clone.default),
+            ("_clone_dim_order.out", torch.ops.aten.clone.out),
+        ):
+            library.impl(name, _eager(target), "CompositeImplicitAutograd")
+    return library
+
+
+_library = _register()
+
+DIM_ORDER_OF_MEMORY_FORMAT: dict[OpOverload, OpOverload] = {
+    torch.ops.aten._to_copy.default: torch.ops.dim_order_ops._to_dim_order_copy.default,
+    torch.ops.aten.empty.memory_format: torch.ops.dim_order_ops._empty_dim_order.default,
+    torch.ops.aten.clone.default: torch.ops.dim_order_ops._clone_dim_order.default,
+}
+"""The dim order operator of each operator that takes a memory format."""

@@ -1,0 +1,237 @@
+"""The `ops` namespace: edge and backend operators, each wrapping a registered torch operator.
+
+`ops.edge.aten.add.Tensor` is the edge operator over `torch.ops.aten.add.Tensor`; it is callable in eager
+mode. One object exists for each operator, so identity comparison is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+
+from rushlight.ir import out_variants
+from rushlight.ir.edge_schema import EdgeSchema
+
+
+class EdgeOpOverload:
+    """An operator of the edge dialect: a torch overload whose schema carries dtype rules."""
+
+    # Graph text names operators by the module in which users of the field look for them.
+    graph_module_name: ClassVar[str] = "executorch.exir.dialects.edge._ops"
+    dialect: ClassVar[str] = "edge"
+
+    def __init__(self, op: OpOverload) -> None:
+        self._op = op
+        self.__name__ = f"{op.namespace}.{op.__name__}"
+        self.__module__ = self.graph_module_name
+
+    @property
+    def _schema(self) -> EdgeSchema:
+        schema: EdgeSchema | None = self.__dict__.get("_edge_schema")
+        if schema is None:
+            schema = self.__dict__["_edge_schema"] = EdgeSchema(self._op._schema)
+        return schema
+
+    def to_out_variant(self) -> OpOverload:
+        """The overload that writes into given tensors; raises MissingOutVariantError if there is none."""
+        return out_variants.out_variant(self._op).op
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._op(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_op":
+            raise AttributeError(name)
+        return getattr(self._op, name)
+
+    def __repr__(self) -> str:
+        return f"<EdgeOpOverload: {self.__name__}>: schema = {self._op._schema}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> EdgeOpOverload:
+        return self
+
+    def __copy__(self) -> EdgeOpOverload:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str, str, str]]:
+        name = self._op._schema.name.split("::")[1]
+        return _lookup, (self.dialect, self._op.namespace, name, self._op._overloadname)
+
+
+class BackendOpOverload(EdgeOpOverload):
+    """An operator that a pass may put in place of edge operators."""
+
+    graph_module_name = "executorch.exir.dialects.backend._ops"
+    dialect = "backend"
+
+    def __init__(self, op: OpOverload) -> None:
+        super().__init__(op)
+        self._equivalent_callable: Callable[..., Any] | None = None
+
+
+class EdgeOpOverloadPacket:
+    """All overloads of one operator name in a dialect."""
+
+    _overload_class: ClassVar[type[EdgeOpOverload]] = EdgeOpOverload
+
+    def __init__(self, packet: OpOverloadPacket) -> None:
+        self._packet = packet
+        self._qualified_op_name = packet._qualified_op_name
+        self.__name__ = self._qualified_op_name.replace("::", ".")
+        self._dir: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            op = getattr(self._packet, name)
+        except AttributeError:
+            raise AttributeError(f"operator {self.__name__} has no overload named {name!r}") from None
+        if not isinstance(op, OpOverload):
+            return op
+        overload = self._overload_class(op)
+        self.__dict__[name] = overload
+        self._dir.append(name)
+        return overload
+
+    def overloads(self) -> list[str]:
+        return list(self._packet.overloads())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._packet(*args, **kwargs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._dir)
+
+    def __str__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}(op='{self.__name__}')>"
+
+
+class BackendOpOverloadPacket(EdgeOpOverloadPacket):
+    _overload_class = BackendOpOverload
+
+
+class OpNamespace:
+    """`ops.<dialect>.<library>`."""
+
+    def __init__(self, dialect: str, name: str) -> None:
+        if dialect == "backend" and name not in BACKEND_LIBRARIES:
+            raise RuntimeError(f"the operator library {name!r} is not registered as a backend library")
+        self._dialect = dialect
+        self._name = name
+        self._dir: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        packet = getattr(getattr(torch.ops, self._name), name, None)
+        if packet is None:
+            raise AttributeError(f"no operator {self._name}::{name} is registered with torch")
+        packet_class = BackendOpOverloadPacket if self._dialect == "backend" else EdgeOpOverloadPacket
+        result = packet_class(packet)
+        self.__dict__[name] = result
+        self._dir.append(name)
+        return result
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._dir)
+
+
+class DialectNamespace:
+    """`ops.<dialect>`."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._dir: list[str] = []
+
+    def __getattr__(self, name: str) -> OpNamespace:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        namespace = OpNamespace(self._dialect, name)
+        self.__dict__[name] = namespace
+        self._dir.append(name)
+        return namespace
+
+
+class _Ops:
+    """`ops`, with the dialects `edge` and `backend`."""
+
+    def __init__(self) -> None:
+        self.edge = DialectNamespace("edge")
+        self.backend = DialectNamespace("backend")
+
+
+# Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it.
+BACKEND_LIBRARIES: set[str] = {"executorch_prim", "quantized_decomposed"}
+
+ops = _Ops()
+
+_EDGE_OF: dict[OpOverload, EdgeOpOverload] = {}
+
+
+def _lookup(dialect: str, namespace: str, name: str, overload: str) -> EdgeOpOverload:
+    result = getattr(getattr(getattr(getattr(ops, dialect), namespace), name), overload)
+    assert isinstance(result, EdgeOpOverload)
+    return result
+
+
+def to_edge_op(op: OpOverload) -> EdgeOpOverload:
+    """The edge operator over a torch overload."""
+    edge = _EDGE_OF.get(op)
+    if edge is None:
+        name = op._schema.name.split("::")[1]
+        edge = _EDGE_OF[op] = _lookup("edge", op.namespace, name, op._overloadname)
+    return edge
+
+
+def to_backend_op(op: OpOverload) -> BackendOpOverload | None:
+    """The backend operator over a torch overload if one has been made, else None."""
+    namespace: Any = ops.backend.__dict__.get(op.namespace)
+    packet = namespace.__dict__.get(op._schema.name.split("::")[1]) if namespace is not None else None
+    overload = packet.__dict__.get(op._overloadname) if packet is not None else None
+    return overload if isinstance(overload, BackendOpOverload) else None
+
+
+def aten_op(target: object) -> OpOverload | None:
+    """The torch overload behind a node's target, None if the target is no operator."""
+    if isinstance(target, OpOverload):
+        return target
+    if isinstance(target, EdgeOpOverload):
+        return target._op
+    return None
+
+
+def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Any], Any]:
+    """Decorator: registers the function as the meaning of a backend operator of `library`.
+
+    `schema_or_name` is a schema (`"fused.default(Tensor a) -> Tensor"`) to define, or the name of an operator
+    already defined. The function becomes its composite kernel unless it has one that runs on meta tensors.
+    """
+
+    def bind(function: Callable[..., Any]) -> Callable[..., Any]:
+        BACKEND_LIBRARIES.add(library.ns)
+        text = schema_or_name.split("::")[-1]
+        qualified = text.split("(")[0].strip()
+        if "(" in text:
+            library.define(text)
+        name, _, overload = qualified.partition(".")
+        packet = getattr(getattr(torch.ops, library.ns), name)
+        op = getattr(packet, overload or "default")
+        keys = (
+            torch._C.DispatchKey.CompositeExplicitAutograd,
+            torch._C.DispatchKey.CompositeImplicitAutograd,
+            torch._C.DispatchKey.Meta,
+        )
+        if not any(op.has_kernel_for_dispatch_key(key) for key in keys):
+            library.impl(qualified, function, "CompositeImplicitAutograd")
+        backend_op = getattr(getattr(getattr(ops.backend, library.ns), name), overload or "default")
+        backend_op._equivalent_callable = function
+        return function
+
+    return bind

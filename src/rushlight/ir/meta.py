@@ -1,0 +1,178 @@
+"""Typed access to `node.meta`; no other room writes its keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from rushlight.ir.errors import InternalError
+from rushlight.ir.spec import TensorSpec
+
+VAL = "val"
+SPEC = "spec"
+TENSOR_META = "tensor_meta"
+DEBUG_HANDLE = "debug_handle"
+STACK_TRACE = "stack_trace"
+DELEGATION_TAG = "delegation_tag"
+CONSTANT_TAG = "constant_tag"
+NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
+
+# Keys that describe where a node came from, and so go over to what replaces it.
+ORIGIN_KEYS = (
+    "stack_trace",
+    "nn_module_stack",
+    "source_fn_stack",
+    "torch_fn",
+    "from_node",
+    "debug_handle",
+    "delegation_tag",
+    "seq_nr",
+    "custom",
+)
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A line of the user's Python."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def has_val(node: Node) -> bool:
+    return VAL in node.meta
+
+
+def get_val(node: Node) -> Any:
+    """What the node computes: a fake tensor, a symbolic or plain scalar, or a sequence of them."""
+    try:
+        return node.meta[VAL]
+    except KeyError:
+        raise InternalError(f"node {node.name} ({node.target}) has no value metadata") from None
+
+
+def set_val(node: Node, val: Any) -> None:
+    node.meta[VAL] = val
+
+
+def get_tensor(node: Node) -> torch.Tensor | None:
+    """The fake tensor of a node with one tensor result, else None."""
+    val = node.meta.get(VAL)
+    return val if isinstance(val, torch.Tensor) else None
+
+
+def has_spec(node: Node) -> bool:
+    return SPEC in node.meta
+
+
+def get_spec(node: Node) -> Any:
+    """The TensorSpec of a node, a sequence of them (None where an output is absent), or a plain scalar."""
+    return node.meta.get(SPEC)
+
+
+def set_spec(node: Node, spec: Any) -> None:
+    node.meta[SPEC] = spec
+
+
+def tensor_specs(node: Node) -> list[TensorSpec]:
+    """All TensorSpecs of a node, in order; empty if it computes no tensor."""
+    spec = node.meta.get(SPEC)
+    if isinstance(spec, TensorSpec):
+        return [spec]
+    if spec is None:
+        return []
+    return [leaf for leaf in pytree.tree_leaves(spec) if isinstance(leaf, TensorSpec)]
+
+
+def get_debug_handle(node: Node) -> Any:
+    """An int, a sequence of ints for a fused node, or None before handles are given."""
+    return node.meta.get(DEBUG_HANDLE)
+
+
+def set_debug_handle(node: Node, handle: Any) -> None:
+    node.meta[DEBUG_HANDLE] = handle
+
+
+def get_delegation_tag(node: Node) -> str | None:
+    return node.meta.get(DELEGATION_TAG)
+
+
+def set_delegation_tag(node: Node, tag: str) -> None:
+    node.meta[DELEGATION_TAG] = tag
+
+
+def clear_delegation_tag(node: Node) -> None:
+    node.meta.pop(DELEGATION_TAG, None)
+
+
+def get_constant_tag(node: Node) -> str | None:
+    """The file (without suffix) that a constant placeholder is written to; None for the program's own."""
+    return node.meta.get(CONSTANT_TAG)
+
+
+def set_constant_tag(node: Node, tag: str) -> None:
+    node.meta[CONSTANT_TAG] = tag
+
+
+def copy_origin(source: Node, target: Node) -> None:
+    """Give `target` the source line, module path and debug handle of `source`."""
+    for key in ORIGIN_KEYS:
+        if key in source.meta:
+            target.meta[key] = source.meta[key]
+
+
+def get_stack_trace(node: Node) -> str | None:
+    return node.meta.get(STACK_TRACE)
+
+
+_FRAME = re.compile(
+    r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n[ \t]+(?P<code>[^\n]*))?'
+)
+_TORCH_ROOT = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+def source_frames(node: Node) -> Iterator[SourceLocation]:
+    """The frames of the node's stack trace, outermost first."""
+    for match in _FRAME.finditer(node.meta.get(STACK_TRACE) or ""):
+        yield SourceLocation(
+            match["file"], int(match["line"]), match["function"], (match["code"] or "").strip()
+        )
+
+
+def source_of(node: Node) -> SourceLocation | None:
+    """The innermost line outside torch itself that made the node, None if it has no stack trace."""
+    frames = list(source_frames(node))
+    for frame in reversed(frames):
+        if not frame.file.startswith(_TORCH_ROOT):
+            return frame
+    return frames[-1] if frames else None
+
+
+def module_path_of(node: Node) -> str | None:
+    """The dotted name of the innermost module whose forward made the node."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return None
+    path = next(reversed(stack.values()))[0]
+    return str(path) if path else None
+
+
+def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
+    """Bytes of each planned memory by mem_id (index 0 is unused); None before planning."""
+    return graph_module.meta.get(NON_CONST_BUFFER_SIZES)
+
+
+def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
+    graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes

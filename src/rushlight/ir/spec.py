@@ -1,0 +1,222 @@
+"""TensorSpec: what a program's file and the memory planner need to know of a tensor."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import Any
+
+import torch
+
+from rushlight.ir.errors import InternalError
+from rushlight.ir.sym import IntLike, hint, upper_bound
+
+DEFAULT_ALIGNMENT = 16
+
+
+class TensorShapeDynamism(enum.IntEnum):
+    """How a tensor's shape may change at run time; the numbers are those of the file format."""
+
+    STATIC = 0
+    DYNAMIC_BOUND = 1
+    DYNAMIC_UNBOUND = 2
+
+
+class DeviceType(enum.IntEnum):
+    """Where a tensor's memory lives; the numbers are those of the file format."""
+
+    CPU = 0
+    CUDA = 1
+
+
+def dtype_size(dtype: torch.dtype) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize
+
+
+def contiguous_strides(shape: Sequence[IntLike]) -> tuple[IntLike, ...]:
+    """Strides, in elements, of a dense row-major tensor; a dim of size 0 counts as 1."""
+    strides: list[IntLike] = []
+    step: IntLike = 1
+    for size in reversed(shape):
+        strides.append(step)
+        if not (isinstance(size, int) and size == 0):
+            step = step * size
+    return tuple(reversed(strides))
+
+
+def dim_order_from_strides(strides: Sequence[IntLike]) -> tuple[int, ...]:
+    """Dims from the outermost to the innermost, equal strides in the order of the dims.
+
+    A stride of 0 (a broadcast dim) says nothing of the layout; such a tensor counts as row-major.
+    """
+    if all(isinstance(stride, int) for stride in strides):
+        if any(stride == 0 for stride in strides):
+            return tuple(range(len(strides)))
+        return tuple(sorted(range(len(strides)), key=lambda dim: -int(strides[dim])))
+
+    def outer_first(a: int, b: int) -> int:
+        return _outer_first(strides[a], strides[b])
+
+    return tuple(sorted(range(len(strides)), key=cmp_to_key(outer_first)))
+
+
+def strides_from_dim_order(shape: Sequence[IntLike], dim_order: Sequence[int]) -> tuple[IntLike, ...]:
+    """Strides, in elements, of a dense tensor of `shape` laid out in `dim_order`."""
+    strides: list[IntLike] = [1] * len(shape)
+    step: IntLike = 1
+    for dim in reversed(dim_order):
+        strides[dim] = step
+        size = shape[dim]
+        if not (isinstance(size, int) and size == 0):
+            step = step * size
+    return tuple(strides)
+
+
+def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
+    """Static, bounded, or without a bound on some dim."""
+    if all(isinstance(dim, int) for dim in shape):
+        return TensorShapeDynamism.STATIC
+    if all(hint(dim) is not None or upper_bound(dim) is not None for dim in shape):
+        return TensorShapeDynamism.DYNAMIC_BOUND
+    return TensorShapeDynamism.DYNAMIC_UNBOUND
+
+
+def _outer_first(a: Any, b: Any) -> int:
+    """-1 if stride `a` is outside stride `b`: by value if known, else by divisibility of the expressions."""
+    from torch.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
+
+    if statically_known_true(a == b):
+        return 0
+    if guard_or_false(a > b):
+        return -1
+    if guard_or_false(a < b):
+        return 1
+    if statically_known_true(a % b == 0):
+        return -1
+    if statically_known_true(b % a == 0):
+        return 1
+    return 0
+
+
+class TensorSpec:
+    """A tensor of a program: dtype, shape, layout, and where the memory plan puts it.
+
+    `shape` holds ints or symbolic ints until shapes are evaluated to their upper bounds. `lifetime` is
+    [first, last] instruction, inclusive. `mem_id` 1 and above name planned memories; `mem_offset` is bytes.
+    """
+
+    def __init__(
+        self,
+        dtype: torch.dtype,
+        shape: Sequence[IntLike],
+        layout: torch.layout = torch.strided,
+        is_sparse: bool = False,
+        const: bool = False,
+        requires_grad: bool = False,
+        extra_tensor_info: Any = None,
+    ) -> None:
+        self.scalar_type = dtype
+        self.shape: list[Any] = list(shape)
+        self.stride: tuple[Any, ...] = contiguous_strides(self.shape)
+        self.dim_order: tuple[int, ...] = tuple(range(len(self.shape)))
+        self.shape_dynamism = shape_dynamism(self.shape)
+        self.layout = layout
+        self.is_sparse = is_sparse
+        self.const = const
+        self.requires_grad = requires_grad
+        self.extra_tensor_info = extra_tensor_info
+        self.alignment = DEFAULT_ALIGNMENT
+        self.storage: torch.UntypedStorage | None = None
+        self.device: int = DeviceType.CPU
+        self.device_index = 0
+        self.init_mem_planning_fields()
+
+    @classmethod
+    def from_tensor(cls, tensor: torch.Tensor, const: bool = False) -> TensorSpec:
+        """The spec of a real or fake tensor; a constant is made dense and keeps its storage."""
+        if const:
+            tensor = tensor.contiguous()
+            if tensor.nbytes != tensor.untyped_storage().nbytes():
+                tensor = tensor.clone()
+        spec = cls(tensor.dtype, tensor.shape, tensor.layout, tensor.is_sparse, const, tensor.requires_grad)
+        strides = tensor.stride()
+        spec.dim_order = dim_order_from_strides(strides)
+        broadcast = any(isinstance(stride, int) and stride == 0 for stride in strides)
+        spec.stride = spec.stride if broadcast else strides
+        spec.storage = tensor.untyped_storage() if const else None
+        return spec
+
+    def init_mem_planning_fields(self) -> None:
+        """Forget what a memory plan wrote."""
+        self.lifetime: list[int | None] = [None, None]
+        self.mem_id: int | None = None
+        self.mem_obj_id: int | None = None
+        self.mem_offset: int | None = None
+        self.storage_base: TensorSpec | None = None
+        self.storage_base_offset = 0
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.scalar_type
+
+    @property
+    def inplace_base(self) -> TensorSpec | None:
+        """The spec whose memory this one takes over from offset 0."""
+        if self.storage_base is not None and self.storage_base_offset != 0:
+            raise InternalError(f"{self!r} starts {self.storage_base_offset} bytes into its base")
+        return self.storage_base
+
+    @inplace_base.setter
+    def inplace_base(self, base: TensorSpec | None) -> None:
+        if self.storage_base_offset != 0:
+            raise InternalError(f"{self!r} starts {self.storage_base_offset} bytes into its base")
+        self.storage_base = base
+
+    @property
+    def allocated_memory(self) -> int:
+        """Bytes that the planner reserves: `nbytes()` rounded up to the alignment."""
+        return -(-self.nbytes() // self.alignment) * self.alignment
+
+    def realign(self, new_alignment: int) -> int:
+        """Sets the alignment, in bytes, and returns the bytes to reserve."""
+        self.alignment = new_alignment
+        return self.allocated_memory
+
+    def nbytes(self) -> int:
+        """Bytes of a dense tensor of this shape."""
+        return int(math.prod(self.shape)) * dtype_size(self.scalar_type)
+
+    @property
+    def is_static_shape_tensor(self) -> bool:
+        return self.shape_dynamism == TensorShapeDynamism.STATIC
+
+    @property
+    def is_dynamic_shape_tensor(self) -> bool:
+        return self.shape_dynamism != TensorShapeDynamism.STATIC
+
+    @property
+    def is_upper_bound_tensor(self) -> bool:
+        return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND
+
+    @property
+    def is_dynamic_unbound_tensor(self) -> bool:
+        return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+
+    def debug(self) -> str:
+        """One line with the planned place."""
+        return (
+            f"TensorSpec(id={id(self)}, const={self.const}, scalar_type={self.scalar_type}, "
+            f"shape={self.shape}, shape_dynamism={self.shape_dynamism.name}, "
+            f"allocated_memory={self.allocated_memory}, mem_id={self.mem_id}, "
+            f"mem_offset={self.mem_offset}, lifetime={self.lifetime})"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorSpec(dtype={self.scalar_type}, shape={self.shape}, layout={self.layout}, "
+            f"is_sparse={self.is_sparse}, shape_dynamism={self.shape_dynamism.name}, const={self.const}, "
+            f"requires_grad={self.requires_grad}, device={DeviceType(self.device).name}:{self.device_index})"
+        )

@@ -1,0 +1,62 @@
+"""Symbolic sizes: hints and bounds of `torch.SymInt` values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+IntLike = int | torch.SymInt
+
+_UNBOUNDED = sys.maxsize - 1
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether `value` is a symbolic int, float or bool."""
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def has_hint(value: IntLike) -> bool:
+    """Whether `value` is concrete or a symbolic int with an example value."""
+    return isinstance(value, int) or bool(value.node.has_hint())
+
+
+def hint(value: IntLike) -> int | None:
+    """The example value of `value`, None if it depends on data."""
+    if isinstance(value, int):
+        return value
+    return int(value.node.hint) if value.node.has_hint() else None
+
+
+def bounds(value: IntLike) -> tuple[int, int | None]:
+    """Inclusive bounds of `value`; the upper one is None when there is none."""
+    if isinstance(value, int):
+        return value, value
+    node = value.node
+    constant = node.maybe_as_int()
+    if constant is not None:
+        return int(constant), int(constant)
+    ranges: Any = node.shape_env.bound_sympy(node.expr)
+    lower = _as_int(ranges.lower)
+    upper = _as_int(ranges.upper)
+    return (lower if lower is not None else -_UNBOUNDED), upper
+
+
+def upper_bound(value: IntLike) -> int | None:
+    """Inclusive upper bound of `value`, None when it is unbounded."""
+    return bounds(value)[1]
+
+
+def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
+    """The upper bound of each dim, None for an unbounded one."""
+    return tuple(upper_bound(dim) for dim in shape)
+
+
+def _as_int(value: Any) -> int | None:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if abs(number) < _UNBOUNDED else None

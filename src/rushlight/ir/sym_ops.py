@@ -1,0 +1,79 @@
+"""Scalar arithmetic of shapes: the functions that torch.export writes, and their runtime operators."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from rushlight.ir.edge_ops import BackendOpOverload, bind_pattern_to_op
+
+_library = torch.library.Library("executorch_prim", "FRAGMENT")
+
+# (operator name, schema, Python function, how a graph writes it)
+_ROWS: tuple[tuple[str, str, Callable[..., Any], Any], ...] = (
+    ("add", "(Scalar a, Scalar b) -> Scalar", operator.add, operator.add),
+    ("sub", "(Scalar a, Scalar b) -> Scalar", operator.sub, operator.sub),
+    ("mul", "(Scalar a, Scalar b) -> Scalar", operator.mul, operator.mul),
+    ("floordiv", "(Scalar a, Scalar b) -> Scalar", operator.floordiv, operator.floordiv),
+    ("truediv", "(Scalar a, Scalar b) -> Scalar", operator.truediv, operator.truediv),
+    ("mod", "(SymInt a, SymInt b) -> SymInt", operator.mod, operator.mod),
+    ("neg", "(Scalar a) -> Scalar", operator.neg, operator.neg),
+    ("gt", "(Scalar a, Scalar b) -> bool", operator.gt, operator.gt),
+    ("lt", "(Scalar a, Scalar b) -> bool", operator.lt, operator.lt),
+    ("ge", "(Scalar a, Scalar b) -> bool", operator.ge, operator.ge),
+    ("le", "(Scalar a, Scalar b) -> bool", operator.le, operator.le),
+    ("eq", "(Scalar a, Scalar b) -> bool", operator.eq, operator.eq),
+    ("ceil", "(Scalar a) -> Scalar", math.ceil, math.ceil),
+    ("round", "(Scalar a) -> Scalar", builtins.round, builtins.round),
+    ("trunc", "(Scalar a) -> Scalar", math.trunc, math.trunc),
+    ("sym_float", "(Scalar a) -> Scalar", float, torch.sym_float),
+    ("sym_int", "(Scalar a) -> Scalar", int, torch.sym_int),
+    ("sym_max", "(Scalar a, Scalar b) -> Scalar", max, torch.sym_max),
+    ("sym_min", "(Scalar a, Scalar b) -> Scalar", min, torch.sym_min),
+    ("sym_not", "(Scalar a) -> bool", operator.not_, torch.sym_not),
+    ("sym_ite", "(Scalar b, Scalar t, Scalar f) -> Scalar", lambda b, t, f: t if b else f, torch.sym_ite),
+)
+
+
+def _bind() -> dict[Any, BackendOpOverload]:
+    from rushlight.ir.edge_ops import ops
+
+    table: dict[Any, BackendOpOverload] = {}
+    registered = hasattr(torch.ops.executorch_prim, "add")
+    for name, schema, function, target in _ROWS:
+        declaration = f"{name}.Scalar" + ("" if registered else schema)
+        bind_pattern_to_op(_library, declaration)(function)
+        table[target] = getattr(ops.backend.executorch_prim, name).Scalar
+    return table
+
+
+PYTHON_TO_PRIM: dict[Any, BackendOpOverload] = _bind()
+"""The runtime operator of each Python function over symbolic scalars."""
+
+ATEN_SYM_OPS = frozenset(
+    {
+        torch.ops.aten.sym_size.int,
+        torch.ops.aten.sym_stride.int,
+        torch.ops.aten.sym_numel.default,
+        torch.ops.aten.sym_storage_offset.default,
+        torch.ops.aten._local_scalar_dense.default,
+        torch.ops.aten.sym_constrain_range_for_size.default,
+        torch.ops.aten.sym_constrain_range.default,
+    }
+)
+"""ATen operators that read or bound scalars; they stay as they are in every dialect."""
+
+_PRIMS = frozenset(PYTHON_TO_PRIM.values())
+
+
+def is_sym_op(target: object) -> bool:
+    """Whether a node's target computes on scalars."""
+    try:
+        return target in PYTHON_TO_PRIM or target in _PRIMS or target in ATEN_SYM_OPS
+    except TypeError:
+        return False
