@@ -1,0 +1,209 @@
+#include "program/flatbuffer.h"
+
+namespace rushlight::flatbuffer {
+namespace {
+
+// Offsets of the format are at most 31 bits.
+constexpr size_t kMaxSize = 0x7fffffff;
+
+class Verifier {
+ public:
+  Verifier(const Schema& schema, const uint8_t* data, size_t size, Malformed* malformed)
+      : schema_(schema), data_(data), size_(size), budget_(8 * uint64_t{size} + 1024), malformed_(malformed) {}
+
+  bool run() {
+    if (size_ < 8) {
+      return fail("shorter than the smallest buffer", 0);
+    }
+    if (size_ > kMaxSize) {
+      return fail("longer than 2 GiB", 0);
+    }
+    if (reinterpret_cast<uintptr_t>(data_) % kBufferAlignment != 0) {
+      return fail("the buffer is not aligned to 8 bytes", 0);
+    }
+    if (std::memcmp(data_ + 4, schema_.identifier, 4) != 0) {
+      return fail("wrong file identifier", 4);
+    }
+    size_t at = 0;
+    return follow_offset(0, &at) && table(schema_.root, at, schema_.depth);
+  }
+
+ private:
+  bool fail(const char* reason, size_t offset) {
+    if (malformed_ != nullptr) {
+      *malformed_ = {reason, table_, field_, offset};
+    }
+    return false;
+  }
+
+  // Shared children could make the work exponential in depth; honest files stay far below this.
+  bool spend(uint64_t work, size_t at) {
+    if (work > budget_) {
+      return fail("children are shared too often", at);
+    }
+    budget_ -= work;
+    return true;
+  }
+
+  // Whether `bytes` at `at` are inside; needs no addition that could wrap.
+  bool inside(size_t at, uint64_t bytes) const { return at <= size_ && bytes <= size_ - at; }
+
+  // `at` is known to hold a 4-byte offset. All targets start with a 4-byte word.
+  bool follow_offset(size_t at, size_t* target) {
+    const uint32_t offset = load<uint32_t>(data_ + at);
+    if (offset == 0) {
+      return fail("null offset", at);
+    }
+    if (offset > kMaxSize || !inside(at + offset, 4)) {
+      return fail("offset leads out of the buffer", at);
+    }
+    if ((at + offset) % 4 != 0) {
+      return fail("offset leads to an unaligned object", at);
+    }
+    *target = at + offset;
+    return true;
+  }
+
+  bool string(size_t at) {
+    const uint64_t length = load<uint32_t>(data_ + at);
+    if (!inside(at + 4, length + 1)) {
+      return fail("string runs out of the buffer", at);
+    }
+    return data_[at + 4 + length] == 0 || fail("string is not NUL-terminated", at);
+  }
+
+  bool vector(const Field& field, size_t at, unsigned depth) {
+    const uint64_t count = load<uint32_t>(data_ + at);
+    const size_t first = at + 4;
+    if (!inside(first, count * field.size)) {
+      return fail("vector runs out of the buffer", at);
+    }
+    if (count != 0 && first % field.size != 0) {
+      return fail("vector elements are not aligned", at);
+    }
+    if (field.kind == Kind::Scalars) {
+      return true;
+    }
+    if (!spend(count, at)) {
+      return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const size_t element = first + i * field.size;
+      size_t target = 0;
+      if (field.kind == Kind::Bools) {
+        if (data_[element] > 1) {
+          return fail("bool is neither 0 nor 1", element);
+        }
+      } else if (!follow_offset(element, &target)) {
+        return false;
+      } else if (field.kind == Kind::Strings ? !string(target) : !table(field.target, target, depth)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // `at` is inside and holds `field.size` aligned bytes; `tag` is the preceding union tag.
+  bool value(const Field& field, size_t at, uint8_t tag, unsigned depth) {
+    if (field.kind == Kind::Scalar) {
+      return true;
+    }
+    if (field.kind == Kind::Bool) {
+      return data_[at] <= 1 || fail("bool is neither 0 nor 1", at);
+    }
+    if (field.kind == Kind::UnionTag) {
+      return data_[at] <= schema_.unions[field.target].num_members || fail("unknown union type", at);
+    }
+    size_t target = 0;
+    if (!follow_offset(at, &target)) {
+      return false;
+    }
+    switch (field.kind) {
+      case Kind::String:
+        return string(target);
+      case Kind::Table:
+        return table(field.target, target, depth);
+      case Kind::Union:
+        if (tag == 0) {
+          return fail("union value without a type", at);
+        }
+        return table(schema_.unions[field.target].members[tag - 1], target, depth);
+      default:
+        return vector(field, target, depth);
+    }
+  }
+
+  // `at` is 4-aligned and holds at least 4 bytes. `depth` counts the tables that may still be entered.
+  bool table(uint16_t index, size_t at, unsigned depth) {
+    const TableInfo& info = schema_.tables[index];
+    const char* const outer_table = table_;
+    const char* const outer_field = field_;
+    table_ = info.name;
+    field_ = nullptr;
+    if (depth == 0) {
+      return fail("tables are nested too deeply", at);
+    }
+    if (!spend(1, at)) {
+      return false;
+    }
+    const int64_t vtable = static_cast<int64_t>(at) - load<int32_t>(data_ + at);
+    if (vtable < 0 || vtable % 2 != 0 || !inside(static_cast<size_t>(vtable), 4)) {
+      return fail("vtable is out of the buffer or unaligned", at);
+    }
+    const size_t vtable_at = static_cast<size_t>(vtable);
+    const uint16_t vtable_size = load<uint16_t>(data_ + vtable_at);
+    const uint16_t table_size = load<uint16_t>(data_ + vtable_at + 2);
+    if (vtable_size < 4 || vtable_size % 2 != 0 || !inside(vtable_at, vtable_size)) {
+      return fail("vtable has a bad size", vtable_at);
+    }
+    if (table_size < 4 || !inside(at, table_size)) {
+      return fail("table runs out of the buffer", at);
+    }
+    uint8_t tag = 0;
+    for (uint16_t i = 0; i < info.num_fields; ++i) {
+      const Field& field = info.fields[i];
+      field_ = field.name;
+      const size_t entry = 4 + 2 * size_t{i};
+      const uint16_t offset = entry < vtable_size ? load<uint16_t>(data_ + vtable_at + entry) : uint16_t{0};
+      const bool is_absent = offset == 0;
+      if (is_absent) {
+        const bool missing_value = field.kind == Kind::Union && tag != 0;
+        if (field.required || missing_value) {
+          return fail(missing_value ? "union type without a value" : "required field is absent", at);
+        }
+      } else {
+        const bool is_vector = field.kind >= Kind::Scalars;
+        const size_t bytes = is_vector ? 4 : field.size;
+        if (offset < 4 || offset + bytes > table_size) {
+          return fail("field is out of its table", vtable_at + entry);
+        }
+        if ((at + offset) % bytes != 0) {
+          return fail("field is not aligned", vtable_at + entry);
+        }
+        if (!value(field, at + offset, tag, depth - 1)) {
+          return false;
+        }
+      }
+      tag = field.kind == Kind::UnionTag && !is_absent ? data_[at + offset] : uint8_t{0};
+    }
+    table_ = outer_table;
+    field_ = outer_field;
+    return true;
+  }
+
+  const Schema& schema_;
+  const uint8_t* const data_;
+  const size_t size_;
+  uint64_t budget_;
+  Malformed* const malformed_;
+  const char* table_ = nullptr;
+  const char* field_ = nullptr;
+};
+
+}  // namespace
+
+bool verify(const Schema& schema, const void* data, size_t size, Malformed* malformed) {
+  return Verifier(schema, static_cast<const uint8_t*>(data), size, malformed).run();
+}
+
+}  // namespace rushlight::flatbuffer

@@ -1,0 +1,197 @@
+// FlatBuffers without the FlatBuffers library: a verifier that is run once over untrusted bytes, and
+// accessors that read verified bytes in place. Source of the format: the FlatBuffers internals document.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace rushlight::flatbuffer {
+
+#if defined(__BYTE_ORDER__)
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are read in place as little-endian");
+#endif
+
+// ---- Descriptors: constants generated from schema/*.fbs ----
+
+enum class Kind : uint8_t {
+  Scalar,    // number or enum
+  Bool,      // 0 or 1
+  String,    // NUL-terminated
+  Table,     // target: index of the table
+  UnionTag,  // target: index of the union; the next field is its value
+  Union,     // target: index of the union
+  Scalars,   // vector of numbers or enums
+  Bools,
+  Strings,
+  Tables,  // target: index of the element table
+};
+
+struct Field {
+  const char* name;
+  Kind kind;
+  uint8_t size;  // bytes of the inline value, or of one element if a vector
+  bool required;
+  uint16_t target;
+};
+
+// fields[i] has vtable offset 4 + 2 * i.
+struct TableInfo {
+  const char* name;
+  const Field* fields;
+  uint16_t num_fields;
+};
+
+// members[i] is the table index of tag i + 1.
+struct UnionInfo {
+  const char* name;
+  const uint16_t* members;
+  uint16_t num_members;
+};
+
+// The table graph has no cycles, so `depth` bounds the verifier's recursion.
+struct Schema {
+  const TableInfo* tables;
+  const UnionInfo* unions;
+  uint16_t root;
+  uint16_t depth;
+  char identifier[5];
+};
+
+// ---- Verification ----
+
+// Where and why bytes were refused. `table` and `field` may be null.
+struct Malformed {
+  const char* reason = nullptr;
+  const char* table = nullptr;
+  const char* field = nullptr;
+  size_t offset = 0;  // bytes from the start of the buffer
+};
+
+// Alignment that a buffer handed to verify() must have.
+constexpr size_t kBufferAlignment = 8;
+
+// Checks that every offset, vtable, table, vector, string, union and bool reachable from the root through
+// fields that `schema` knows is inside of data[0, size), aligned and well-formed. Time is linear in `size`
+// whatever the bytes. True if all holds; only then may accessors be used. `malformed` may be null.
+bool verify(const Schema& schema, const void* data, size_t size, Malformed* malformed);
+
+// ---- Access to verified bytes ----
+
+template <class T>
+inline T load(const uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+inline const uint8_t* follow(const uint8_t* at) { return at + load<uint32_t>(at); }
+
+// The string's bytes are followed by a NUL.
+inline std::string_view string_at(const uint8_t* at) {
+  return {reinterpret_cast<const char*>(at + 4), load<uint32_t>(at)};
+}
+
+// T is a number, bool, enum, std::string_view or a table type. A default vector is empty.
+template <class T>
+class Vector {
+  static constexpr bool kInline = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+ public:
+  class Iterator {
+   public:
+    Iterator(const Vector* vector, uint32_t index) : vector_(vector), index_(index) {}
+    T operator*() const { return (*vector_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return index_ != other.index_; }
+
+   private:
+    const Vector* vector_;
+    uint32_t index_;
+  };
+
+  constexpr Vector() = default;
+  explicit Vector(const uint8_t* at) : elements_(at + 4), size_(load<uint32_t>(at)) {}
+
+  uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  // Elements in place; null if the field is absent.
+  template <class U = T, class = std::enable_if_t<std::is_arithmetic_v<U> || std::is_enum_v<U>>>
+  const U* data() const {
+    return reinterpret_cast<const U*>(elements_);
+  }
+  // index < size().
+  T operator[](size_t index) const {
+    if constexpr (kInline) {
+      return load<T>(elements_ + index * sizeof(T));
+    } else if constexpr (std::is_same_v<T, std::string_view>) {
+      return string_at(follow(elements_ + index * 4));
+    } else {
+      return T(follow(elements_ + index * 4));
+    }
+  }
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size_}; }
+
+ private:
+  const uint8_t* elements_ = nullptr;
+  uint32_t size_ = 0;
+};
+
+// Base of the generated accessors. A default table is absent: its fields have their defaults.
+class Table {
+ public:
+  constexpr Table() = default;
+  explicit constexpr Table(const uint8_t* at) : at_(at) {}
+  explicit operator bool() const { return at_ != nullptr; }
+
+ protected:
+  // Address of a field by its vtable offset, or null if it is absent.
+  const uint8_t* field(uint16_t vtable_offset) const {
+    if (at_ == nullptr) {
+      return nullptr;
+    }
+    const uint8_t* vtable = at_ - load<int32_t>(at_);
+    if (vtable_offset >= load<uint16_t>(vtable)) {
+      return nullptr;
+    }
+    const uint16_t offset = load<uint16_t>(vtable + vtable_offset);
+    return offset == 0 ? nullptr : at_ + offset;
+  }
+  template <class T>
+  T scalar(uint16_t vtable_offset, T fallback) const {
+    const uint8_t* at = field(vtable_offset);
+    return at == nullptr ? fallback : load<T>(at);
+  }
+  // Empty, and still NUL-terminated, if absent.
+  std::string_view string(uint16_t vtable_offset) const {
+    const uint8_t* at = field(vtable_offset);
+    return at == nullptr ? std::string_view("") : string_at(follow(at));
+  }
+  template <class T>
+  T table(uint16_t vtable_offset) const {
+    const uint8_t* at = field(vtable_offset);
+    return at == nullptr ? T() : T(follow(at));
+  }
+  template <class T>
+  Vector<T> vector(uint16_t vtable_offset) const {
+    const uint8_t* at = field(vtable_offset);
+    return at == nullptr ? Vector<T>() : Vector<T>(follow(at));
+  }
+
+ private:
+  const uint8_t* at_ = nullptr;
+};
+
+// Root table of verified bytes.
+template <class T>
+T root(const void* data) {
+  return T(follow(static_cast<const uint8_t*>(data)));
+}
+
+}  // namespace rushlight::flatbuffer
