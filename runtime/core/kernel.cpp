@@ -1,0 +1,123 @@
+#include "rushlight/core/kernel.h"
+
+namespace rushlight {
+
+bool accepts(ArgKind kind, Tag tag) {
+  switch (kind) {
+    case ArgKind::OptionalTensor:
+      return tag == Tag::None || tag == Tag::Tensor;
+    case ArgKind::Tensor:
+      return tag == Tag::Tensor;
+    case ArgKind::TensorList:
+      return tag == Tag::TensorList;
+    case ArgKind::OptionalTensorList:
+      return tag == Tag::OptionalTensorList;
+    case ArgKind::OptionalScalar:
+      return tag == Tag::None || tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool;
+    case ArgKind::Scalar:
+      return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool;
+    case ArgKind::OptionalInt:
+      return tag == Tag::None || tag == Tag::Int || tag == Tag::Bool;
+    case ArgKind::Int:
+      return tag == Tag::Int || tag == Tag::Bool;
+    case ArgKind::OptionalDouble:
+      return tag == Tag::None || tag == Tag::Double || tag == Tag::Int;
+    case ArgKind::Double:
+      return tag == Tag::Double || tag == Tag::Int;
+    case ArgKind::OptionalBool:
+      return tag == Tag::None || tag == Tag::Bool;
+    case ArgKind::Bool:
+      return tag == Tag::Bool;
+    case ArgKind::OptionalIntList:
+      return tag == Tag::None || tag == Tag::IntList;
+    case ArgKind::IntList:
+      return tag == Tag::IntList;
+    case ArgKind::OptionalDoubleList:
+      return tag == Tag::None || tag == Tag::DoubleList;
+    case ArgKind::DoubleList:
+      return tag == Tag::DoubleList;
+    case ArgKind::BoolList:
+      return tag == Tag::BoolList;
+    case ArgKind::OptionalString:
+      return tag == Tag::None || tag == Tag::String;
+    case ArgKind::String:
+      return tag == Tag::String;
+    case ArgKind::OptionalScalarType:
+      return tag == Tag::None || tag == Tag::Int;
+    case ArgKind::ScalarType:
+      return tag == Tag::Int;
+    case ArgKind::Value:
+      return true;
+  }
+  return false;
+}
+
+const char* to_string(ArgKind kind) noexcept {
+  switch (kind) {
+    case ArgKind::Tensor:
+      return "Tensor";
+    case ArgKind::OptionalTensor:
+      return "optional Tensor";
+    case ArgKind::TensorList:
+      return "TensorList";
+    case ArgKind::OptionalTensorList:
+      return "OptionalTensorList";
+    case ArgKind::Scalar:
+      return "number";
+    case ArgKind::OptionalScalar:
+      return "optional number";
+    case ArgKind::Int:
+      return "Int";
+    case ArgKind::OptionalInt:
+      return "optional Int";
+    case ArgKind::Double:
+      return "Double";
+    case ArgKind::OptionalDouble:
+      return "optional Double";
+    case ArgKind::Bool:
+      return "Bool";
+    case ArgKind::OptionalBool:
+      return "optional Bool";
+    case ArgKind::IntList:
+      return "IntList";
+    case ArgKind::OptionalIntList:
+      return "optional IntList";
+    case ArgKind::DoubleList:
+      return "DoubleList";
+    case ArgKind::OptionalDoubleList:
+      return "optional DoubleList";
+    case ArgKind::BoolList:
+      return "BoolList";
+    case ArgKind::String:
+      return "String";
+    case ArgKind::OptionalString:
+      return "optional String";
+    case ArgKind::ScalarType:
+      return "Int (a dtype)";
+    case ArgKind::OptionalScalarType:
+      return "optional Int (a dtype)";
+    case ArgKind::Value:
+      return "any value";
+  }
+  return "?";
+}
+
+const Kernel* find_kernel(Span<const KernelTable> tables, std::string_view name) {
+  for (const KernelTable& table : tables) {
+    size_t low = 0;
+    size_t high = table.size();
+    while (low < high) {
+      const size_t middle = low + (high - low) / 2;
+      const int order = name.compare(table[middle].name);
+      if (order == 0) return &table[middle];
+      if (order < 0) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace rushlight

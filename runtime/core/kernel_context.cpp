@@ -1,0 +1,25 @@
+#include "rushlight/core/kernel_context.h"
+
+#include <cstdarg>
+
+#include "core/message.h"
+
+namespace rushlight {
+
+void KernelRuntimeContext::fail(Error code, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  failure_ = fail_list(code, format, arguments);
+  va_end(arguments);
+}
+
+void* KernelRuntimeContext::allocate_temporary(size_t size, size_t alignment) {
+  void* memory = temporary_ ? temporary_->allocate(size, alignment) : nullptr;
+  if (!memory) {
+    fail(Error::MemoryAllocationFailed, "%zu bytes of scratch memory are needed, and the temporary allocator %s", size,
+         temporary_ ? "has not as many left" : "is absent");
+  }
+  return memory;
+}
+
+}  // namespace rushlight
