@@ -1,0 +1,77 @@
+# make demo    train, compile and run a small digits classifier
+# make test    everything that CI checks
+# make venv    the environment in .venv that the other targets use
+# make interop the contract with ExecuTorch's released wheel, both ways
+# make bench   the measurements, beside the peers
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INTEROP := .venv-interop
+CPP := build/cpp
+WORKERS ?= 2
+
+.PHONY: demo test venv build lint types unit cpp interop bench format clean system
+
+venv: $(VENV)/.installed
+demo: build
+	$(BIN)/python examples/digits/demo.py
+
+test: lint types cpp unit interop
+
+system:
+	scripts/system-packages
+
+$(VENV)/.environment: requirements/dev.txt requirements/torchvision.txt
+	$(MAKE) system
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip
+	$(BIN)/pip install -q -r requirements/dev.txt
+	$(BIN)/pip install -q --no-deps -r requirements/torchvision.txt
+	touch $@
+
+# The package itself, editable: Python sources stay live, native ones are rebuilt by `make build`.
+$(VENV)/.installed: $(VENV)/.environment pyproject.toml CMakeLists.txt runtime/CMakeLists.txt
+	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+	touch $@
+
+build: $(VENV)/.environment
+	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+	touch $(VENV)/.installed
+
+lint: $(VENV)/.environment
+	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/ruff format --check src tests examples benchmarks
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+
+types: $(VENV)/.environment
+	$(BIN)/mypy src/rushlight
+
+unit: build
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop
+
+cpp: $(VENV)/.environment
+	$(BIN)/cmake -S runtime -B $(CPP) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DRUSHLIGHT_BUILD_TESTS=ON
+	$(BIN)/cmake --build $(CPP) -j $(WORKERS)
+	$(BIN)/ctest --test-dir $(CPP) --output-on-failure -j $(WORKERS)
+
+$(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
+	$(MAKE) system
+	$(PYTHON) -m venv $(INTEROP)
+	$(INTEROP)/bin/pip install -q --upgrade pip
+	$(INTEROP)/bin/pip install -q -r requirements/interop.txt
+	$(INTEROP)/bin/pip install -q --no-deps -r requirements/torchvision.txt
+	touch $@
+
+interop: build $(INTEROP)/.installed
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+
+bench: build $(INTEROP)/.installed
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/.environment
+	$(BIN)/ruff check --fix src tests examples benchmarks
+	$(BIN)/ruff format src tests examples benchmarks
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
+
+clean:
+	rm -rf build dist

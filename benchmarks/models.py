@@ -1,0 +1,131 @@
+"""The networks that are measured: deterministic random weights, batch norm statistics from data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
+
+
+def model(build: Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]) -> Callable[..., object]:
+    MODELS[build.__name__] = build
+    return build
+
+
+def torchvision_models() -> object:
+    """torchvision.models, also where its compiled operators do not match the installed torch."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        if not hasattr(torch.ops.torchvision, name):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    import torchvision
+
+    return torchvision.models
+
+
+def image(size: int = 224) -> tuple[torch.Tensor]:
+    return (torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(1)),)
+
+
+def _torchvision(name: str) -> None:
+    def build() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+        return getattr(torchvision_models(), name)(weights=None), image()
+
+    build.__name__ = name
+    model(build)
+
+
+for _name in ("mobilenet_v2", "mobilenet_v3_small", "resnet18", "resnet50", "vit_b_16"):
+    _torchvision(_name)
+
+
+@model
+def deit_tiny() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    from timm.models.vision_transformer import VisionTransformer
+
+    return VisionTransformer(embed_dim=192, depth=12, num_heads=3), image()
+
+
+class _Bert(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import BertConfig, BertModel
+
+        config = BertConfig(
+            vocab_size=1000, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
+        )
+        self.bert = BertModel(config, add_pooling_layer=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.bert(input_ids=ids).last_hidden_state
+
+
+@model
+def bert() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 384, 128 tokens."""
+    return _Bert(), (torch.randint(0, 1000, (1, 128), generator=torch.Generator().manual_seed(1)),)
+
+
+class _Gpt2(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        self.gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=384, n_layer=6, n_head=6, n_positions=128))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.gpt2(input_ids=ids, use_cache=False).logits
+
+
+@model
+def gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 384, 64 tokens without a cache."""
+    return _Gpt2(), (torch.randint(0, 1000, (1, 64), generator=torch.Generator().manual_seed(1)),)
+
+
+class _Lstm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(256, 256, num_layers=2, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lstm(x)[0]
+
+
+@model
+def lstm() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Two layers of width 256, 64 steps."""
+    return _Lstm(), (torch.randn(1, 64, 256, generator=torch.Generator().manual_seed(1)),)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    module: nn.Module
+    inputs: tuple[torch.Tensor, ...]
+
+
+def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    """Batch norm statistics from random data: with unit statistics the signal of random weights dies out."""
+    norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None
+    if norms:
+        module.train()
+        generator = torch.Generator().manual_seed(2)
+        with torch.no_grad():
+            module(torch.randn((2, *inputs[0].shape[1:]), generator=generator))
+
+
+def build(name: str) -> Case:
+    """Model `name` in eval mode with its example inputs; the same values in every process."""
+    if name not in MODELS:
+        raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
+    torch.manual_seed(0)
+    module, inputs = MODELS[name]()
+    _calibrate(module, inputs)
+    return Case(module.eval(), inputs)

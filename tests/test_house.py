@@ -1,0 +1,112 @@
+"""Who may import whom: the tables of ARCHITECTURE.md, enforced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "rushlight"
+
+CORE = {"frontend", "ir", "passes", "delegate", "memory", "emit", "format", "compile"}
+ALLOWED: dict[str, set[str]] = {
+    "format": set(),
+    "ir": set(),
+    "frontend": {"ir"},
+    "passes": {"ir"},
+    "memory": {"ir"},
+    "quantize": {"ir", "passes"},
+    "delegate": {"ir", "passes"},
+    "emit": {"ir", "memory", "format", "codegen"},
+    "codegen": {"format"},
+    "compile": CORE | {"codegen"},
+    "exir": CORE,
+    "backends": {"ir", "passes", "quantize", "delegate", "format"},
+    "runtime": set(),
+    "devtools": {"ir", "format", "runtime"},
+}
+ANYTHING = {"compat", "cli", "__init__"}
+WITHOUT_TORCH = {"format", "runtime", "codegen"}
+TORCH_EXCEPTIONS = {"runtime/aten.py"}
+
+CPP_ALLOWED: dict[str, set[str]] = {
+    "platform": set(),
+    "core": {"platform"},
+    "program": {"core", "platform"},
+    "kernels": {"core", "platform"},
+    "backends": {"core", "platform"},
+    "trace": {"core", "platform"},
+    "exec": {"program", "core", "platform"},
+    "module": {"platform", "core", "program", "kernels", "backends", "trace", "exec"},
+}
+CPP_ANYTHING = {"cli", "python", "tests"}
+
+
+def room_of(path: Path, base: Path) -> str:
+    first = path.relative_to(base).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, absolute module) of every import statement, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            yield node.lineno, node.module or ""
+            if node.module == "rushlight":
+                for alias in node.names:
+                    yield node.lineno, f"rushlight.{alias.name}"
+
+
+PYTHON_FILES = sorted(PACKAGE.rglob("*.py"))
+CPP_FILES = sorted([*(ROOT / "runtime").rglob("*.h"), *(ROOT / "runtime").rglob("*.cpp")])
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_python_imports(path: Path) -> None:
+    room = room_of(path, PACKAGE)
+    where = str(path.relative_to(PACKAGE))
+    for line, module in imports(path):
+        head, *rest = module.split(".")
+        if head in {"torch", "torchao", "torchvision"} and room in WITHOUT_TORCH and where not in TORCH_EXCEPTIONS:
+            pytest.fail(f"{where}:{line}: {room} imports no torch")
+        if head != "rushlight" or room in ANYTHING:
+            continue
+        assert rest, f"{where}:{line}: nobody imports the package root from inside"
+        other = rest[0]
+        assert room in ALLOWED, f"{where}: the room {room} is not in the table of ARCHITECTURE.md"
+        if other == room and room == "backends" and len(rest) > 1:
+            mine = path.relative_to(PACKAGE / "backends").parts[0].removesuffix(".py")
+            assert rest[1] == mine, f"{where}:{line}: a backend never imports another backend"
+        elif other != room:
+            assert other in ALLOWED[room], f"{where}:{line}: {room} may not import {other}"
+
+
+@pytest.mark.parametrize("path", CPP_FILES, ids=lambda p: str(p.relative_to(ROOT / "runtime")))
+def test_cpp_includes(path: Path) -> None:
+    public = ROOT / "runtime" / "include" / "rushlight"
+    where = path.relative_to(ROOT / "runtime")
+    room = room_of(path, public) if path.is_relative_to(public) else where.parts[0]
+    if room in CPP_ANYTHING:
+        return
+    assert room in CPP_ALLOWED, f"{where}: the room {room} is not in the table of ARCHITECTURE.md"
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+"(?:rushlight/)?([\w.-]+)/', text)
+        if match and match[1] in CPP_ALLOWED.keys() | CPP_ANYTHING and match[1] != room:
+            assert match[1] in CPP_ALLOWED[room], f"{where}:{number}: {room} may not include {match[1]}"
+
+
+def test_the_runtime_stays_free_of_exceptions() -> None:
+    for path in CPP_FILES:
+        if path.relative_to(ROOT / "runtime").parts[0] in {"python", "tests"}:
+            continue
+        code = re.sub(r"//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", "", path.read_text())
+        found = re.search(r"\b(try\s*{|catch\s*\(|throw\b|dynamic_cast|typeid)", code)
+        assert not found, f"{path}: {found and found[0]}"
