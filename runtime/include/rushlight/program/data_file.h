@@ -1,0 +1,33 @@
+#pragma once
+
+#include "rushlight/core/data_loader.h"
+#include "rushlight/core/named_data.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight {
+
+// A .ptd file: tensors and blobs by name, outside of the program. Immutable.
+class DataFile final : public NamedDataMap {
+ public:
+  // InvalidExternalData, with what is wrong and where, if the file is damaged or not a .ptd file. `loader` outlives the
+  // map and everything loaded from it.
+  static Result<DataFile> load(DataLoader* loader);
+
+  DataFile(DataFile&&) noexcept = default;
+  DataFile& operator=(DataFile&&) noexcept = default;
+
+  Result<TensorLayout> tensor_layout(std::string_view key) const override;
+  Result<FreeableBuffer> data(std::string_view key) const override;
+  Error load_into(std::string_view key, void* buffer, size_t size) const override;
+  uint32_t size() const override;
+  const char* key(uint32_t index) const override;
+
+ private:
+  DataFile() = default;
+  DataLoader* loader_ = nullptr;
+  FreeableBuffer tables_;
+  const uint8_t* root_ = nullptr;
+  uint64_t segment_base_ = 0;
+};
+
+}  // namespace rushlight
