@@ -1,0 +1,62 @@
+"""First fit: each buffer in turn takes the lowest gap that holds it for its whole lifetime.
+
+The order decides the peak. By decreasing size is the rule of Pisarchyk and Lee, "Efficient Memory Management
+for Deep Neural Net Inference" (2020), section 5.2, with the first gap in place of the smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+
+from rushlight.memory.occupancy import Occupancy
+from rushlight.memory.problem import Buffer, Plan, Problem, align_up
+
+Order = Callable[[Buffer], tuple[int, ...]]
+
+
+def by_size(buffer: Buffer) -> tuple[int, ...]:
+    """Largest first; among equals the longest lived, then the earliest."""
+    return (-buffer.size, buffer.lower - buffer.upper, buffer.lower)
+
+
+def by_area(buffer: Buffer) -> tuple[int, ...]:
+    """Largest product of size and lifetime first."""
+    return (-buffer.size * (buffer.upper - buffer.lower), buffer.lower)
+
+
+def by_lifetime(buffer: Buffer) -> tuple[int, ...]:
+    """Longest lived first; among equals the largest."""
+    return (buffer.lower - buffer.upper, -buffer.size, buffer.lower)
+
+
+def by_start(buffer: Buffer) -> tuple[int, ...]:
+    """Earliest first; among equals the largest."""
+    return (buffer.lower, -buffer.size, buffer.upper)
+
+
+def first_fit(problem: Problem, order: Order = by_size) -> Plan:
+    """Place the buffers in `order`, each at the lowest offset free during its lifetime. About O(n log n)."""
+    offsets: dict[int, int] = {}
+    for buffers in problem.by_memory().values():
+        occupancy = Occupancy((b.lower, b.upper) for b in buffers if b.size)
+        # No buffer can begin between two multiples of this, so ends are rounded up to it and ranges merge.
+        grain = gcd(*(b.alignment for b in buffers))
+        for buffer in sorted(buffers, key=order):
+            offset = 0
+            if buffer.size:
+                offset = _lowest_gap(occupancy.taken(buffer.lower, buffer.upper), buffer)
+                end = align_up(offset + buffer.size, grain)
+                occupancy.take(buffer.lower, buffer.upper, offset, end)
+            offsets[buffer.id] = offset
+    return Plan(offsets)
+
+
+def _lowest_gap(taken: list[tuple[int, int]], buffer: Buffer) -> int:
+    """The lowest aligned offset of `buffer` beside the (start, end) ranges `taken`, sorted by start."""
+    offset = 0
+    for start, end in taken:
+        if offset + buffer.size <= start:
+            break
+        offset = max(offset, align_up(end, buffer.alignment))
+    return offset

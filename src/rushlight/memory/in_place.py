@@ -1,0 +1,115 @@
+"""Operators that may write their result over an input that dies with them.
+
+A row promises that the kernel, in every kernel library, reads each element of the named inputs before, or in
+the same step as, it writes the element of the same position, and never afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch._ops import OpOverload
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.out_variants import written_arguments
+from rushlight.ir.spec import TensorSpec
+
+_UNARY = """
+    abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor gelu hardsigmoid
+    hardswish log log10 log1p log2 logical_not logit neg reciprocal relu round rsqrt sigmoid sign silu sin
+    sinh sqrt square tan tanh trunc elu leaky_relu clamp hardtanh clone _conj_physical
+"""
+_BINARY = """
+    add sub mul div atan2 fmod remainder floor_divide maximum minimum bitwise_and bitwise_or bitwise_xor
+    bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor pow eq ne lt le gt ge rsub
+    copysign
+"""
+# These start from a copy of `self`; nothing is copied when it is already in place.
+_WRITES_PARTS = "index_put scatter scatter_add slice_scatter select_scatter masked_fill"
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    table: dict[str, tuple[str, ...]] = {}
+    for name in _UNARY.split() + _WRITES_PARTS.split():
+        table[f"aten::{name}"] = ("self",)
+    for name in _BINARY.split():
+        table[f"aten::{name}"] = ("self", "other")
+    table["aten::pow"] = ("self", "exponent")
+    table["aten::clamp"] = ("self", "min", "max")
+    table["aten::where"] = ("self", "other")
+    table["aten::_softmax"] = ("self",)
+    table["aten::_native_batch_norm_legit_no_training"] = ("input",)
+    table["dim_order_ops::_to_dim_order_copy"] = ("self",)
+    table["dim_order_ops::_clone_dim_order"] = ("self",)
+    return table
+
+
+IN_PLACE = _table()
+"""Operator name (all overloads) to the arguments whose memory its first result may take over."""
+
+
+def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
+    """(input, result) pairs of tensors that `node` may keep in one place, as far as shapes and dtypes tell.
+
+    The input has the dtype, dim order and shape of the result, and so has every other tensor argument that
+    is the same tensor. Lifetimes and sharing with further arguments are the caller's to check.
+    """
+    op = aten_op(node.target)
+    if op is None or op._schema.name not in IN_PLACE:
+        return
+    written = written_arguments(op._schema)
+    out = node.kwargs.get(written[0].name) if written else None
+    if not isinstance(out, Node):
+        return
+    result = meta.get_spec(out)
+    if not isinstance(result, TensorSpec):
+        return
+    for name in IN_PLACE[op._schema.name]:
+        source = _argument(op, node, name)
+        if isinstance(source, Node) and same_elements(source, node, result):
+            spec = meta.get_spec(source)
+            if isinstance(spec, TensorSpec):
+                yield spec, result
+
+
+def same_elements(source: Node, node: Node, result: TensorSpec) -> bool:
+    """Whether the tensor of `source` has, position for position, the places of `result`'s elements."""
+    spec = meta.get_spec(source)
+    if not isinstance(spec, TensorSpec):
+        return False
+    if spec.dtype != result.dtype or tuple(spec.dim_order) != tuple(result.dim_order):
+        return False
+    if list(spec.shape) != list(result.shape):
+        return False
+    if spec.is_static_shape_tensor and result.is_static_shape_tensor:
+        return True
+    # Upper bounds alone say nothing of the shapes at run time.
+    here, there = meta.get_tensor(source), _first_tensor(node)
+    return here is not None and there is not None and _same_shape(here.shape, there)
+
+
+def _first_tensor(node: Node) -> object:
+    tensor = meta.get_tensor(node)
+    if tensor is not None:
+        return tensor.shape
+    value = meta.get_val(node) if meta.has_val(node) else None
+    return value[0].shape if isinstance(value, (list, tuple)) and value else None
+
+
+def _same_shape(a: object, b: object) -> bool:
+    return isinstance(a, tuple) and isinstance(b, tuple) and [_key(x) for x in a] == [_key(y) for y in b]
+
+
+def _key(dim: object) -> object:
+    return dim if isinstance(dim, int) else getattr(getattr(dim, "node", None), "expr", dim)
+
+
+def _argument(op: OpOverload, node: Node, name: str) -> object:
+    for position, argument in enumerate(op._schema.arguments):
+        if argument.name == name:
+            if name in node.kwargs:
+                return node.kwargs[name]
+            return node.args[position] if position < len(node.args) else None
+    return None

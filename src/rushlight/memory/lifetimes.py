@@ -1,0 +1,295 @@
+"""From a graph of out variants to its storages: who shares bytes with whom, and from when to when."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from torch._ops import OpOverload
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.out_variants import written_arguments
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.in_place import in_place_pairs, same_elements
+from rushlight.memory.storage import Owner, Storage, Storages
+from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, Step, Timeline, build_timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Which of a program's own tensors the plan places; the caller or the runtime gives the rest."""
+
+    inputs: bool = True
+    outputs: bool = True
+    state: bool = True
+
+
+@dataclass(slots=True)
+class Lifetimes:
+    """The storages of a program, and how many tensors were found to need none of their own."""
+
+    storages: Storages = field(default_factory=Storages)
+    timeline: Timeline = field(default_factory=Timeline)
+    views: int = 0
+    in_place: int = 0
+    touched: dict[TensorSpec, tuple[int, int]] = field(default_factory=dict)
+
+
+def find_storages(
+    graph_module: GraphModule,
+    signature: ExportGraphSignature | None,
+    ownership: Ownership,
+    in_place: bool = True,
+) -> Lifetimes:
+    """Group the tensors of a graph of out variants into storages with lifetimes over its program order.
+
+    Raises PlanError where tensors that must share bytes ask for different memories.
+    """
+    walk = _Walk(graph_module, signature, ownership)
+    for step in walk.result.timeline.steps:
+        walk.visit(step)
+    walk.keep_alive()
+    if in_place:
+        walk.share_in_place()
+    return walk.result
+
+
+class _Walk:
+    def __init__(
+        self, graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
+    ) -> None:
+        self.result = Lifetimes(timeline=build_timeline(graph_module))
+        self.storages = self.result.storages
+        self.signature = signature
+        self.ownership = ownership
+        # (moved tensor, the value it is moved to, step): the value refers to the tensor's bytes from then on.
+        self.moves: list[tuple[TensorSpec, TensorSpec, int]] = []
+        self.constants: set[str] = set()
+        self.mutated: set[str] = set()
+        if signature is not None:
+            targets = set(signature.buffers_to_mutate.values())
+            self.mutated = {n for n, target in signature.inputs_to_buffers.items() if target in targets}
+            self.constants = {
+                *signature.inputs_to_parameters,
+                *signature.inputs_to_buffers,
+                *signature.inputs_to_lifted_tensor_constants,
+            } - self.mutated
+
+    def visit(self, step: Step) -> None:
+        node = step.node
+        if node.op == "placeholder":
+            if step.depth == 0:
+                self._program_input(node)
+        elif node.op == "output":
+            self._output(step)
+        elif node.op == "get_attr":
+            for spec in meta.tensor_specs(node):
+                self.storages.of(spec).owner = Owner.FILE
+        elif node.op == "call_function":
+            self._call(step)
+
+    def _program_input(self, node: Node) -> None:
+        for spec in meta.tensor_specs(node):
+            storage = self._touch(spec, 0)
+            storage.name = storage.name or node.name
+            if node.name in self.constants:
+                spec.const = True
+                storage.owner = Owner.FILE
+            elif spec.const and node.name not in self.mutated:
+                storage.owner = Owner.FILE
+            elif node.name in self.mutated:
+                self._touch(spec, self.result.timeline.last)
+                storage.state = True
+                storage.owner = Owner.PLAN if self.ownership.state else Owner.CALLER
+            elif not self.ownership.inputs:
+                storage.owner = Owner.CALLER
+
+    def _output(self, step: Step) -> None:
+        for value in pytree.tree_leaves(step.node.args):
+            if not isinstance(value, Node):
+                continue
+            for spec in meta.tensor_specs(value):
+                storage = self._touch(spec, step.end)
+                own = storage.owner is Owner.PLAN and not storage.state
+                if step.depth == 0 and own and not self.ownership.outputs:
+                    storage.owner = Owner.CALLER
+
+    def _call(self, step: Step) -> None:
+        node = step.node
+        if node.target is memory_ops.alloc:
+            for spec in meta.tensor_specs(node):
+                storage = self.storages.of(spec)
+                storage.name = storage.name or node.name
+            return
+        for source in node.all_input_nodes:
+            for spec in meta.tensor_specs(source):
+                self._touch(spec, step.end)
+        for spec in meta.tensor_specs(node):
+            storage = self._touch(spec, step.end)
+            storage.name = storage.name or node.name
+        if node.target is memory_ops.view:
+            assert isinstance(node.args[0], Node)
+            base, spec = meta.get_spec(node.args[0]), meta.get_spec(node)
+            if base is not spec:
+                self.storages.share(spec, base)
+                self.result.views += 1
+        elif node.target is operator.getitem:
+            self._getitem(node)
+        elif step.bodies:
+            self._control_flow(step)
+        else:
+            self._written_arguments(node)
+            for spec in meta.tensor_specs(node):
+                if spec.storage_base is not None:
+                    self.storages.share(spec, spec.storage_base, spec.storage_base_offset)
+
+    def _getitem(self, node: Node) -> None:
+        source, index = node.args
+        assert isinstance(source, Node) and isinstance(index, int)
+        whole, part = meta.get_spec(source), meta.get_spec(node)
+        if isinstance(whole, (list, tuple)) and isinstance(part, TensorSpec):
+            element = whole[index]
+            if isinstance(element, TensorSpec) and element is not part:
+                self.storages.share(part, element)
+
+    def _written_arguments(self, node: Node) -> None:
+        """The results of an operator that writes into arguments are those arguments."""
+        op = aten_op(node.target)
+        if op is None:
+            return
+        arguments = [_bound_argument(op, node, arg.name) for arg in written_arguments(op._schema)]
+        written = [spec for arg in pytree.tree_leaves(arguments) for spec in _specs(arg)]
+        for spec, target in zip(meta.tensor_specs(node), written, strict=False):
+            if spec is not target:
+                self.storages.share(spec, target)
+
+    def _control_flow(self, step: Step) -> None:
+        node, target = step.node, step.node.target
+        results = meta.tensor_specs(node)
+        if target is COND:
+            for body in step.bodies:
+                self._bind(body, _nodes(node.args[3]))
+                self._branch_results(body, results, step)
+            return
+        for spec in results:
+            self._touch(spec, step.start)
+        if target is WHILE_LOOP:
+            carried, captured = _nodes(node.args[2]), _nodes(node.args[3])
+            for body in step.bodies:
+                self._bind(body, [*_leaf_specs(node), *captured])
+        elif target is MAP:
+            xs, captured = _nodes(node.args[1]), _nodes(node.args[2])
+            self._bind(step.bodies[0], [*([None] * len(xs)), *captured], step)
+        elif target is SCAN:
+            carried, xs, captured = _nodes(node.args[1]), _nodes(node.args[2]), _nodes(node.args[3])
+            slots = [*_leaf_specs(node)[: len(carried)], *([None] * len(xs)), *captured]
+            self._bind(step.bodies[0], slots, step)
+        for body in step.bodies:
+            for value in pytree.tree_leaves(body.graph.output_node().args):
+                for spec in _specs(value):
+                    self._touch(spec, step.end)
+
+    def _bind(self, body: GraphModule, values: Sequence[object], step: Step | None = None) -> None:
+        """Let the inputs of a body be the given nodes' tensors; None is a slice made in each iteration."""
+        placeholders = [n for n in body.graph.nodes if n.op == "placeholder"]
+        for placeholder, value in zip(placeholders, values, strict=True):
+            inner = meta.get_spec(placeholder)
+            if not isinstance(inner, TensorSpec):
+                continue
+            if value is None and step is not None:
+                storage = self._touch(inner, step.start)
+                storage.name = storage.name or placeholder.name
+                continue
+            for outer in [value] if isinstance(value, TensorSpec) else _specs(value):
+                if outer is not inner:
+                    self.storages.share(inner, outer)
+
+    def _branch_results(self, body: GraphModule, results: Sequence[TensorSpec], step: Step) -> None:
+        """Let a branch write its results in place of the whole's where nobody else knows their bytes."""
+        values = [v for v in pytree.tree_leaves(body.graph.output_node().args) if _specs(v)]
+        bound = {id(self.storages.of(s)) for s in _placeholder_specs(body)}
+        for value, result in zip(values, results, strict=True):
+            (inner,) = _specs(value)
+            source, target = self.storages.of(inner), self.storages.of(result)
+            planned = source.owner is Owner.PLAN and target.owner is Owner.PLAN and not source.state
+            same_memory = source.mem_id == target.mem_id
+            if planned and same_memory and id(source) not in bound and source is not target:
+                bound.add(id(source))
+                self.storages.share(inner, result)
+                bound.add(id(self.storages.of(inner)))
+            elif source is not target:
+                self.moves.append((inner, result, step.end))
+
+    def keep_alive(self) -> None:
+        """Bytes that a value refers to after a move live as long as it does. Outer moves come first."""
+        for inner, result, _ in sorted(self.moves, key=lambda move: -move[2]):
+            self.storages.of(inner).touch(self.storages.of(result).last)
+
+    def share_in_place(self) -> None:
+        """Give each result of an elementwise operator the bytes of an input that dies there."""
+        for step in self.result.timeline.steps:
+            if step.node.op != "call_function":
+                continue
+            for source, result in in_place_pairs(step.node):
+                if self._may_share(source, result, step):
+                    self.storages.share(result, source)
+                    self.result.in_place += 1
+                    break
+
+    def _may_share(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
+        old, new = self.storages.of(source), self.storages.of(result)
+        if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
+            return False
+        if old.state or new.state or old.last != step.end or new.first < step.end:
+            return False
+        if (old.mem_id or 1) != (new.mem_id or 1) or old.size != new.size:
+            return False
+        if not (old.is_whole(source) and new.is_whole(result)):
+            return False
+        for node in step.node.all_input_nodes:
+            for spec in meta.tensor_specs(node):
+                # Another view of the same bytes must pair up element for element as well.
+                if self.storages.of(spec) is old and not same_elements(node, step.node, result):
+                    return False
+        return True
+
+    def _touch(self, spec: TensorSpec, step: int) -> Storage:
+        storage = self.storages.of(spec)
+        storage.touch(step)
+        first, last = self.result.touched.get(spec, (step, step))
+        self.result.touched[spec] = (min(first, step), max(last, step))
+        return storage
+
+
+def _nodes(values: object) -> list[object]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _specs(value: object) -> list[TensorSpec]:
+    return meta.tensor_specs(value) if isinstance(value, Node) else []
+
+
+def _leaf_specs(node: Node) -> list[object]:
+    """One entry for each result of a node, None for a scalar one."""
+    spec = meta.get_spec(node)
+    return list(spec) if isinstance(spec, (list, tuple)) else [spec]
+
+
+def _placeholder_specs(body: GraphModule) -> Iterable[TensorSpec]:
+    for node in body.graph.nodes:
+        if node.op == "placeholder":
+            yield from meta.tensor_specs(node)
+
+
+def _bound_argument(op: OpOverload, node: Node, name: str) -> object:
+    if name in node.kwargs:
+        return node.kwargs[name]
+    for position, argument in enumerate(op._schema.arguments):
+        if argument.name == name and position < len(node.args):
+            return node.args[position]
+    return None

@@ -1,0 +1,36 @@
+"""The live-set lower bound: no plan needs less than the bytes alive at the busiest step."""
+
+from __future__ import annotations
+
+from rushlight.memory.problem import Problem
+
+
+def lower_bound(problem: Problem) -> dict[int, int]:
+    """Largest sum of the sizes of simultaneously alive buffers, by memory id. O(n log n)."""
+    return {mem_id: _busiest(buffers)[1] for mem_id, buffers in _events(problem).items()}
+
+
+def busiest_step(problem: Problem) -> dict[int, int]:
+    """The first step at which the live set of each memory is largest."""
+    return {mem_id: _busiest(buffers)[0] for mem_id, buffers in _events(problem).items()}
+
+
+def _events(problem: Problem) -> dict[int, list[tuple[int, int]]]:
+    """(step, change of the live bytes) by memory."""
+    events: dict[int, list[tuple[int, int]]] = {}
+    for mem_id, buffers in problem.by_memory().items():
+        memory = events.setdefault(mem_id, [])
+        for buffer in buffers:
+            memory.append((buffer.lower, buffer.size))
+            memory.append((buffer.upper, -buffer.size))
+    return events
+
+
+def _busiest(events: list[tuple[int, int]]) -> tuple[int, int]:
+    # A buffer that ends at a step frees its bytes before others start there: negative changes sort first.
+    live = peak = step = 0
+    for when, change in sorted(events):
+        live += change
+        if live > peak:
+            peak, step = live, when
+    return step, peak

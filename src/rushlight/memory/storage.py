@@ -1,0 +1,134 @@
+"""Storages: the tensors of a program grouped by the bytes they share, with lifetimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.problem import PlanError
+
+# Beyond any machine: the bound of a dim was never given.
+MAX_PLANNED_BYTES = 1 << 48
+
+
+class Owner(Enum):
+    """Who provides a storage's bytes."""
+
+    PLAN = "plan"
+    FILE = "file"
+    CALLER = "caller"
+    RUNTIME = "runtime"
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """Tensors that share bytes; `offsets` are where each begins, in bytes from a common origin.
+
+    The members lie within the bytes [low, high) from that origin, sizes rounded up to each one's alignment.
+    Alive from step `first` to `last`, both inclusive; `last` is -1 while no step touches it. `state` marks a
+    mutable buffer, whose bytes outlive a run.
+    """
+
+    offsets: dict[TensorSpec, int]
+    low: int
+    high: int
+    owner: Owner
+    mem_id: int | None
+    first: int = 0
+    last: int = -1
+    state: bool = False
+    name: str = ""
+
+    def touch(self, step: int) -> None:
+        """Extend the lifetime to cover `step`."""
+        if self.last < 0:
+            self.first = self.last = step
+        else:
+            self.first = min(self.first, step)
+            self.last = max(self.last, step)
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low
+
+    def is_whole(self, spec: TensorSpec) -> bool:
+        """Whether that member takes up all bytes of the storage."""
+        return self.offsets[spec] == self.low and spec.allocated_memory == self.size
+
+
+class Storages:
+    """All storages of a program. Every TensorSpec belongs to one."""
+
+    def __init__(self) -> None:
+        self._of: dict[TensorSpec, Storage] = {}
+
+    def of(self, spec: TensorSpec) -> Storage:
+        """The storage of a tensor, a fresh one at first sight."""
+        storage = self._of.get(spec)
+        if storage is None:
+            owner = Owner.FILE if spec.const else Owner.PLAN
+            if spec.is_dynamic_unbound_tensor and not spec.const:
+                owner = Owner.RUNTIME
+            size = 0 if owner is Owner.RUNTIME else _planned_size(spec)
+            storage = self._of[spec] = Storage({spec: 0}, 0, size, owner, spec.mem_id)
+        return storage
+
+    def share(self, spec: TensorSpec, base: TensorSpec, offset: int = 0) -> None:
+        """Let `spec` begin `offset` bytes into `base`. Raises PlanError if both ask for other memories."""
+        small, large = self.of(spec), self.of(base)
+        shift = large.offsets[base] + offset - small.offsets[spec]
+        if small is large:
+            if shift:
+                raise PlanError(f"{spec!r} has two places, {shift} bytes apart, in the memory of {base!r}")
+            return
+        if None not in (small.mem_id, large.mem_id) and small.mem_id != large.mem_id:
+            raise PlanError(
+                f"{spec!r} shares bytes with {base!r}, but they ask for the memories "
+                f"{small.mem_id} and {large.mem_id}"
+            )
+        if len(small.offsets) > len(large.offsets):
+            small, large, shift = large, small, -shift
+        large.offsets.update((member, at + shift) for member, at in small.offsets.items())
+        large.low = min(large.low, small.low + shift)
+        large.high = max(large.high, small.high + shift)
+        if small.last >= 0:
+            large.touch(small.first)
+            large.touch(small.last)
+        large.owner = _stronger(small.owner, large.owner)
+        large.state = large.state or small.state
+        large.mem_id = large.mem_id if large.mem_id is not None else small.mem_id
+        large.name = large.name or small.name
+        for member in small.offsets:
+            self._of[member] = large
+
+    def all(self) -> list[Storage]:
+        """Every storage once, by first step."""
+        unique = {id(storage): storage for storage in self._of.values()}
+        return sorted(unique.values(), key=lambda storage: storage.first)
+
+
+_STRENGTH = (Owner.PLAN, Owner.RUNTIME, Owner.CALLER, Owner.FILE)
+
+
+def _stronger(a: Owner, b: Owner) -> Owner:
+    """Bytes that somebody else provides are not the plan's."""
+    return max(a, b, key=_STRENGTH.index)
+
+
+def _planned_size(spec: TensorSpec) -> int:
+    """Bytes to reserve for a tensor at its upper bounds. Raises PlanError if a dim has none."""
+    size = spec.allocated_memory
+    if isinstance(size, int) and size < MAX_PLANNED_BYTES:
+        return size
+    raise PlanError(
+        f"{spec!r} needs {size} bytes at its upper bounds; bound its dims with "
+        "torch.export.Dim(..., max=...) or torch._check"
+    )
+
+
+def check_alignment(storage: Storage) -> None:
+    """Raise PlanError if a member lies within the storage at an offset that its alignment forbids."""
+    for spec, offset in storage.offsets.items():
+        if (offset - storage.low) % spec.alignment:
+            raise PlanError(f"{spec!r} lies {offset - storage.low} bytes into its storage, off its alignment")

@@ -1,0 +1,78 @@
+"""Program order: every node of a graph and of its control-flow bodies on one line of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx import GraphModule, Node
+
+COND = torch.ops.higher_order.cond
+WHILE_LOOP = torch.ops.higher_order.while_loop
+MAP = torch.ops.higher_order.map_impl
+SCAN = torch.ops.higher_order.scan
+
+_BODY_ARGS: dict[object, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node and its place. Its bodies lie between `start` and `end`, which else are equal."""
+
+    node: Node
+    start: int
+    end: int
+    depth: int
+    bodies: tuple[GraphModule, ...] = ()
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The steps in the order in which they end: the nodes of a body come before the node that runs it."""
+
+    steps: list[Step] = field(default_factory=list)
+    last: int = 0
+
+
+def is_control_flow(node: Node) -> bool:
+    """Whether the node runs bodies of its own."""
+    return node.op == "call_function" and node.target in _BODY_ARGS
+
+
+def bodies_of(node: Node) -> tuple[GraphModule, ...]:
+    """The graphs that a control-flow node runs, in the order in which its instructions come."""
+    return tuple(_resolve(node, node.args[index]) for index in _BODY_ARGS[node.target])
+
+
+def build_timeline(graph_module: GraphModule) -> Timeline:
+    """Number the nodes of `graph_module` and, depth first, of its control-flow bodies."""
+    timeline = Timeline()
+    timeline.steps.extend(_number(graph_module, timeline, 0))
+    return timeline
+
+
+def _number(graph_module: GraphModule, timeline: Timeline, depth: int) -> Iterator[Step]:
+    for node in graph_module.graph.nodes:
+        start = timeline.last
+        bodies: tuple[GraphModule, ...] = ()
+        if is_control_flow(node):
+            bodies = bodies_of(node)
+            timeline.last += 1
+            for body in bodies:
+                yield from _number(body, timeline, depth + 1)
+        end = timeline.last
+        timeline.last += 1
+        yield Step(node, start, end, depth, bodies)
+
+
+def _resolve(node: Node, body: object) -> GraphModule:
+    """The graph behind an argument that names a body."""
+    if isinstance(body, Node) and body.op == "get_attr":
+        owner: object = node.graph.owning_module
+        for part in str(body.target).split("."):
+            owner = getattr(owner, part)
+        body = owner
+    if not isinstance(body, GraphModule):
+        raise TypeError(f"{node.name} ({node.target}) runs {body!r}, which is no graph")
+    return body
