@@ -7,8 +7,10 @@ bool accepts(ArgKind kind, Tag tag) {
     case ArgKind::OptionalTensor:
       return tag == Tag::None || tag == Tag::Tensor;
     case ArgKind::Tensor:
+    case ArgKind::OutTensor:
       return tag == Tag::Tensor;
     case ArgKind::TensorList:
+    case ArgKind::OutTensorList:
       return tag == Tag::TensorList;
     case ArgKind::OptionalTensorList:
       return tag == Tag::OptionalTensorList;
@@ -98,6 +100,10 @@ const char* to_string(ArgKind kind) noexcept {
       return "optional Int (a dtype)";
     case ArgKind::Value:
       return "any value";
+    case ArgKind::OutTensor:
+      return "Tensor (written)";
+    case ArgKind::OutTensorList:
+      return "TensorList (written)";
   }
   return "?";
 }

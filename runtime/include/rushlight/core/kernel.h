@@ -35,7 +35,9 @@ enum class ArgKind : uint8_t {
   OptionalString,
   ScalarType,
   OptionalScalarType,
-  Value,  // any value, passed as EValue&
+  Value,          // any value, passed as EValue&
+  OutTensor,      // written
+  OutTensorList,  // its items are written
 };
 
 // Whether a value with this tag may be given for a parameter of this kind.
@@ -123,12 +125,20 @@ struct Plain<EValue&> {
   using type = EValue&;
 };
 
+// Of a parameter as it is declared: Tensor& is written, const Tensor& is read.
+template <typename Parameter>
+inline constexpr ArgKind kind_of = Argument<typename Plain<Parameter>::type>::kind;
+template <>
+inline constexpr ArgKind kind_of<Tensor&> = ArgKind::OutTensor;
+template <>
+inline constexpr ArgKind kind_of<Span<Tensor>> = ArgKind::OutTensorList;
+
 template <auto function>
 struct Boxing;
 
 template <typename... Parameters, void (*function)(KernelRuntimeContext&, Parameters...)>
 struct Boxing<function> {
-  static constexpr ArgKind kinds[sizeof...(Parameters)] = {Argument<typename Plain<Parameters>::type>::kind...};
+  static constexpr ArgKind kinds[sizeof...(Parameters)] = {kind_of<Parameters>...};
   static void call(KernelRuntimeContext& context, EValue* const* arguments) {
     unbox(context, arguments, std::index_sequence_for<Parameters...>{});
   }
@@ -153,10 +163,10 @@ struct Boxing<function> {
 }  // namespace detail
 
 // A kernel `void f(KernelRuntimeContext&, const Tensor& a, int64_t n, ..., Tensor& out)` in boxed form. Parameters take
-// the operator schema's order, out arguments last: Tensor, optional<Tensor>, Span<const Tensor>, Span<Tensor> (out
-// lists), Span<const optional<Tensor>>, Scalar, int64_t, double, bool, Span<const int64_t>, Span<const double>,
-// Span<const bool>, string_view, ScalarType, optional<> of them, and EValue& for any value; by value or const
-// reference.
+// the operator schema's order, out arguments last; a tensor that the kernel writes is a Tensor&: Tensor,
+// optional<Tensor>, Span<const Tensor>, Span<Tensor> (out lists), Span<const optional<Tensor>>, Scalar, int64_t,
+// double, bool, Span<const int64_t>, Span<const double>, Span<const bool>, string_view, ScalarType, optional<> of them,
+// and EValue& for any value; by value or const reference.
 template <auto function>
 inline constexpr BoxedKernel boxed{&detail::Boxing<function>::call, detail::Boxing<function>::kinds,
                                    static_cast<uint16_t>(sizeof(detail::Boxing<function>::kinds) / sizeof(ArgKind))};
