@@ -1,0 +1,129 @@
+"""Ties the tables of a schema to the dataclasses that hold them."""
+
+from __future__ import annotations
+
+import enum
+import operator
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Union
+
+from rushlight.format.wire import Field, Kind, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class FieldBinding:
+    """A field and how Python holds it.
+
+    optional: absence is None; otherwise it is an empty value. as_bytes: a vector of bytes, not a list.
+    members: enum members by value. table: of the field or its elements. tags: members of a union by tag,
+    and `tag_of` by class. position: in the dataclass's constructor.
+    """
+
+    table_name: str
+    wire: Field
+    optional: bool
+    as_bytes: bool
+    position: int
+    members: Mapping[int, enum.IntEnum]
+    table: TableBinding | None
+    tags: Mapping[int, TableBinding]
+    tag_of: Mapping[type, int]
+
+
+class TableBinding:
+    """A table, its dataclass, and its fields in the schema's order."""
+
+    def __init__(self, name: str, cls: type) -> None:
+        self.name = name
+        self.cls = cls
+        self.fields: tuple[FieldBinding, ...] = ()
+
+    def getter(self, names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+        """A fast function from an instance to the values of the named attributes."""
+        if len(names) == 1:
+            only = operator.attrgetter(names[0])
+            return lambda instance: (only(instance),)
+        return operator.attrgetter(*names) if names else lambda instance: ()
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A schema whose tables are all bound."""
+
+    schema: Schema
+    root: TableBinding
+    tables: Mapping[str, TableBinding]
+
+
+def bind(schema: Schema, classes: Mapping[str, type]) -> Binding:
+    """Binds each table to the dataclass and each enum to the IntEnum of its name.
+
+    A union member is bound by its tag's name. Raises TypeError if fields or enum members differ.
+    """
+    tables = {name: TableBinding(name, _find(classes, name)) for name in schema.tables}
+    enums = {name: _enum_members(_find(classes, name), members) for name, members in schema.enums.items()}
+    for name, table in tables.items():
+        table.fields = _bind_fields(schema, table, name, tables, enums, classes)
+    return Binding(schema, tables[schema.root], tables)
+
+
+def _find(classes: Mapping[str, type], name: str) -> type:
+    if name not in classes:
+        raise TypeError(f"no Python class for {name}")
+    return classes[name]
+
+
+def _enum_members(cls: type, members: Mapping[str, int]) -> dict[int, enum.IntEnum]:
+    if not issubclass(cls, enum.IntEnum):
+        raise TypeError(f"{cls.__name__} is not an IntEnum")
+    if {member.name: member.value for member in cls} != dict(members):
+        raise TypeError(f"the members of {cls.__name__} differ from the schema's")
+    return {member.value: member for member in cls}
+
+
+def _bind_fields(
+    schema: Schema,
+    table: TableBinding,
+    table_name: str,
+    tables: Mapping[str, TableBinding],
+    enums: Mapping[str, Mapping[int, enum.IntEnum]],
+    classes: Mapping[str, type],
+) -> tuple[FieldBinding, ...]:
+    hints = typing.get_type_hints(table.cls)
+    positions = {field.name: i for i, field in enumerate(fields(table.cls)) if field.init}
+    wires = schema.tables[table_name]
+    if positions.keys() != {wire.name for wire in wires}:
+        raise TypeError(f"the fields of {table.cls.__name__} differ from the schema's")
+    bound = []
+    for wire in wires:
+        alternatives = _alternatives(hints[wire.name])
+        tags: dict[int, TableBinding] = {}
+        if wire.kind is Kind.UNION:
+            for tag, (member, target) in enumerate(schema.unions[wire.target], 1):
+                tags[tag] = tables[target]
+                if member != target:
+                    tags[tag] = TableBinding(target, _find(classes, member))
+                    tags[tag].fields = _bind_fields(schema, tags[tag], target, tables, enums, classes)
+        bound.append(
+            FieldBinding(
+                table_name=table_name,
+                wire=wire,
+                optional=type(None) in alternatives,
+                as_bytes=wire.is_vector and bytes in alternatives,
+                position=positions[wire.name],
+                members=enums.get(wire.target, {}),
+                table=tables[wire.target] if wire.kind is Kind.TABLE else None,
+                tags=tags,
+                tag_of={member.cls: tag for tag, member in tags.items()},
+            )
+        )
+    return tuple(bound)
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return typing.get_args(hint)
+    return (hint,)

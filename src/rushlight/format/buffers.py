@@ -1,0 +1,21 @@
+"""Views of buffer objects as bytes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+
+def byte_view(data: Any) -> memoryview:
+    """A read-only view of the bytes of a C-contiguous buffer object (bytes, memoryview, numpy array).
+
+    Copies nothing. Raises TypeError for anything else.
+    """
+    try:
+        view = memoryview(data)
+    except TypeError as error:
+        raise TypeError(f"expected a buffer of bytes, got {type(data).__name__}") from error
+    if not view.c_contiguous:
+        raise TypeError("expected a contiguous buffer; make a contiguous copy of the array")
+    # Unlike memoryview.cast, takes any element format and empty arrays.
+    return pickle.PickleBuffer(view).raw().toreadonly()

@@ -1,0 +1,284 @@
+"""Dataclasses to FlatBuffers.
+
+Tables are written in depth-first order. Strings and vectors of numbers come after all tables, so that
+equal ones are written once. The bytes depend on the values alone.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from rushlight.format.binding import Binding, FieldBinding, TableBinding
+from rushlight.format.buffers import byte_view
+from rushlight.format.errors import EncodeError
+from rushlight.format.wire import Kind
+
+_MAX_SIZE = 0x7FFFFFFF
+# Vectors above this size are not shared, which bounds what a reader must expand per reference.
+MAX_SHARED_BYTES = 64
+
+_OFFSET = struct.Struct("<I")
+
+
+class _Entry(NamedTuple):
+    """A value inside of a table; a union has two, its tag and its offset."""
+
+    field: FieldBinding
+    is_tag: bool
+    code: str
+    slot: int
+
+
+class _Plan(NamedTuple):
+    """How a table is written; entries are ordered by falling size, so that no padding is needed."""
+
+    table: TableBinding
+    get: Callable[[Any], tuple[Any, ...]]
+    entries: tuple[_Entry, ...]
+
+
+class _Layout(NamedTuple):
+    """A table with a certain set of fields present. phase: the table's address modulo 8, or None."""
+
+    pack: Callable[..., bytes]
+    offsets: tuple[int, ...]
+    vtable: bytes
+    phase: int | None
+
+
+@cache
+def _plan(table: TableBinding) -> _Plan:
+    entries = []
+    for field in table.fields:
+        wire = field.wire
+        if wire.kind is Kind.UNION:
+            entries.append(_Entry(field, True, "B", wire.slot - 1))
+        is_offset = wire.is_vector or wire.kind in (Kind.STRING, Kind.TABLE, Kind.UNION)
+        entries.append(_Entry(field, False, "I" if is_offset else wire.code, wire.slot))
+    entries.sort(key=lambda entry: -struct.calcsize(entry.code))
+    return _Plan(table, table.getter([entry.field.wire.name for entry in entries]), tuple(entries))
+
+
+def _is_reference(entry: _Entry) -> bool:
+    wire = entry.field.wire
+    return not entry.is_tag and (wire.is_vector or wire.kind in (Kind.STRING, Kind.TABLE, Kind.UNION))
+
+
+@cache
+def _layout(entries: tuple[_Entry, ...]) -> _Layout:
+    codes = "".join(entry.code for entry in entries)
+    offsets, at = [], 4
+    for entry in entries:
+        offsets.append(at)
+        at += struct.calcsize(entry.code)
+    slots = [0] * (max((entry.slot for entry in entries), default=-1) + 1)
+    for entry, offset in zip(entries, offsets, strict=True):
+        slots[entry.slot] = offset
+    vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), at, *slots)
+    has_wide = any(struct.calcsize(entry.code) == 8 for entry in entries)
+    return _Layout(struct.Struct("<i" + codes).pack, tuple(offsets), vtable, 4 if has_wide else None)
+
+
+def encode(binding: Binding, root: Any, *, header_size: int = 0, align: int = 0) -> bytearray:
+    """The root's bytes, with `header_size` zero bytes after the file identifier.
+
+    align: at least this alignment for the vectors that the schema aligns, counted from the first byte.
+    Raises EncodeError if a value does not fit the schema.
+    """
+    return _Writer(binding, header_size, align).run(root)
+
+
+class _Writer:
+    def __init__(self, binding: Binding, header_size: int, align: int) -> None:
+        self._binding = binding
+        self._out = bytearray(_OFFSET.pack(0) + binding.schema.identifier + bytes(header_size))
+        self._align = align
+        self._vtables: dict[bytes, int] = {}
+        # Leaves in the order of first use: alignment, bytes, addresses of the offsets that lead to them.
+        self._leaves: list[tuple[int, tuple[bytes | memoryview, ...], list[int]]] = []
+        self._shared: dict[tuple[int, bytes], list[int]] = {}
+        self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
+
+    def run(self, root: Any) -> bytearray:
+        self._point(0, self._table(root, self._binding.root))
+        out = self._out
+        for align, parts, sources in self._leaves:
+            self._pad(align, 4)
+            at = len(out)
+            for part in parts:
+                out += part
+            for source in sources:
+                self._point(source, at)
+        self._pad(8, 0)
+        if len(out) > _MAX_SIZE:
+            raise EncodeError(f"the tables take {len(out)} bytes; a file holds at most {_MAX_SIZE}")
+        return out
+
+    def _pad(self, align: int, ahead: int) -> None:
+        """Pads so that `ahead` bytes further is a multiple of `align`."""
+        self._out += bytes(-(len(self._out) + ahead) % align)
+
+    def _point(self, source: int, target: int) -> None:
+        distance = target - source
+        if distance > _MAX_SIZE:
+            raise EncodeError(f"the tables take more than {_MAX_SIZE} bytes")
+        _OFFSET.pack_into(self._out, source, distance)
+
+    def _table(self, value: Any, table: TableBinding) -> int:
+        plan = _plan(table)
+        if type(value) is not table.cls:
+            raise EncodeError(f"expected a {table.cls.__name__}, got {type(value).__name__}")
+        inline: list[Any] = [0]
+        references: list[tuple[int, FieldBinding, Any]] = []
+        present = 0
+        bit = 1
+        for entry, item in zip(plan.entries, plan.get(value), strict=True):
+            field = entry.field
+            wire = field.wire
+            if entry.is_tag:
+                if item is not None:
+                    inline.append(self._tag(field, item))
+                    present |= bit
+            elif wire.is_vector or wire.kind in _REFERENCES:
+                if item is None:
+                    if wire.required or not field.optional:
+                        raise _error(field, "is None")
+                else:
+                    references.append((len(inline) - 1, field, item))
+                    inline.append(0)
+                    present |= bit
+            elif item != wire.default or (item == 0 and wire.code in "fd" and math.copysign(1, item) < 0):
+                if wire.kind is Kind.ENUM and not (isinstance(item, int) and item in field.members):
+                    raise _error(field, f"{item!r} is no {wire.target}")
+                if wire.kind is Kind.BOOL:
+                    item = bool(item)
+                inline.append(item)
+                present |= bit
+            bit += bit
+        layout = self._layouts.get((table, present))
+        if layout is None:
+            chosen = tuple(entry for i, entry in enumerate(plan.entries) if present >> i & 1)
+            layout = self._layouts[table, present] = _layout(chosen)
+        out = self._out
+        vtable = self._vtables.get(layout.vtable)
+        if vtable is None:
+            self._pad(2, 0)
+            vtable = self._vtables[layout.vtable] = len(out)
+            out += layout.vtable
+        at = len(out)
+        padding = -at % 4 if layout.phase is None else (layout.phase - at) % 8
+        if padding:
+            out += bytes(padding)
+            at += padding
+        inline[0] = at - vtable
+        try:
+            out += layout.pack(*inline)
+        except struct.error as error:
+            raise _explain(plan, value, error) from error
+        for index, field, item in references:
+            self._reference(at + layout.offsets[index], field, item)
+        return at
+
+    def _tag(self, field: FieldBinding, item: Any) -> int:
+        tag = field.tag_of.get(type(item))
+        if tag is None:
+            raise _error(field, f"a {type(item).__name__} is no {field.wire.target}")
+        return tag
+
+    def _reference(self, source: int, field: FieldBinding, item: Any) -> None:
+        wire = field.wire
+        if wire.is_vector:
+            self._vector(source, field, item)
+        elif wire.kind is Kind.STRING:
+            self._string(source, field, item)
+        else:
+            table = field.table or field.tags[field.tag_of[type(item)]]
+            self._point(source, self._table(item, table))
+
+    def _string(self, source: int, field: FieldBinding, item: Any) -> None:
+        if not isinstance(item, str):
+            raise _error(field, f"expected text, got {type(item).__name__}")
+        try:
+            data = item.encode()
+        except UnicodeEncodeError as error:
+            raise _error(field, str(error)) from error
+        self._leaf(source, 4, _OFFSET.pack(len(data)) + data + b"\0")
+
+    def _vector(self, source: int, field: FieldBinding, item: Any) -> None:
+        wire = field.wire
+        if field.as_bytes:
+            try:
+                view = byte_view(item)
+            except TypeError as error:
+                raise _error(field, str(error)) from error
+            if wire.align or view.nbytes > MAX_SHARED_BYTES:
+                align = max(wire.align, self._align if wire.align else 0, 4)
+                self._leaves.append((align, (_OFFSET.pack(view.nbytes), view), [source]))
+            else:
+                self._leaf(source, 4, _OFFSET.pack(view.nbytes) + view)
+            return
+        if not isinstance(item, (list, tuple)):
+            raise _error(field, f"expected a list, got {type(item).__name__}")
+        if wire.kind in _REFERENCES:
+            self._offsets(source, field, item)
+            return
+        if wire.kind is Kind.BOOL:
+            item = [bool(element) for element in item]
+        try:
+            data = struct.pack(f"<I{len(item)}{wire.code}", len(item), *item)
+        except struct.error as error:
+            raise _error(field, f"{error}, in {_shorten(item)}") from error
+        align = max(4, struct.calcsize(wire.code))
+        if len(data) > MAX_SHARED_BYTES:
+            self._leaves.append((align, (data,), [source]))
+        else:
+            self._leaf(source, align, data)
+
+    def _offsets(self, source: int, field: FieldBinding, items: list[Any] | tuple[Any, ...]) -> None:
+        out = self._out
+        self._pad(4, 0)
+        at = len(out)
+        self._point(source, at)
+        out += struct.pack("<I", len(items)) + bytes(4 * len(items))
+        if field.wire.kind is Kind.STRING:
+            for i, item in enumerate(items, 1):
+                self._string(at + 4 * i, field, item)
+        else:
+            assert field.table is not None
+            for i, item in enumerate(items, 1):
+                self._point(at + 4 * i, self._table(item, field.table))
+
+    def _leaf(self, source: int, align: int, data: bytes) -> None:
+        sources = self._shared.get((align, data))
+        if sources is None:
+            sources = self._shared[align, data] = []
+            self._leaves.append((align, (data,), sources))
+        sources.append(source)
+
+
+_REFERENCES = (Kind.STRING, Kind.TABLE, Kind.UNION)
+
+
+def _error(field: FieldBinding, message: str) -> EncodeError:
+    return EncodeError(f"{field.table_name}.{field.wire.name}: {message}")
+
+
+def _explain(plan: _Plan, value: Any, error: struct.error) -> EncodeError:
+    """Finds the number that could not be packed."""
+    for field in plan.table.fields:
+        item = getattr(value, field.wire.name)
+        if field.wire.code and not field.wire.is_vector:
+            try:
+                struct.pack("<" + field.wire.code, item)
+            except struct.error as cause:
+                return _error(field, f"{cause}, got {item!r}")
+    return EncodeError(f"{plan.table.name}: {error}")
+
+
+def _shorten(items: Any) -> str:
+    text = repr(list(items))
+    return text if len(text) <= 80 else text[:77] + "..."

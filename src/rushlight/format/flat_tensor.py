@@ -1,0 +1,37 @@
+"""The tables of a `.ptd` file as dataclasses, field by field as in `schema/flat_tensor.fbs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rushlight.format.program import DataSegment, ScalarType
+
+
+@dataclass
+class TensorLayout:
+    """Shape of a tensor; `dim_order` lists dimensions from outermost to innermost."""
+
+    scalar_type: ScalarType
+    sizes: list[int]
+    dim_order: list[int]
+
+
+@dataclass
+class NamedData:
+    """A segment known by name; without a layout it is an opaque blob."""
+
+    key: str
+    segment_index: int
+    tensor_layout: TensorLayout | None = None
+
+
+@dataclass
+class FlatTensor:
+    """The root of a `.ptd` file."""
+
+    version: int
+    segments: list[DataSegment]
+    named_data: list[NamedData]
+
+
+__all__ = ["DataSegment", "FlatTensor", "NamedData", "TensorLayout"]

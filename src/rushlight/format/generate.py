@@ -1,0 +1,56 @@
+"""Generates what is derived from `schema/*.fbs`: `python -m rushlight.format.generate [--check]`.
+
+Writes C++ descriptors and accessors (`runtime/program/*_generated.h`) and the Python field tables
+(`src/rushlight/format/wire_tables.py`). `--check` writes nothing and fails if a file is not current.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rushlight.format.fbs import SchemaDecl, parse_schema
+from rushlight.format.generate_cpp import cpp_header
+from rushlight.format.generate_python import python_tables
+
+SCHEMAS = {"program": "schema_generated.h", "flat_tensor": "flat_tensor_generated.h"}
+
+
+def generate(root: Path) -> dict[Path, str]:
+    """Contents of every generated file, by path. `root` is the top of the source tree."""
+    schemas: dict[str, SchemaDecl] = {
+        name: parse_schema(root / "schema" / f"{name}.fbs") for name in SCHEMAS
+    }
+    files = {
+        root / "runtime" / "program" / header: cpp_header(schemas[name], f"{name}.fbs")
+        for name, header in SCHEMAS.items()
+    }
+    files[root / "src" / "rushlight" / "format" / "wire_tables.py"] = python_tables(schemas)
+    return files
+
+
+def stale(root: Path) -> list[Path]:
+    """Generated files that are missing or differ from what the schemas give."""
+    return [
+        path for path, text in generate(root).items() if not path.exists() or path.read_text() != text
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Generate sources from schema/*.fbs.")
+    parser.add_argument("--check", action="store_true", help="fail if a generated file is not current")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="top of the source tree")
+    options = parser.parse_args(arguments)
+    if options.check:
+        outdated = stale(options.root)
+        for path in outdated:
+            print(f"not current: {path}; run python -m rushlight.format.generate", file=sys.stderr)
+        return 1 if outdated else 0
+    for path, text in generate(options.root).items():
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

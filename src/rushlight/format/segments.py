@@ -1,0 +1,145 @@
+"""Data segments: bytes after the tables, each at an aligned offset from the segment base."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rushlight.format.buffers import byte_view
+from rushlight.format.errors import EncodeError, MalformedError
+from rushlight.format.program import DataSegment
+
+Piece = bytes | bytearray | memoryview
+
+
+def align_up(size: int, alignment: int) -> int:
+    """The smallest multiple of `alignment` that is not below `size`."""
+    return -(-size // alignment) * alignment
+
+
+def check_alignment(name: str, alignment: int) -> None:
+    """Raises EncodeError unless `alignment` is a power of two."""
+    if alignment <= 0 or alignment & (alignment - 1):
+        raise EncodeError(f"{name} must be a power of two, got {alignment}")
+
+
+def view_of(what: str, data: Any) -> memoryview:
+    """The bytes of a buffer object. Raises EncodeError naming `what`."""
+    try:
+        return byte_view(data)
+    except TypeError as error:
+        raise EncodeError(f"{what}: {error}") from error
+
+
+class Deduplicator:
+    """Finds equal buffers. Hashes only those of equal length and ends."""
+
+    def __init__(self) -> None:
+        self._candidates: dict[tuple[int, bytes, bytes], list[tuple[memoryview, int]]] = {}
+        self._digests: dict[int, bytes] = {}
+
+    def find(self, data: memoryview, index: int) -> int:
+        """The index under which equal bytes were first given, or `index` if they are new."""
+        key = (data.nbytes, bytes(data[:64]), bytes(data[-64:]))
+        candidates = self._candidates.setdefault(key, [])
+        for candidate, known in candidates:
+            if data.nbytes <= 64 or self._digest(data, index) == self._digest(candidate, known):
+                return known
+        candidates.append((data, index))
+        return index
+
+    def _digest(self, data: memoryview, index: int) -> bytes:
+        if index not in self._digests:
+            self._digests[index] = hashlib.sha256(data).digest()
+        return self._digests[index]
+
+
+class SegmentWriter:
+    """Collects segments and places them; keeps views of the data, not copies."""
+
+    def __init__(self, alignment: int) -> None:
+        check_alignment("segment_alignment", alignment)
+        self._alignment = alignment
+        self._pieces: list[Piece] = []
+        self.base_alignment = alignment
+        self.segments: list[DataSegment] = []
+        self.size = 0
+
+    def add(self, parts: Sequence[memoryview], *, alignment: int = 1, part_alignment: int = 1) -> list[int]:
+        """Appends a segment of parts, each padded to `part_alignment`; gives their offsets in the segment."""
+        alignment = math.lcm(alignment, self._alignment)
+        self.base_alignment = math.lcm(self.base_alignment, alignment)
+        start = align_up(self.size, alignment)
+        self._pad(start - self.size)
+        offsets = []
+        for part in parts:
+            self._pad(align_up(self.size - start, part_alignment) - (self.size - start))
+            offsets.append(self.size - start)
+            self._pieces.append(part)
+            self.size += part.nbytes
+        self.segments.append(DataSegment(start, self.size - start))
+        return offsets
+
+    def _pad(self, size: int) -> None:
+        if size:
+            self._pieces.append(bytes(size))
+            self.size += size
+
+    def pieces(self) -> list[Piece]:
+        """All segments with their padding, from the segment base on."""
+        return list(self._pieces)
+
+
+def read_segments(
+    data: memoryview, base: int, size: int, segments: Sequence[DataSegment], table: str
+) -> list[memoryview]:
+    """Views of the segments. Raises MalformedError if one is not inside of [base, base + size)."""
+    views = []
+    for i, segment in enumerate(segments):
+        if segment.offset + segment.size > size:
+            reason = (
+                f"segment {i} (offset {segment.offset}, {segment.size} bytes) is not inside of the "
+                f"{size} bytes of segments"
+            )
+            raise MalformedError(reason, table=table, field="segments")
+        views.append(data[base + segment.offset : base + segment.offset + segment.size])
+    return views
+
+
+def write_pieces(pieces: Iterable[Piece], target: str | os.PathLike[str] | BinaryIO) -> int:
+    """Writes to a path, or to an open binary file at its position. Returns the number of bytes.
+
+    A path is replaced only once all is written; what was there stays whole until then.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        return _write_all(pieces, target)
+    path = Path(target)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            return _write_all(pieces, file)
+    path = path.resolve()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        with temporary.open("xb") as file:
+            count = _write_all(pieces, file)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def _write_all(pieces: Iterable[Piece], file: BinaryIO) -> int:
+    count = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest.nbytes:
+            # Raw files may take less than they are given.
+            written = file.write(rest)
+            rest = rest[written:]
+            count += written
+    return count
