@@ -1,0 +1,58 @@
+#include "kernels/shared/axes.h"
+
+namespace rushlight {
+
+bool axis_mask(KernelRuntimeContext& context, Span<const int64_t> dims, int64_t rank, uint32_t* mask) {
+  *mask = 0;
+  for (const int64_t dim : dims) {
+    int64_t axis;
+    if (!normalize_dim(context, dim, rank, &axis)) return false;
+    if (*mask >> axis & 1u) {
+      context.fail(Error::InvalidArgument, "dim %lld is named twice", static_cast<long long>(dim));
+      return false;
+    }
+    *mask |= 1u << axis;
+  }
+  return true;
+}
+
+bool require_same_dtype(KernelRuntimeContext& context, const Tensor& a, const Tensor& b) {
+  if (a.scalar_type() == b.scalar_type()) return true;
+  context.fail(Error::InvalidArgument, "element types %s and %s must be equal", dtype_name(a.scalar_type()),
+               dtype_name(b.scalar_type()));
+  return false;
+}
+
+bool require_shape(KernelRuntimeContext& context, const char* name, const Tensor& tensor, const Shape& shape) {
+  bool equal = tensor.dim() == shape.dim;
+  for (int64_t i = 0; equal && i < tensor.dim(); ++i) equal = tensor.size(i) == shape.sizes[i];
+  if (!equal) context.fail(Error::InvalidArgument, "%s has the wrong shape", name);
+  return equal;
+}
+
+bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const int64_t>> dim_order, const Tensor& out) {
+  if (!dim_order) return true;
+  bool equal = dim_order->size() == out.dim_order().size();
+  for (size_t i = 0; equal && i < dim_order->size(); ++i) equal = (*dim_order)[i] == out.dim_order()[i];
+  if (!equal) context.fail(Error::InvalidArgument, "out does not have the dim order asked for");
+  return equal;
+}
+
+bool is_row_major(const Tensor& tensor) {
+  int64_t expected = 1;
+  for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis) {
+    if (tensor.size(axis) != 1 && tensor.stride(axis) != expected) return false;
+    expected *= tensor.size(axis);
+  }
+  return true;
+}
+
+bool same_layout(const Tensor& a, const Tensor& b) {
+  if (!same_shape(a, b)) return false;
+  for (int64_t axis = 0; axis < a.dim(); ++axis) {
+    if (a.size(axis) != 1 && a.stride(axis) != b.stride(axis)) return false;
+  }
+  return true;
+}
+
+}  // namespace rushlight

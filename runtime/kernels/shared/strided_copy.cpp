@@ -1,0 +1,222 @@
+#include "kernels/shared/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/shared/axes.h"
+#include "kernels/shared/dtype_switch.h"
+
+namespace rushlight {
+namespace {
+
+constexpr int64_t kBytesPerTask = 1 << 16;
+constexpr int64_t kTile = 16;
+
+int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
+// Offsets of one position in the outer loops, stepped like an odometer.
+class Odometer {
+ public:
+  Odometer(const StridedLoops& loops, int count, int64_t position) : loops_(loops), count_(count) {
+    for (int i = count - 1; i >= 0; --i) {
+      const auto& loop = loops[i];
+      index_[i] = position % loop.size;
+      position /= loop.size;
+      src += index_[i] * loop.src;
+      dst += index_[i] * loop.dst;
+    }
+  }
+  void step() {
+    for (int i = count_ - 1; i >= 0; --i) {
+      const auto& loop = loops_[i];
+      src += loop.src;
+      dst += loop.dst;
+      if (++index_[i] < loop.size) return;
+      index_[i] = 0;
+      src -= loop.size * loop.src;
+      dst -= loop.size * loop.dst;
+    }
+  }
+  int64_t src = 0, dst = 0;
+
+ private:
+  const StridedLoops& loops_;
+  int count_;
+  int64_t index_[StridedLoops::kMaxLoops];
+};
+
+int64_t outer_count(const StridedLoops& loops, int count) {
+  int64_t product = 1;
+  for (int i = 0; i < count; ++i) product *= loops[i].size;
+  return product;
+}
+
+void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const uint8_t* src, uint8_t* dst,
+               int64_t size) {
+  const int outer = loops.count() - 1;
+  const int64_t run = loops[outer].size * size;
+  const int64_t rows = outer_count(loops, outer);
+  if (rows == 1) {
+    context.parallel_for(0, run, kBytesPerTask, [&](int64_t begin, int64_t end) {
+      std::memcpy(dst + begin, src + begin, static_cast<size_t>(end - begin));
+    });
+    return;
+  }
+  context.parallel_for(0, rows, std::max<int64_t>(1, kBytesPerTask / run), [&](int64_t begin, int64_t end) {
+    Odometer at(loops, outer, begin);
+    for (int64_t row = begin; row < end; ++row, at.step()) {
+      std::memcpy(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
+    }
+  });
+}
+
+// The last loop writes, the one before it reads consecutive elements: in tiles, so that both stay in cache.
+template <typename T>
+void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
+  const int outer = loops.count() - 2;
+  const auto columns = loops[outer];  // src stride 1
+  const auto rows = loops[outer + 1];
+  const int64_t strips = (columns.size + kTile - 1) / kTile;
+  const int64_t grain = std::max<int64_t>(1, kBytesPerTask / (kTile * rows.size * static_cast<int64_t>(sizeof(T))));
+  context.parallel_for(0, outer_count(loops, outer) * strips, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const Odometer at(loops, outer, task / strips);
+      const int64_t first = task % strips * kTile;
+      const int64_t last = std::min(first + kTile, columns.size);
+      for (int64_t r0 = 0; r0 < rows.size; r0 += kTile) {
+        const int64_t r1 = std::min(r0 + kTile, rows.size);
+        for (int64_t c = first; c < last; ++c) {
+          const T* from = src + at.src + c;
+          T* to = dst + at.dst + c * columns.dst;
+          for (int64_t r = r0; r < r1; ++r) to[r * rows.dst] = from[r * rows.src];
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
+  const int outer = loops.count() - 1;
+  const auto inner = loops[outer];
+  const int64_t bytes = inner.size * static_cast<int64_t>(sizeof(T));
+  context.parallel_for(0, outer_count(loops, outer), std::max<int64_t>(1, kBytesPerTask / bytes),
+                       [&](int64_t begin, int64_t end) {
+                         Odometer at(loops, outer, begin);
+                         for (int64_t row = begin; row < end; ++row, at.step()) {
+                           const T* from = src + at.src;
+                           T* to = dst + at.dst;
+                           if (inner.src == 0 && inner.dst == 1) {
+                             std::fill(to, to + inner.size, *from);
+                           } else {
+                             for (int64_t i = 0; i < inner.size; ++i) to[i * inner.dst] = from[i * inner.src];
+                           }
+                         }
+                       });
+}
+
+}  // namespace
+
+int64_t StridedLoops::numel() const { return outer_count(*this, count_); }
+
+void StridedLoops::normalize() {
+  int kept = 0;
+  for (int i = 0; i < count_; ++i) {
+    if (loops_[i].size != 1) loops_[kept++] = loops_[i];
+  }
+  count_ = kept;
+  for (int i = 1; i < count_; ++i) {
+    const Loop loop = loops_[i];
+    int j = i;
+    for (; j > 0 && magnitude(loops_[j - 1].dst) < magnitude(loop.dst); --j) loops_[j] = loops_[j - 1];
+    loops_[j] = loop;
+  }
+  kept = 0;
+  for (int i = 1; i < count_; ++i) {
+    Loop& outer = loops_[kept];
+    const Loop& inner = loops_[i];
+    if (outer.src == inner.src * inner.size && outer.dst == inner.dst * inner.size) {
+      outer = {outer.size * inner.size, inner.src, inner.dst};
+    } else {
+      loops_[++kept] = inner;
+    }
+  }
+  count_ = count_ == 0 ? 0 : kept + 1;
+  if (count_ == 0) loops_[count_++] = {1, 1, 1};
+}
+
+void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void* src, void* dst, size_t element_size) {
+  if (loops.numel() == 0) return;
+  loops.normalize();
+  const int last = loops.count() - 1;
+  if (loops[last].src == 1 && loops[last].dst == 1) {
+    if (src == dst && last == 0) return;
+    copy_runs(context, loops, static_cast<const uint8_t*>(src), static_cast<uint8_t*>(dst),
+              static_cast<int64_t>(element_size));
+    return;
+  }
+  int reading = -1;  // the loop that reads consecutive elements
+  for (int i = 0; i < last; ++i) {
+    if (loops[i].src == 1) reading = i;
+  }
+  switch_element_size(context, element_size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = static_cast<const T*>(src);
+    T* to = static_cast<T*>(dst);
+    if (reading < 0 || loops[last].src == 0) {
+      copy_inner(context, loops, from, to);
+      return;
+    }
+    StridedLoops reordered;
+    for (int i = 0; i < last; ++i) {
+      if (i != reading) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+    }
+    for (const int i : {reading, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+    copy_transposed(context, reordered, from, to);
+  });
+}
+
+StridedLoops loops_over(Span<const SizesType> sizes, Span<const StridesType> src, Span<const StridesType> dst) {
+  StridedLoops loops;
+  for (size_t i = 0; i < sizes.size(); ++i) loops.add(sizes[i], src[i], dst[i]);
+  return loops;
+}
+
+void copy_elements(KernelRuntimeContext& context, const Tensor& in, const Tensor& out) {
+  strided_copy(context, loops_over(in.sizes(), in.strides(), out.strides()), in.const_data_ptr(),
+               out.mutable_data_ptr(), in.element_size());
+}
+
+void copy_row_major(KernelRuntimeContext& context, const Tensor& in, int64_t in_first, const Tensor& out,
+                    int64_t out_first, int64_t count) {
+  const size_t size = in.element_size();
+  if (is_row_major(in) && is_row_major(out)) {
+    StridedLoops loops;
+    loops.add(count, 1, 1);
+    strided_copy(context, loops, at(in, in_first), at(out, out_first), size);
+    return;
+  }
+  StridedLoops from, to;
+  for (int64_t i = 0; i < in.dim(); ++i) from.add(in.size(i), in.stride(i), 0);
+  for (int64_t i = 0; i < out.dim(); ++i) to.add(out.size(i), 0, out.stride(i));
+  switch_element_size(context, size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* src = in.const_data_ptr<T>();
+    T* dst = out.mutable_data_ptr<T>();
+    context.parallel_for(0, count, kBytesPerTask / static_cast<int64_t>(sizeof(T)), [&](int64_t begin, int64_t end) {
+      Odometer read(from, from.count(), in_first + begin);
+      Odometer write(to, to.count(), out_first + begin);
+      for (int64_t i = begin; i < end; ++i, read.step(), write.step()) dst[write.dst] = src[read.src];
+    });
+  });
+}
+
+void copy_reshaped(KernelRuntimeContext& context, const Tensor& in, const Tensor& out) {
+  if (same_shape(in, out)) {
+    copy_elements(context, in, out);
+  } else {
+    copy_row_major(context, in, 0, out, 0, in.numel());
+  }
+}
+
+}  // namespace rushlight

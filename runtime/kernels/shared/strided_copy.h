@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight {
+
+// Nested loops over elements of a source and a destination. Strides count elements and may be negative; a source
+// stride may be 0. Two destination elements never coincide.
+class StridedLoops {
+ public:
+  static constexpr int kMaxLoops = 2 * kMaxDim;
+  struct Loop {
+    int64_t size, src, dst;
+  };
+  void add(int64_t size, int64_t src_stride, int64_t dst_stride) { loops_[count_++] = {size, src_stride, dst_stride}; }
+  int count() const { return count_; }
+  const Loop& operator[](int i) const { return loops_[i]; }
+  // Iterations of all loops together.
+  int64_t numel() const;
+  // Sorts by destination stride, outermost first, and joins loops that step through memory as one.
+  void normalize();
+
+ private:
+  Loop loops_[kMaxLoops];
+  int count_ = 0;
+};
+
+// Copies elements of 1, 2, 4, 8 or 16 bytes: whole runs by memcpy, transposes in tiles, on threads where it pays.
+void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void* src, void* dst, size_t element_size);
+
+// The loops over all elements of `sizes`, both tensors having as many axes.
+StridedLoops loops_over(Span<const SizesType> sizes, Span<const StridesType> src, Span<const StridesType> dst);
+
+// Copies `in` to `out`: same shape, same element size, any dim orders.
+void copy_elements(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
+
+// Copies `count` elements, counted in row-major order of either tensor's axes whatever its dim order.
+void copy_row_major(KernelRuntimeContext& context, const Tensor& in, int64_t in_first, const Tensor& out,
+                    int64_t out_first, int64_t count);
+
+// The same for all elements of `in` and of `out`, which has as many.
+void copy_reshaped(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
+
+}  // namespace rushlight
