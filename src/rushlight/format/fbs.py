@@ -57,7 +57,7 @@ class UnionDecl:
 
 @dataclass
 class FieldDecl:
-    """`kind` is scalar, bool, enum, string, table or union; `target` a canonical scalar or a declared name."""
+    """`kind` is scalar, bool, enum, string, table or union; `target` a canonical scalar or a name."""
 
     name: str
     kind: str

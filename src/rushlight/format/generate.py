@@ -19,9 +19,7 @@ SCHEMAS = {"program": "schema_generated.h", "flat_tensor": "flat_tensor_generate
 
 def generate(root: Path) -> dict[Path, str]:
     """Contents of every generated file, by path. `root` is the top of the source tree."""
-    schemas: dict[str, SchemaDecl] = {
-        name: parse_schema(root / "schema" / f"{name}.fbs") for name in SCHEMAS
-    }
+    schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in SCHEMAS}
     files = {
         root / "runtime" / "program" / header: cpp_header(schemas[name], f"{name}.fbs")
         for name, header in SCHEMAS.items()
@@ -32,9 +30,7 @@ def generate(root: Path) -> dict[Path, str]:
 
 def stale(root: Path) -> list[Path]:
     """Generated files that are missing or differ from what the schemas give."""
-    return [
-        path for path, text in generate(root).items() if not path.exists() or path.read_text() != text
-    ]
+    return [path for path, text in generate(root).items() if not path.exists() or path.read_text() != text]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -20,7 +20,13 @@ _CPP_TYPES = {
 _SIZES = {"bool": 1, "float32": 4, "float64": 8} | {
     f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-_VECTOR_KINDS = {"scalar": "Scalars", "enum": "Scalars", "bool": "Bools", "string": "Strings", "table": "Tables"}
+_VECTOR_KINDS = {
+    "scalar": "Scalars",
+    "enum": "Scalars",
+    "bool": "Bools",
+    "string": "Strings",
+    "table": "Tables",
+}
 _KINDS = {"scalar": "Scalar", "enum": "Scalar", "bool": "Bool", "string": "String", "table": "Table"}
 
 
@@ -104,7 +110,9 @@ class _Header:
             kind = self._cpp_type(member)
             is_reference = True
             if member.is_vector:
-                lines.append(f"  flatbuffer::Vector<{kind}> {name}() const {{ return vector<{kind}>({at}); }}")
+                lines.append(
+                    f"  flatbuffer::Vector<{kind}> {name}() const {{ return vector<{kind}>({at}); }}"
+                )
             elif member.kind == "string":
                 lines.append(f"  std::string_view {name}() const {{ return string({at}); }}")
             elif member.kind == "table":
@@ -112,9 +120,7 @@ class _Header:
             elif member.kind == "union":
                 union = self._schema.unions[member.target]
                 tag_at, none = at - 2, f"{kind}::NONE"
-                lines.append(
-                    f"  {kind} {name}_type() const {{ return scalar<{kind}>({tag_at}, {none}); }}"
-                )
+                lines.append(f"  {kind} {name}_type() const {{ return scalar<{kind}>({tag_at}, {none}); }}")
                 lines.append(f"  // Absent unless {name}_type() is the one asked for.")
                 for tag, target in union.members.items():
                     lines.append(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rushlight.format.buffers import byte_view
 from rushlight.format.errors import EncodeError, MalformedError
+from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import DataSegment
 
 Piece = bytes | bytearray | memoryview
@@ -33,6 +35,18 @@ def view_of(what: str, data: Any) -> memoryview:
         return byte_view(data)
     except TypeError as error:
         raise EncodeError(f"{what}: {error}") from error
+
+
+@dataclass
+class NamedDataEntry:
+    """Data known by a name. data: a buffer object. alignment: bytes, honoured when written, 1 when read.
+
+    tensor_layout: for a tensor in a `.ptd` file.
+    """
+
+    data: Any
+    alignment: int = 1
+    tensor_layout: TensorLayout | None = None
 
 
 class Deduplicator:
@@ -92,6 +106,25 @@ class SegmentWriter:
     def pieces(self) -> list[Piece]:
         """All segments with their padding, from the segment base on."""
         return list(self._pieces)
+
+
+def add_named(writer: SegmentWriter, entries: Mapping[str, NamedDataEntry]) -> dict[str, int]:
+    """Adds each entry as a segment, equal data once; gives the segment of each name."""
+    views = {key: view_of(f"named data {key!r}", entry.data) for key, entry in entries.items()}
+    known = Deduplicator()
+    first: dict[str, int] = {}
+    alignments: dict[int, int] = {}
+    for i, (key, entry) in enumerate(entries.items()):
+        if entry.alignment <= 0:
+            raise EncodeError(f"named data {key!r} has alignment {entry.alignment}")
+        first[key] = known.find(views[key], i)
+        alignments[first[key]] = math.lcm(alignments.get(first[key], 1), entry.alignment)
+    places: dict[int, int] = {}
+    for key, view in views.items():
+        if first[key] not in places:
+            places[first[key]] = len(writer.segments)
+            writer.add([view], alignment=alignments[first[key]])
+    return {key: places[first[key]] for key in views}
 
 
 def read_segments(

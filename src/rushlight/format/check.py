@@ -1,0 +1,158 @@
+"""Whether the indices of a program lead where they should: what a schema cannot say.
+
+The runtime makes the same checks once when it loads a file; here they name the place in a Program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rushlight.format.elements import tensor_nbytes
+from rushlight.format.errors import FormatError
+from rushlight.format.program import (
+    Bool,
+    Chain,
+    DelegateCall,
+    EValue,
+    ExecutionPlan,
+    FreeCall,
+    Int,
+    IntList,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+    Null,
+    OptionalTensorList,
+    Program,
+    Tensor,
+    TensorList,
+    TensorShapeDynamism,
+)
+
+# Of the runtime; a tensor of more dimensions cannot be loaded.
+MAX_RANK = 16
+
+
+def check_program(program: Program) -> None:
+    """Raises FormatError naming the method and the place at fault."""
+    names = set()
+    for plan in program.execution_plan:
+        if plan.name in names:
+            raise FormatError(f"two methods are named {plan.name!r}")
+        names.add(plan.name)
+        _PlanChecker(plan).run()
+
+
+class _PlanChecker:
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self._plan = plan
+        self._where = f"method {plan.name!r}"
+
+    def _error(self, message: str) -> FormatError:
+        return FormatError(f"{self._where}: {message}")
+
+    def _values(self, what: str, indices: Sequence[int]) -> None:
+        count = len(self._plan.values)
+        if indices and not (0 <= min(indices) and max(indices) < count):
+            bad = next(index for index in indices if not 0 <= index < count)
+            raise self._error(f"{what} refers to value {bad} of {count}")
+
+    def run(self) -> None:
+        plan = self._plan
+        if any(size < 0 for size in plan.non_const_buffer_sizes):
+            raise self._error("a planned buffer has a negative size")
+        for i, value in enumerate(plan.values):
+            self._value(i, value)
+        self._values("an input", plan.inputs)
+        self._values("an output", plan.outputs)
+        for device in plan.non_const_buffer_device or []:
+            if not 0 <= device.buffer_idx < len(plan.non_const_buffer_sizes):
+                raise self._error(f"a device is given for buffer {device.buffer_idx}, which does not exist")
+        for number, chain in enumerate(plan.chains):
+            self._chain(number, chain)
+
+    def _value(self, index: int, value: EValue) -> None:
+        held = value.val
+        what = f"value {index}"
+        if isinstance(held, Tensor):
+            self._tensor(what, held)
+        elif isinstance(held, IntList):
+            self._list(what, held.items, (Int,))
+        elif isinstance(held, TensorList):
+            self._list(what, held.items, (Tensor,))
+        elif isinstance(held, OptionalTensorList):
+            self._list(what, [item for item in held.items if item != -1], (Tensor, Null))
+
+    def _list(self, what: str, items: Sequence[int], allowed: tuple[type, ...]) -> None:
+        self._values(what, items)
+        for item in items:
+            held = self._plan.values[item].val
+            if not isinstance(held, allowed):
+                raise self._error(
+                    f"{what} expects value {item} to be {allowed[0].__name__}, it is {type(held).__name__}"
+                )
+
+    def _tensor(self, what: str, tensor: Tensor) -> None:
+        rank = len(tensor.sizes)
+        if rank > MAX_RANK:
+            raise self._error(f"{what} has {rank} dimensions; at most {MAX_RANK} are supported")
+        if any(size < 0 for size in tensor.sizes):
+            raise self._error(f"{what} has a negative size: {tensor.sizes}")
+        if sorted(tensor.dim_order) != list(range(rank)):
+            raise self._error(f"{what} of {rank} dimensions has dim order {tensor.dim_order}")
+        place = tensor.allocation_info
+        if place is None or tensor.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
+            return
+        sizes = self._plan.non_const_buffer_sizes
+        if not 1 <= place.memory_id < len(sizes):
+            raise self._error(f"{what} is planned in memory {place.memory_id}, which does not exist")
+        nbytes = tensor_nbytes(tensor.scalar_type, tensor.sizes) or 0
+        if place.memory_offset + nbytes > sizes[place.memory_id]:
+            raise self._error(
+                f"{what} ({nbytes} bytes at {place.memory_offset}) does not fit in memory "
+                f"{place.memory_id} of {sizes[place.memory_id]} bytes"
+            )
+
+    def _chain(self, number: int, chain: Chain) -> None:
+        plan = self._plan
+        self._values(f"an input of chain {number}", chain.inputs)
+        self._values(f"an output of chain {number}", chain.outputs)
+        count = len(chain.instructions)
+        if chain.stacktrace is not None and len(chain.stacktrace) not in (0, count):
+            raise self._error(
+                f"chain {number} has {count} instructions and {len(chain.stacktrace)} stack traces"
+            )
+        for i, instruction in enumerate(chain.instructions):
+            call = instruction.instr_args
+            what = f"instruction {i}"
+            if isinstance(call, KernelCall):
+                if not 0 <= call.op_index < len(plan.operators):
+                    raise self._error(f"{what} calls operator {call.op_index} of {len(plan.operators)}")
+                self._values(what, call.args)
+            elif isinstance(call, DelegateCall):
+                if not 0 <= call.delegate_index < len(plan.delegates):
+                    raise self._error(f"{what} calls delegate {call.delegate_index} of {len(plan.delegates)}")
+                self._values(what, call.args)
+            elif isinstance(call, MoveCall):
+                self._values(what, (call.move_from, call.move_to))
+            elif isinstance(call, JumpFalseCall):
+                self._jump(what, call, count)
+            elif isinstance(call, FreeCall):
+                self._values(what, (call.value_index,))
+                self._kind(what, call.value_index, Tensor)
+
+    def _jump(self, what: str, call: JumpFalseCall, count: int) -> None:
+        self._values(what, (call.cond_value_index,))
+        held = self._plan.values[call.cond_value_index].val
+        if not isinstance(held, (Bool, Tensor)):
+            raise self._error(f"{what} jumps on value {call.cond_value_index}, a {type(held).__name__}")
+        # The end of the chain is a place to jump to.
+        if not 0 <= call.destination_instruction <= count:
+            raise self._error(f"{what} jumps to instruction {call.destination_instruction} of {count}")
+
+    def _kind(self, what: str, index: int, expected: type) -> None:
+        held = self._plan.values[index].val
+        if not isinstance(held, expected):
+            raise self._error(
+                f"{what} expects value {index} to be {expected.__name__}, it is {type(held).__name__}"
+            )

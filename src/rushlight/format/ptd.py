@@ -1,0 +1,116 @@
+"""`.ptd` files: named tensors and blobs that programs refer to by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from rushlight.format.buffers import byte_view
+from rushlight.format.check import MAX_RANK
+from rushlight.format.codecs import flat_tensor_binding
+from rushlight.format.decode import decode
+from rushlight.format.elements import tensor_nbytes
+from rushlight.format.encode import encode
+from rushlight.format.errors import EncodeError, FormatError, MalformedError
+from rushlight.format.flat_tensor import FlatTensor, NamedData, TensorLayout
+from rushlight.format.header import (
+    FLAT_TENSOR_HEADER_SIZE,
+    START,
+    FileLayout,
+    flat_tensor_header,
+    read_flat_tensor_layout,
+)
+from rushlight.format.segments import (
+    NamedDataEntry,
+    Piece,
+    SegmentWriter,
+    add_named,
+    align_up,
+    read_segments,
+    view_of,
+    write_pieces,
+)
+
+__all__ = ["NamedDataEntry", "read_ptd", "write_ptd", "write_ptd_to_file"]
+
+_VERSION = 0
+
+
+def write_ptd(entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128) -> bytes:
+    """The bytes of a file; they depend on the entries and their order alone. Data are copied once.
+
+    An entry with a `tensor_layout` is a dense tensor, one without an opaque blob. segment_alignment: of
+    every entry, a power of two, besides the entry's own. Equal data are stored once. Raises FormatError.
+    """
+    return b"".join(_assemble(entries, segment_alignment))
+
+
+def write_ptd_to_file(
+    entries: Mapping[str, NamedDataEntry],
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    segment_alignment: int = 128,
+) -> int:
+    """Writes to a path, which is replaced in one step, or to an open binary file. Returns the byte count."""
+    return write_pieces(_assemble(entries, segment_alignment), target)
+
+
+def read_ptd(data: Any) -> dict[str, NamedDataEntry]:
+    """Reads a file from a buffer object. The data of the entries are views of it. Raises FormatError."""
+    try:
+        view = byte_view(data)
+    except TypeError as error:
+        raise FormatError(str(error)) from error
+    layout = read_flat_tensor_layout(view)
+    root: FlatTensor = decode(flat_tensor_binding(), view[: layout.tables_size])
+    if root.version > _VERSION:
+        raise FormatError(f"the file has version {root.version}; this reader knows up to {_VERSION}")
+    segments = read_segments(view, layout.segment_base, layout.segment_size, root.segments, "FlatTensor")
+    entries: dict[str, NamedDataEntry] = {}
+    for named in root.named_data:
+        if named.key in entries:
+            raise MalformedError(f"{named.key!r} is there twice", table="FlatTensor", field="named_data")
+        if named.segment_index >= len(segments):
+            reason = f"{named.key!r} is in segment {named.segment_index} of {len(segments)}"
+            raise MalformedError(reason, table="NamedData", field="segment_index")
+        segment = segments[named.segment_index]
+        if named.tensor_layout is not None:
+            try:
+                _check_layout(named.key, named.tensor_layout, segment.nbytes)
+            except EncodeError as error:
+                raise MalformedError(str(error), table="NamedData", field="tensor_layout") from error
+        entries[named.key] = NamedDataEntry(segment, tensor_layout=named.tensor_layout)
+    return entries
+
+
+def _assemble(entries: Mapping[str, NamedDataEntry], segment_alignment: int) -> list[Piece]:
+    for key, entry in entries.items():
+        if entry.tensor_layout is not None:
+            nbytes = view_of(f"named data {key!r}", entry.data).nbytes
+            _check_layout(key, entry.tensor_layout, nbytes)
+    writer = SegmentWriter(segment_alignment)
+    places = add_named(writer, entries)
+    named = [NamedData(key, places[key], entry.tensor_layout) for key, entry in entries.items()]
+    tables = encode(
+        flat_tensor_binding(),
+        FlatTensor(_VERSION, writer.segments, named),
+        header_size=FLAT_TENSOR_HEADER_SIZE,
+    )
+    base = align_up(len(tables), writer.base_alignment)
+    layout = FileLayout(len(tables), base, writer.size)
+    tables[START : START + FLAT_TENSOR_HEADER_SIZE] = flat_tensor_header(layout)
+    return [tables, bytes(base - len(tables)), *writer.pieces()]
+
+
+def _check_layout(key: str, layout: TensorLayout, nbytes: int) -> None:
+    rank = len(layout.sizes)
+    if rank > MAX_RANK:
+        raise EncodeError(f"tensor {key!r} has {rank} dimensions; at most {MAX_RANK} are supported")
+    if any(size < 0 for size in layout.sizes):
+        raise EncodeError(f"tensor {key!r} has a negative size: {layout.sizes}")
+    if sorted(layout.dim_order) != list(range(rank)):
+        raise EncodeError(f"tensor {key!r} of {rank} dimensions has dim order {layout.dim_order}")
+    needed = tensor_nbytes(layout.scalar_type, layout.sizes)
+    if needed is not None and needed != nbytes:
+        raise EncodeError(f"tensor {key!r} of {needed} bytes is given {nbytes} bytes of data")

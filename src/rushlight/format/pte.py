@@ -1,0 +1,353 @@
+"""`.pte` files: a program's tables, then segments of constants, initial values, delegate and named data."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+from rushlight.format.buffers import byte_view
+from rushlight.format.check import check_program
+from rushlight.format.codecs import program_binding
+from rushlight.format.constants import constant_users, locate
+from rushlight.format.decode import decode
+from rushlight.format.encode import encode
+from rushlight.format.errors import EncodeError, FormatError, MalformedError
+from rushlight.format.header import (
+    PROGRAM_HEADER_SIZE,
+    START,
+    FileLayout,
+    program_header,
+    read_program_layout,
+)
+from rushlight.format.program import (
+    BackendDelegateDataReference,
+    BackendDelegateInlineData,
+    DataLocation,
+    EValue,
+    ExecutionPlan,
+    NamedData,
+    Program,
+    SubsegmentOffsets,
+    Tensor,
+)
+from rushlight.format.segments import (
+    Deduplicator,
+    NamedDataEntry,
+    Piece,
+    SegmentWriter,
+    add_named,
+    align_up,
+    check_alignment,
+    read_segments,
+    view_of,
+    write_pieces,
+)
+
+__all__ = ["MAX_VERSION", "NamedDataEntry", "PTEFile", "read_pte", "write_pte", "write_pte_to_file"]
+
+# The newest schema version that is read, and the one that is written by default.
+MAX_VERSION = 0
+
+
+@dataclass
+class PTEFile:
+    """A program and its data, as yet without segments.
+
+    In `program`, a constant's `data_buffer_idx` counts in `constants`, that of a planned tensor with an
+    initial value in `mutable_data`; entry 0 of both is reserved and empty. A delegate's
+    `processed.index` counts in `delegate_data`. The segment fields of `program` are empty, and so are
+    `constant_buffer` and `backend_delegate_data`; if these two are not, they stand for `constants` and
+    `delegate_data`. Data are buffer objects, such as bytes, memoryviews and numpy arrays.
+    """
+
+    program: Program
+    constants: list[Any] = field(default_factory=list)
+    mutable_data: list[Any] = field(default_factory=list)
+    delegate_data: list[Any] = field(default_factory=list)
+    named_data: dict[str, NamedDataEntry] = field(default_factory=dict)
+
+
+def write_pte(
+    file: PTEFile,
+    *,
+    constant_tensor_alignment: int = 16,
+    segment_alignment: int = 128,
+    delegate_alignment: int | None = None,
+    extract_delegate_segments: bool = True,
+) -> bytes:
+    """The bytes of a file; they depend on its contents alone. Data are copied once. `file` is not changed.
+
+    constant_tensor_alignment: of each constant, delegate_alignment: of each delegate's data,
+    segment_alignment: of every segment, all in bytes from the start of the file and powers of two.
+    extract_delegate_segments: whether delegate data become segments, not part of the tables.
+    Equal constants are stored once. Raises FormatError.
+    """
+    return b"".join(
+        _assemble(
+            file,
+            constant_tensor_alignment,
+            segment_alignment,
+            delegate_alignment,
+            extract_delegate_segments,
+        )
+    )
+
+
+def write_pte_to_file(
+    file: PTEFile,
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    constant_tensor_alignment: int = 16,
+    segment_alignment: int = 128,
+    delegate_alignment: int | None = None,
+    extract_delegate_segments: bool = True,
+) -> int:
+    """Writes to a path, which is replaced in one step, or to an open binary file. Returns the byte count.
+
+    Data are not copied on the way. Options and errors are those of `write_pte`, and OSError.
+    """
+    pieces = _assemble(
+        file, constant_tensor_alignment, segment_alignment, delegate_alignment, extract_delegate_segments
+    )
+    return write_pieces(pieces, target)
+
+
+def read_pte(data: Any) -> PTEFile:
+    """Reads a file from a buffer object. The data of the result are views of it, not copies.
+
+    Takes old files too, which keep constants among the tables. Raises FormatError.
+    """
+    try:
+        view = byte_view(data)
+    except TypeError as error:
+        raise FormatError(str(error)) from error
+    layout = read_program_layout(view)
+    program: Program = decode(program_binding(), view[: layout.tables_size])
+    if program.version > MAX_VERSION:
+        raise FormatError(f"the file has version {program.version}; this reader knows up to {MAX_VERSION}")
+    segments = read_segments(view, layout.segment_base, layout.segment_size, program.segments, "Program")
+    check_program(program)
+    file = PTEFile(
+        replace(
+            program,
+            constant_buffer=[],
+            backend_delegate_data=[],
+            segments=[],
+            constant_segment=SubsegmentOffsets(0, []),
+            mutable_data_segments=None,
+            named_data=None,
+        )
+    )
+    file.constants = _read_constants(program, segments)
+    file.mutable_data = _read_mutable_data(program, segments)
+    file.delegate_data = _read_delegates(file.program, program.backend_delegate_data, segments)
+    for entry in program.named_data or []:
+        if entry.key in file.named_data:
+            raise MalformedError(f"{entry.key!r} is there twice", table="Program", field="named_data")
+        file.named_data[entry.key] = NamedDataEntry(_segment(segments, entry.segment_index, "named_data"))
+    return file
+
+
+def _assemble(
+    file: PTEFile,
+    constant_tensor_alignment: int,
+    segment_alignment: int,
+    delegate_alignment: int | None,
+    extract_delegate_segments: bool,
+) -> list[Piece]:
+    """The file as pieces to be written one after the other."""
+    check_alignment("constant_tensor_alignment", constant_tensor_alignment)
+    if delegate_alignment is not None:
+        check_alignment("delegate_alignment", delegate_alignment)
+    program = file.program
+    if program.segments or program.constant_segment.offsets or program.mutable_data_segments:
+        raise EncodeError("the program already refers to segments; give its data in PTEFile instead")
+    if program.named_data:
+        raise EncodeError("the program already has named data; give them in PTEFile.named_data instead")
+    check_program(program)
+    # Plans are replaced, never changed: they are the caller's.
+    program = copy.copy(program)
+    program.execution_plan = list(program.execution_plan)
+    writer = SegmentWriter(segment_alignment)
+    _add_constants(file, program, writer, constant_tensor_alignment)
+    _add_mutable_data(file, program, writer)
+    _add_delegates(file, program, writer, extract_delegate_segments, delegate_alignment or 1)
+    places = add_named(writer, file.named_data)
+    program.named_data = [NamedData(key, place) for key, place in places.items()] or None
+    program.segments = writer.segments
+    if writer.size == 0:
+        return [encode(program_binding(), program, align=delegate_alignment or 0)]
+    tables = encode(
+        program_binding(), program, header_size=PROGRAM_HEADER_SIZE, align=delegate_alignment or 0
+    )
+    base = align_up(len(tables), writer.base_alignment)
+    layout = FileLayout(len(tables), base, writer.size)
+    tables[START : START + PROGRAM_HEADER_SIZE] = program_header(layout)
+    return [tables, bytes(base - len(tables)), *writer.pieces()]
+
+
+def _either(name: str, given: list[Any], inside: list[Any]) -> list[Any]:
+    if given and inside:
+        raise EncodeError(f"{name} are given both in PTEFile and inside of the program")
+    return given or inside
+
+
+def _add_constants(file: PTEFile, program: Program, writer: SegmentWriter, alignment: int) -> None:
+    inside = [buffer.storage for buffer in program.constant_buffer]
+    given = _either("constants", file.constants, inside)
+    views = [view_of(f"constant {i}", data) for i, data in enumerate(given)]
+    program.constant_buffer = []
+    if views and views[0].nbytes:
+        raise EncodeError("constant 0 is reserved and must be empty")
+    _check_sizes(constant_users(program), views, "constant")
+    known = Deduplicator()
+    unique: list[memoryview] = []
+    numbers: list[int] = []
+    for i, view in enumerate(views):
+        # The reserved entry is never shared.
+        number = known.find(view, len(unique)) if i else 0
+        if number == len(unique):
+            unique.append(view)
+        numbers.append(number)
+    if len(unique) < len(views):
+        program.execution_plan = [_renumbered(plan, numbers) for plan in program.execution_plan]
+    if unique:
+        index = len(writer.segments)
+        offsets = writer.add(unique, alignment=alignment, part_alignment=alignment)
+        program.constant_segment = SubsegmentOffsets(index, offsets)
+
+
+def _renumbered(plan: ExecutionPlan, numbers: Sequence[int]) -> ExecutionPlan:
+    values = []
+    for value in plan.values:
+        held = value.val
+        if isinstance(held, Tensor) and held.allocation_info is None and held.data_buffer_idx < len(numbers):
+            number = numbers[held.data_buffer_idx]
+            if number != held.data_buffer_idx:
+                value = EValue(replace(held, data_buffer_idx=number))
+        values.append(value)
+    return replace(plan, values=values)
+
+
+def _add_mutable_data(file: PTEFile, program: Program, writer: SegmentWriter) -> None:
+    program.mutable_data_segments = None
+    views = [view_of(f"mutable data {i}", data) for i, data in enumerate(file.mutable_data)]
+    _check_sizes(constant_users(program, is_mutable=True), views, "mutable data")
+    if any(view.nbytes for view in views):
+        index = len(writer.segments)
+        program.mutable_data_segments = [SubsegmentOffsets(index, writer.add(views))]
+
+
+def _check_sizes(users: dict[int, tuple[str, int | None]], views: Sequence[memoryview], what: str) -> None:
+    for index, (user, nbytes) in users.items():
+        if index >= len(views):
+            raise EncodeError(f"{user} uses {what} {index}, but there are {len(views)}")
+        if nbytes is not None and nbytes > views[index].nbytes:
+            raise EncodeError(
+                f"{user} needs {nbytes} bytes of {what} {index}, which has {views[index].nbytes}"
+            )
+
+
+def _add_delegates(
+    file: PTEFile, program: Program, writer: SegmentWriter, as_segments: bool, alignment: int
+) -> None:
+    inside = [inline.data for inline in program.backend_delegate_data]
+    data = _either("delegate data", file.delegate_data, inside)
+    program.backend_delegate_data = []
+    known = Deduplicator()
+    # Place of each entry of `data` that is used, by its index.
+    places: dict[int, BackendDelegateDataReference] = {}
+
+    def place(index: int) -> BackendDelegateDataReference:
+        if index in places:
+            return places[index]
+        view = view_of(f"delegate data {index}", data[index])
+        first = known.find(view, index)
+        if first != index:
+            return places[first]
+        if as_segments and view.nbytes:
+            reference = BackendDelegateDataReference(DataLocation.SEGMENT, len(writer.segments))
+            writer.add([view], alignment=alignment)
+        else:
+            inline = program.backend_delegate_data
+            reference = BackendDelegateDataReference(DataLocation.INLINE, len(inline))
+            inline.append(BackendDelegateInlineData(view))  # type: ignore[arg-type]
+        places[index] = reference
+        return reference
+
+    plans = []
+    for plan in program.execution_plan:
+        delegates = []
+        for delegate in plan.delegates:
+            index = delegate.processed.index
+            if delegate.processed.location != DataLocation.INLINE or not 0 <= index < len(data):
+                raise EncodeError(
+                    f"method {plan.name!r}: delegate {delegate.id!r} refers to {delegate.processed}, but "
+                    f"there are {len(data)} delegate data"
+                )
+            delegates.append(replace(delegate, processed=place(index)))
+        plans.append(replace(plan, delegates=delegates) if delegates else plan)
+    program.execution_plan = plans
+
+
+def _segment(segments: Sequence[memoryview], index: int, field_name: str) -> memoryview:
+    if index >= len(segments):
+        reason = f"segment {index} of {len(segments)}"
+        raise MalformedError(reason, table="Program", field=field_name)
+    return segments[index]
+
+
+def _read_constants(program: Program, segments: Sequence[memoryview]) -> list[Any]:
+    users = constant_users(program)
+    place = program.constant_segment
+    if place.offsets:
+        if program.constant_buffer:
+            raise MalformedError(
+                "constants both in a segment and among the tables", table="Program", field="constant_buffer"
+            )
+        segment = _segment(segments, place.segment_index, "constant_segment")
+        return locate(segment, place.offsets, users, "constant")
+    constants = [memoryview(buffer.storage) for buffer in program.constant_buffer]
+    try:
+        _check_sizes(users, constants, "constant")
+    except EncodeError as error:
+        raise MalformedError(str(error), table="Program", field="constant_buffer") from error
+    return list(constants)
+
+
+def _read_mutable_data(program: Program, segments: Sequence[memoryview]) -> list[Any]:
+    places = program.mutable_data_segments or []
+    if len(places) > 1:
+        reason = f"{len(places)} segments of initial values; one is supported"
+        raise MalformedError(reason, table="Program", field="mutable_data_segments")
+    users = constant_users(program, is_mutable=True)
+    segment = (
+        _segment(segments, places[0].segment_index, "mutable_data_segments") if places else memoryview(b"")
+    )
+    return locate(segment, places[0].offsets if places else [], users, "mutable data")
+
+
+def _read_delegates(
+    program: Program, inline: Sequence[BackendDelegateInlineData], segments: Sequence[memoryview]
+) -> list[Any]:
+    """Delegate data in the order of first use; makes all references of `program` inline ones."""
+    data: list[Any] = []
+    places: dict[tuple[DataLocation, int], int] = {}
+    for plan in program.execution_plan:
+        for delegate in plan.delegates:
+            reference = delegate.processed
+            key = (reference.location, reference.index)
+            if key not in places:
+                places[key] = len(data)
+                if reference.location == DataLocation.SEGMENT:
+                    data.append(_segment(segments, reference.index, "execution_plan"))
+                elif reference.index < len(inline):
+                    data.append(inline[reference.index].data)
+                else:
+                    reason = f"delegate {delegate.id!r} refers to {reference} of {len(inline)}"
+                    raise MalformedError(reason, table="BackendDelegate", field="processed")
+            delegate.processed = BackendDelegateDataReference(DataLocation.INLINE, places[key])
+    return data
