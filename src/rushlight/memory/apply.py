@@ -60,8 +60,8 @@ def plan_memory(
     """Give every tensor that the plan owns a memory id and an offset.
 
     `graph_module` is a graph of out variants whose nodes have TensorSpecs. The specs' `lifetime`, `mem_id`
-    and `mem_offset` are written, dynamic shapes at their upper bounds. Tensors without a bound are left to the
-    runtime and freed after their last use. Raises PlanError if the planner's plan is not right.
+    and `mem_offset` are written, dynamic shapes at their upper bounds. Tensors without a bound are left to
+    the runtime and freed after their last use. Raises PlanError if the planner's plan is not right.
     """
     options = options or PlanOptions()
     method = read_problem(graph_module, signature, options)

@@ -1,0 +1,61 @@
+"""The constant data of a program, each content once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from rushlight.format.segments import Deduplicator, NamedDataEntry
+
+Data = memoryview
+
+
+def tensor_bytes(tensor: torch.Tensor) -> Data:
+    """The elements of a dense tensor in memory order, without a copy where the tensor lies on the CPU."""
+    if tensor.numel() == 0:
+        return memoryview(b"")
+    tensor = tensor.detach().cpu()
+    raw = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    start = tensor.storage_offset() * tensor.element_size()
+    array: Any = raw[start : start + tensor.numel() * tensor.element_size()].numpy()
+    return memoryview(array)
+
+
+@dataclass(slots=True)
+class Pool:
+    """Byte strings by index, equal ones stored once. Index 0 is reserved for "no data"."""
+
+    items: list[Data] = field(default_factory=lambda: [memoryview(b"")])
+    _known: Deduplicator = field(default_factory=Deduplicator)
+
+    def add(self, data: Data) -> int:
+        """The index of `data`, which is appended if it is new."""
+        index = self._known.find(data, len(self.items))
+        if index == len(self.items):
+            self.items.append(data)
+        return index
+
+
+@dataclass(slots=True)
+class Constants:
+    """All constant data of a program.
+
+    `file` lies in the program file, `state` are initial values of mutable buffers, `external` lies outside by
+    file and tensor name, `named` is what delegates share by name.
+    """
+
+    file: Pool = field(default_factory=Pool)
+    state: Pool = field(default_factory=Pool)
+    external: dict[str, dict[str, NamedDataEntry]] = field(default_factory=dict)
+    named: dict[str, NamedDataEntry] = field(default_factory=dict)
+    delegates: list[Data] = field(default_factory=list)
+    _known_delegates: Deduplicator = field(default_factory=Deduplicator)
+
+    def add_delegate(self, processed: Data) -> int:
+        """The index of a delegate's processed data; equal data is stored once."""
+        index = self._known_delegates.find(processed, len(self.delegates))
+        if index == len(self.delegates):
+            self.delegates.append(processed)
+        return index

@@ -1,0 +1,181 @@
+"""Control flow as jumps, moves and copies; the bodies become part of the one list of instructions.
+
+`cond`, `map` and `scan` have the form that the field's runtimes know. In a loop the carried values have
+memory of their own, into which the first values and then each iteration's results are copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch.fx import GraphModule, Node
+
+from rushlight.emit.errors import at_node
+from rushlight.emit.kernels import scalar_placeholder
+from rushlight.emit.values import Emitted, Ref
+from rushlight.format.program import Bool, Int, TensorShapeDynamism
+from rushlight.ir import meta
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, bodies_of
+
+if TYPE_CHECKING:
+    from rushlight.emit.graph import GraphEmitter
+
+
+def emit_control_flow(emitter: GraphEmitter, node: Node) -> Emitted:
+    """Emit a `cond`, `while_loop`, `map` or `scan` node; returns its results."""
+    target = node.target
+    if target is COND:
+        return _cond(emitter, node)
+    if target is WHILE_LOOP:
+        return _while_loop(emitter, node)
+    if target is MAP:
+        return _map(emitter, node)
+    assert target is SCAN
+    return _scan(emitter, node)
+
+
+def _cond(emitter: GraphEmitter, node: Node) -> Emitted:
+    state = emitter.state
+    results = _results(emitter, node)
+    predicate = state.values.constant(emitter.lookup(node.args[0]))
+    operands = _refs(emitter, node.args[3] if len(node.args) > 3 else ())
+    then, otherwise = bodies_of(node)
+    to_otherwise = state.jump_if_false(predicate, -1, node)
+    _branch(emitter, node, then, operands, results)
+    to_end = state.jump_if_false(state.values.constant(False), -1, node)
+    state.land(to_otherwise)
+    _branch(emitter, node, otherwise, operands, results)
+    state.land(to_end)
+    return _as_node_value(node, results)
+
+
+def _branch(
+    emitter: GraphEmitter, node: Node, body: GraphModule, operands: list[Emitted], results: list[Ref]
+) -> None:
+    outputs = emitter.run_body(body, operands)
+    for output, result in zip(outputs, results, strict=True):
+        emitter.state.move(output, result, node)
+
+
+def _while_loop(emitter: GraphEmitter, node: Node) -> Emitted:
+    state = emitter.state
+    condition, body = bodies_of(node)
+    carried = _results(emitter, node)
+    captured = _refs(emitter, node.args[3] if len(node.args) > 3 else ())
+    for first, value in zip(_refs(emitter, node.args[2]), carried, strict=True):
+        _assign(emitter, state.values.constant(first), value, node)
+    start = len(state.instructions)
+    (test,) = emitter.run_body(condition, [*carried, *captured])
+    to_end = state.jump_if_false(test, -1, node)
+    outputs = emitter.run_body(body, [*carried, *captured])
+    for position, output in enumerate(outputs):
+        if output in carried and output != carried[position]:
+            raise at_node(node, "the body returns a carried value in another's place; return a clone of it")
+    for output, value in zip(outputs, carried, strict=True):
+        _assign(emitter, output, value, node)
+    state.jump_if_false(state.values.constant(False), start, node)
+    state.land(to_end)
+    return _as_node_value(node, carried)
+
+
+def _map(emitter: GraphEmitter, node: Node) -> Emitted:
+    stacked = _results(emitter, node)
+    xs = [ref for ref in _refs(emitter, node.args[1]) if isinstance(ref, Ref)]
+    captured = _refs(emitter, node.args[2] if len(node.args) > 2 else ())
+    _iterate(emitter, node, xs, [], captured, stacked)
+    return _as_node_value(node, stacked)
+
+
+def _scan(emitter: GraphEmitter, node: Node) -> Emitted:
+    results = _results(emitter, node)
+    first = _refs(emitter, node.args[1])
+    xs = [ref for ref in _refs(emitter, node.args[2]) if isinstance(ref, Ref)]
+    captured = _refs(emitter, node.args[3] if len(node.args) > 3 else ())
+    carried, stacked = results[: len(first)], results[len(first) :]
+    if not xs:
+        raise at_node(node, "scans over no tensor")
+    _iterate(emitter, node, xs, list(zip(first, carried, strict=True)), captured, stacked)
+    return _as_node_value(node, results)
+
+
+def _iterate(
+    emitter: GraphEmitter,
+    node: Node,
+    xs: list[Ref],
+    carries: list[tuple[Emitted, Ref]],
+    captured: list[Emitted],
+    stacked: list[Ref],
+) -> None:
+    """A loop over dim 0 of `xs`: slice them, run the body, copy the carried results, stack the others."""
+    state, values = emitter.state, emitter.state.values
+    (body,) = bodies_of(node)
+    index, count = values.fresh(Int(0)), values.fresh(Int(0))
+    state.call("aten::sym_size", "int", [xs[0], values.constant(0), count], node)
+    for first, value in carries:
+        _assign(emitter, values.constant(first), value, node)
+    for ref in stacked:
+        tensor = values.tensor(ref)
+        # The copies let the result grow by one slice each.
+        if tensor is not None and tensor.shape_dynamism == TensorShapeDynamism.STATIC:
+            tensor.shape_dynamism = TensorShapeDynamism.DYNAMIC_BOUND
+    start = len(state.instructions)
+    carried = [value for _, value in carries]
+    placeholders = [n for n in body.graph.nodes if n.op == "placeholder"]
+    slices: list[Ref] = []
+    for x, placeholder in zip(xs, placeholders[len(carried) :], strict=False):
+        spec = meta.get_spec(placeholder)
+        if not isinstance(spec, TensorSpec):
+            raise at_node(node, f"the slice {placeholder.name} has no TensorSpec")
+        piece = values.of_spec(spec)
+        slices.append(piece)
+        state.call("aten::select_copy", "int_out", [x, values.constant(0), index, piece, piece], node)
+    outputs = emitter.run_body(body, [*carried, *slices, *captured])
+    for output, value in zip(outputs, carried, strict=False):
+        _assign(emitter, output, value, node)
+    for output, result in zip(outputs[len(carried) :], stacked, strict=True):
+        state.call("executorch_prim::et_copy_index", "tensor", [result, output, index], node)
+    done = values.fresh(Bool(False))
+    state.call("executorch_prim::add", "Scalar", [index, values.constant(1), index], node)
+    state.call("executorch_prim::eq", "Scalar", [index, count, done], node)
+    state.jump_if_false(done, start, node)
+    # The next run begins at 0 again.
+    state.call("executorch_prim::sub", "Scalar", [index, count, index], node)
+
+
+def _assign(emitter: GraphEmitter, source: Ref, target: Ref, node: Node) -> None:
+    """Copy a tensor's elements, or move a scalar."""
+    state, values = emitter.state, emitter.state.values
+    if source == target:
+        return
+    tensor = values.tensor(target)
+    if tensor is None:
+        state.move(source, target, node)
+    elif tensor.shape_dynamism == TensorShapeDynamism.STATIC:
+        state.call("aten::copy_", "", [target, source, values.constant(False), target], node)
+    else:
+        # Takes over the shape as well.
+        state.call("aten::clone", "out", [source, values.constant(None), target, target], node)
+
+
+def _refs(emitter: GraphEmitter, arguments: object) -> list[Emitted]:
+    items = arguments if isinstance(arguments, (list, tuple)) else [arguments]
+    return [emitter.state.values.constant(emitter.lookup(item)) for item in items]
+
+
+def _results(emitter: GraphEmitter, node: Node) -> list[Ref]:
+    """One value for each result of the node."""
+    spec, value = meta.get_spec(node), meta.get_val(node)
+    specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+    vals = list(value) if isinstance(value, (list, tuple)) else [value]
+    values = emitter.state.values
+    return [
+        values.of_spec(s) if isinstance(s, TensorSpec) else values.fresh(scalar_placeholder(v))
+        for s, v in zip(specs, vals, strict=True)
+    ]
+
+
+def _as_node_value(node: Node, results: list[Ref]) -> Emitted:
+    if isinstance(meta.get_val(node), (list, tuple)):
+        return list(results)
+    return results[0]

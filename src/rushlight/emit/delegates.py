@@ -1,0 +1,126 @@
+"""Calls of lowered modules as delegate calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.emit.errors import EmitError, at_node
+from rushlight.emit.kernels import Lookup, scalar_placeholder
+from rushlight.emit.state import MethodState
+from rushlight.emit.tensors import SCALAR_TYPES
+from rushlight.emit.values import Emitted, Ref
+from rushlight.format.flat_tensor import TensorLayout
+from rushlight.format.program import (
+    BackendDelegate,
+    BackendDelegateDataReference,
+    CompileSpec,
+    DataLocation,
+    DelegateCall,
+)
+from rushlight.format.segments import NamedDataEntry
+from rushlight.ir import meta
+from rushlight.ir.spec import TensorSpec
+
+DELEGATE_CALL = "executorch_call_delegate"
+
+
+@runtime_checkable
+class LoweredModule(Protocol):
+    """What the emitter needs of a module that a backend has processed."""
+
+    @property
+    def backend_id(self) -> str: ...
+
+    @property
+    def processed_bytes(self) -> bytes: ...
+
+    @property
+    def compile_specs(self) -> Sequence[Any]: ...
+
+
+def is_delegate_call(node: Node) -> bool:
+    """Whether the node calls a lowered module."""
+    return node.op == "call_function" and DELEGATE_CALL in (
+        getattr(node.target, "__name__", None),
+        getattr(node.target, "_name", None),
+    )
+
+
+def emit_delegate(state: MethodState, node: Node, module: object, lookup: Lookup) -> Emitted:
+    """Emit a delegate call: the inputs, then the results."""
+    if not isinstance(module, LoweredModule):
+        raise at_node(node, f"calls {module!r}, which is no lowered module")
+    results = _results(state, node)
+    arguments = [state.values.constant(lookup(argument)) for argument in node.args[1:]]
+    arguments += [ref for ref in pytree.tree_leaves(results) if isinstance(ref, Ref)]
+    state.delegates.append(
+        BackendDelegate(
+            id=module.backend_id,
+            processed=BackendDelegateDataReference(
+                DataLocation.INLINE, state.constants.add_delegate(memoryview(module.processed_bytes))
+            ),
+            compile_specs=[CompileSpec(spec.key, bytes(spec.value)) for spec in module.compile_specs],
+        )
+    )
+    call = DelegateCall(len(state.delegates) - 1, [ref.index for ref in arguments])
+    index = state.append(call, node)
+    _record(state, index, module)
+    return results
+
+
+def _results(state: MethodState, node: Node) -> Emitted:
+    spec, value = meta.get_spec(node), meta.get_val(node)
+    if isinstance(spec, TensorSpec):
+        return state.values.of_spec(spec)
+    if not isinstance(spec, (list, tuple)):
+        raise at_node(node, f"a delegate call whose results have the specs {spec!r}")
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [
+        state.values.of_spec(item)
+        if isinstance(item, TensorSpec)
+        else state.values.fresh(scalar_placeholder(result))
+        for item, result in zip(spec, values, strict=True)
+    ]
+
+
+def _record(state: MethodState, index: int, module: LoweredModule) -> None:
+    """Note the debug handles inside the delegate and the data that it shares by name."""
+    original = getattr(getattr(module, "original_module", None), "graph_module", None)
+    if isinstance(original, GraphModule):
+        state.debug_handles[index] = [
+            meta.get_debug_handle(inner)
+            for inner in original.graph.nodes
+            if inner.op == "call_function" and meta.get_debug_handle(inner) is not None
+        ]
+        outputs = original.graph.output_node().args[0]
+        state.result_counts[index] = len(outputs) if isinstance(outputs, (list, tuple)) else 1
+    described = getattr(module, "meta", None)
+    delegate_map = described.get("debug_handle_map", {}) if isinstance(described, Mapping) else {}
+    state.delegate_maps[index] = {"name": module.backend_id, "delegate_map": delegate_map}
+    store = getattr(module, "named_data_store_output", None)
+    if store is not None:
+        _add_named(state.constants.named, store.buffers, store.pte_data)
+        for tag, entries in store.external_data.items():
+            _add_named(state.constants.external.setdefault(tag, {}), store.buffers, entries)
+
+
+def _add_named(known: dict[str, NamedDataEntry], buffers: Sequence[Any], entries: Mapping[str, Any]) -> None:
+    """Add a backend's entries. Raises EmitError if a name stands for other data already."""
+    for key, entry in entries.items():
+        data = buffers[entry.buffer_index]
+        previous = known.get(key)
+        if previous is not None and bytes(previous.data) != bytes(data):
+            raise EmitError(f"two delegates name different data {key!r}")
+        layout = entry.tensor_layout
+        known[key] = NamedDataEntry(
+            data,
+            math.lcm(entry.alignment, previous.alignment if previous else 1),
+            None
+            if layout is None
+            else TensorLayout(SCALAR_TYPES[layout.dtype], list(layout.sizes), list(layout.dim_order)),
+        )

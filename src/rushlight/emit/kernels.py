@@ -1,0 +1,133 @@
+"""Operator calls as kernel calls: schema arguments in order, then the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from rushlight.emit.errors import Refusal, at_node
+from rushlight.emit.state import MethodState
+from rushlight.emit.tensors import SCALAR_TYPES, empty_tensor
+from rushlight.emit.values import Emitted, Ref
+from rushlight.format.program import Bool, Double, Int, KernelTypes, Tensor, TensorList
+from rushlight.ir import meta
+from rushlight.ir.out_variants import is_out_variant, written_arguments
+from rushlight.ir.spec import TensorSpec
+
+Lookup = Callable[[Any], Emitted]
+
+_DTYPE_NAMES = {number: str(dtype).removeprefix("torch.") for dtype, number in SCALAR_TYPES.items()}
+
+# Range hints for the compiler; the runtime has nothing to do.
+_HINTS = frozenset(
+    {torch.ops.aten.sym_constrain_range.default, torch.ops.aten.sym_constrain_range_for_size.default}
+)
+
+
+def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup) -> Emitted:
+    """Emit a call of `op`; `lookup` gives what the node's arguments stand for."""
+    if op in _HINTS:
+        return None
+    schema = op._schema
+    arguments: list[Ref] = []
+    written: list[Emitted] = []
+    written_names = {argument.name for argument in written_arguments(schema)}
+    for position, argument in enumerate(schema.arguments):
+        if argument.name in node.kwargs:
+            value = lookup(node.kwargs[argument.name])
+        elif not argument.kwarg_only and position < len(node.args):
+            value = lookup(node.args[position])
+        else:
+            value = argument.default_value
+        if value is None and isinstance(argument.type, torch.TensorType):
+            value = state.values.fresh(empty_tensor())
+        arguments.append(state.values.constant(value, argument.type))
+        if argument.name in written_names:
+            written.append(value)
+    results = _results(state, node, op, written)
+    arguments.extend(_result_arguments(state, results))
+    overload = "" if op._overloadname == "default" else op._overloadname
+    _check_target(state, node, op, arguments)
+    state.call(schema.name, overload, arguments, node)
+    return results
+
+
+def _results(state: MethodState, node: Node, op: OpOverload, written: list[Emitted]) -> Emitted:
+    returns = len(op._schema.returns)
+    if is_out_variant(op) or (written and returns):
+        return written[0] if len(written) == 1 else written
+    if not returns:
+        return None
+    spec = meta.get_spec(node)
+    if returns == 1 and not meta.tensor_specs(node):
+        return state.values.fresh(scalar_placeholder(meta.get_val(node)))
+    if isinstance(spec, TensorSpec):
+        return state.values.of_spec(spec)
+    return [_result(state, node, item) for item in spec]
+
+
+def _result(state: MethodState, node: Node, spec: object) -> Emitted:
+    if isinstance(spec, TensorSpec):
+        return state.values.of_spec(spec)
+    raise at_node(node, f"a result without a TensorSpec: {spec!r}")
+
+
+def _result_arguments(state: MethodState, results: Emitted) -> list[Ref]:
+    """The value appended for the results: the only one, or a list of all."""
+    if results is None:
+        return []
+    if isinstance(results, Ref):
+        return [results]
+    refs = [r for r in pytree.tree_leaves(results) if isinstance(r, Ref)]
+    return [state.values.constant(refs, torch.ListType(torch.TensorType.get()))]
+
+
+def scalar_placeholder(value: object) -> KernelTypes:
+    """What a scalar result holds before it is computed."""
+    if isinstance(value, (bool, torch.SymBool)):
+        return Bool(False)
+    if isinstance(value, (float, torch.SymFloat)):
+        return Double(0.0)
+    return Int(0)
+
+
+def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: list[Ref]) -> None:
+    """Note a refusal if the target's kernel table lacks the operator or the dtype."""
+    table = state.options.target
+    if table is None:
+        return
+    schema = op._schema
+    name = schema.name if op._overloadname == "default" else f"{schema.name}.{op._overloadname}"
+    dtype = _dtype(state, arguments)
+    if table.runs(name, dtype):
+        return
+    source = meta.source_of(node)
+    where = f"{source}: {source.code}" if source is not None else node.name
+    state.refusals.append(Refusal(name, dtype or "-", where, _remedy(state, name)))
+
+
+def _dtype(state: MethodState, arguments: list[Ref]) -> str | None:
+    """torch's name of the dtype of the first tensor among the arguments."""
+    for ref in arguments:
+        value = state.values.items[ref.index].val
+        if isinstance(value, TensorList) and value.items:
+            value = state.values.items[value.items[0]].val
+        if isinstance(value, Tensor):
+            return _DTYPE_NAMES[value.scalar_type]
+    return None
+
+
+def _remedy(state: MethodState, name: str) -> str:
+    table = state.options.target
+    assert table is not None
+    if name in table:
+        dtypes = ", ".join(sorted(table.dtypes(name) or ()))
+        return f"cast to one of {dtypes}"
+    if not name.startswith(("aten::", "dim_order_ops::", "executorch_prim::")):
+        return "give the target a kernel of that name and add it to the kernel table"
+    return "delegate it, decompose it in the model, or choose a target with more kernels"

@@ -1,0 +1,177 @@
+"""One method: its inputs, parameters and state, its graph, and the execution plan they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
+from torch.fx import Node
+
+from rushlight.emit.constants import tensor_bytes
+from rushlight.emit.errors import UnsupportedOperatorsError, at_node
+from rushlight.emit.graph import GraphEmitter
+from rushlight.emit.pytree import encode_treespec
+from rushlight.emit.state import MethodState
+from rushlight.emit.tensors import is_planned, make_tensor
+from rushlight.emit.values import Emitted, Ref, scalar_value
+from rushlight.format.flat_tensor import TensorLayout
+from rushlight.format.program import (
+    Chain,
+    ContainerMetadata,
+    ExecutionPlan,
+    ExtraTensorInfo,
+    TensorDataLocation,
+)
+from rushlight.format.segments import NamedDataEntry
+from rushlight.ir import meta
+from rushlight.ir.spec import TensorSpec, dim_order_from_strides
+
+
+class MethodEmitter(GraphEmitter):
+    """Emits an ExportedProgram whose graph has been planned."""
+
+    def __init__(self, state: MethodState, name: str, program: ExportedProgram) -> None:
+        super().__init__(state, program.graph_module)
+        self.name = name
+        self.program = program
+        signature = program.graph_signature
+        self.parameters = signature.inputs_to_parameters
+        self.buffers = signature.inputs_to_buffers
+        self.lifted = signature.inputs_to_lifted_tensor_constants
+        self.mutated = set(signature.buffers_to_mutate.values())
+        self.user_inputs: list[int] = []
+        self._named_buffers: Mapping[str, torch.Tensor] | None = None
+
+    def plan(self) -> ExecutionPlan:
+        """Emit the method. Raises UnsupportedOperatorsError listing all that the target lacks."""
+        sizes = meta.get_planned_sizes(self.graph_module)
+        if sizes is None:
+            raise ValueError(f"method {self.name!r} has no memory plan; plan its memory before emitting it")
+        self.run()
+        state = self.state
+        if state.refusals:
+            raise UnsupportedOperatorsError(self.name, state.refusals)
+        kinds = [spec.kind for spec in self.program.graph_signature.output_specs]
+        outputs = [
+            state.values.constant(output).index
+            for output, kind in zip(self.outputs, kinds, strict=True)
+            if kind is not OutputKind.BUFFER_MUTATION
+        ]
+        call_spec = self.program.call_spec
+        chain = Chain([], [], state.instructions, state.traces if state.options.stack_traces else None)
+        return ExecutionPlan(
+            name=self.name,
+            container_meta_type=ContainerMetadata(
+                encode_treespec(call_spec.in_spec), encode_treespec(call_spec.out_spec)
+            ),
+            values=state.values.items,
+            inputs=self.user_inputs,
+            outputs=outputs,
+            chains=[chain],
+            operators=state.operators,
+            delegates=state.delegates,
+            non_const_buffer_sizes=sizes,
+        )
+
+    def placeholder(self, node: Node) -> Emitted:
+        spec = meta.get_spec(node)
+        name = self._tensor_name(node)
+        if name is None:
+            return self._user_input(node, spec)
+        if not isinstance(spec, TensorSpec):
+            raise at_node(node, f"the tensor {name!r} has no TensorSpec")
+        is_buffer = node.name in self.buffers
+        if is_buffer and (name in self.mutated or is_planned(spec)):
+            return self._state_buffer(node, spec, name)
+        return self._constant(node, spec, name) if node.users else None
+
+    def _user_input(self, node: Node, spec: object) -> Emitted:
+        values = self.state.values
+        if isinstance(spec, TensorSpec):
+            ref = values.of_spec(spec)
+        else:
+            value = meta.get_val(node) if meta.has_val(node) else spec
+            ref = values.fresh(scalar_value(_example(value)))
+        self.user_inputs.append(ref.index)
+        return ref
+
+    def _constant(self, node: Node, spec: TensorSpec, name: str) -> Ref:
+        tensor = _dense(self._real_tensor(node, name))
+        spec.const = True
+        spec.stride = tensor.stride()
+        spec.dim_order = dim_order_from_strides(tensor.stride())
+        data = tensor_bytes(tensor)
+        if len(data) != spec.nbytes():
+            raise at_node(node, f"{name!r} holds {len(data)} bytes, its spec asks for {spec.nbytes()}")
+        tag = meta.get_constant_tag(node)
+        if tag is not None:
+            info = spec.extra_tensor_info = spec.extra_tensor_info or ExtraTensorInfo()
+            info.fully_qualified_name = name
+            info.location = TensorDataLocation.EXTERNAL
+            value = make_tensor(spec, planned=False)
+            layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
+            entry = NamedDataEntry(data, tensor_layout=layout)
+            self.state.constants.external.setdefault(tag, {})[name] = entry
+            return self.state.values.bind(spec, self.state.values.fresh(value))
+        index = self.state.constants.file.add(data)
+        return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index, planned=False)))
+
+    def _state_buffer(self, node: Node, spec: TensorSpec, name: str) -> Ref:
+        options = self.state.options
+        if options.state_names:
+            info = spec.extra_tensor_info = spec.extra_tensor_info or ExtraTensorInfo()
+            info.fully_qualified_name = name
+        elif not is_planned(spec):
+            raise at_node(
+                node,
+                f"the mutable buffer {name!r} has no planned memory and no name; plan mutable buffers or "
+                "emit their names",
+            )
+        index = 0
+        if options.state_values and is_planned(spec):
+            tensor = self._real_tensor(node, name)
+            if not isinstance(tensor, torch._subclasses.FakeTensor) and bool(tensor.ne(0).any()):
+                data = tensor_bytes(_in_order(tensor, spec.dim_order))
+                index = self.state.constants.state.add(data)
+        return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index)))
+
+    def _tensor_name(self, node: Node) -> str | None:
+        """The qualified name of a parameter, buffer or lifted constant, None for an input of the user's."""
+        for names in (self.parameters, self.buffers, self.lifted):
+            if node.name in names:
+                return str(names[node.name])
+        return None
+
+    def _real_tensor(self, node: Node, name: str) -> torch.Tensor:
+        for tensors in (self.program.state_dict, self.program.constants):
+            if name in tensors and isinstance(tensors[name], torch.Tensor):
+                tensor: torch.Tensor = tensors[name]
+                return tensor
+        raise at_node(node, f"the exported program has no tensor named {name!r}")
+
+
+def _example(value: Any) -> Any:
+    """A plain scalar for an input that may be symbolic."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        kind = {torch.SymInt: 0, torch.SymFloat: 0.0, torch.SymBool: False}
+        return kind[type(value)]
+    return value
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with its elements side by side, row-major unless it is channels last."""
+    if tensor.is_contiguous():
+        return tensor
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return tensor
+    if tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d):
+        return tensor
+    return tensor.contiguous()
+
+
+def _in_order(tensor: torch.Tensor, dim_order: tuple[int, ...]) -> torch.Tensor:
+    """A dense tensor whose elements lie in `dim_order`, flattened to memory order."""
+    return tensor.detach().permute(tuple(dim_order)).contiguous()

@@ -1,0 +1,129 @@
+"""Planned programs, several methods together, as one program file in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
+
+from rushlight.emit.constants import Constants
+from rushlight.emit.errors import EmitError
+from rushlight.emit.getters import emit_getter
+from rushlight.emit.method import MethodEmitter
+from rushlight.emit.state import EmitOptions, MethodState
+from rushlight.format.program import ExecutionPlan, Program, SubsegmentOffsets
+from rushlight.format.pte import PTEFile
+from rushlight.format.segments import NamedDataEntry
+
+SCHEMA_VERSION = 0
+
+
+@dataclass
+class EmitterOutput:
+    """A program with what tools need to read its traces.
+
+    `debug_handle_map` is method to instruction index to the debug handle of its node, a list for a delegate.
+    `method_to_delegate_debug_id_map` is method to instruction index to the backend's name and its own map.
+    `instruction_id_to_num_outs_map` counts the results of delegate calls. `external_constants` are the
+    tensors kept outside the program, by file and qualified name.
+    """
+
+    pte: PTEFile
+    debug_handle_map: dict[str, dict[int, Any]] = field(default_factory=dict)
+    method_to_delegate_debug_id_map: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict)
+    external_constants: dict[str, dict[str, NamedDataEntry]] = field(default_factory=dict)
+
+    @property
+    def program(self) -> Program:
+        return self.pte.program
+
+    @property
+    def mutable_data(self) -> list[Any] | None:
+        """Initial values of mutable buffers, entry 0 reserved; None if there are none."""
+        return self.pte.mutable_data or None
+
+
+def emit_program(
+    methods: ExportedProgram | Mapping[str, ExportedProgram],
+    emit_stacktrace: bool = False,
+    prim_getters: Mapping[str, Any] | None = None,
+    emit_mutable_buffer_names: bool = False,
+    *,
+    options: EmitOptions | None = None,
+) -> EmitterOutput:
+    """Emit planned programs as methods of one program, in the order of their names.
+
+    `prim_getters` are constant methods, name to value. `options` stands for the flags where it is given.
+    Raises EmitError naming the node at fault, and UnsupportedOperatorsError with all that the target lacks.
+    """
+    if isinstance(methods, ExportedProgram):
+        methods = {"forward": methods}
+    wrong = [name for name, program in methods.items() if not isinstance(program, ExportedProgram)]
+    if wrong:
+        raise EmitError(f"the methods {', '.join(wrong)} are not given as exported programs")
+    if options is None:
+        options = EmitOptions(stack_traces=emit_stacktrace, state_names=emit_mutable_buffer_names)
+    getters = {**training_getters(methods), **(prim_getters or {})}
+    twice = sorted(methods.keys() & getters.keys())
+    if twice:
+        raise EmitError(f"the names {', '.join(twice)} are given both to methods and to constant methods")
+    constants = Constants()
+    output = EmitterOutput(PTEFile(_empty_program()))
+    plans = output.program.execution_plan
+    for name, program in sorted(methods.items()):
+        plans.append(_emit_method(name, program, constants, options, output))
+    for name, value in getters.items():
+        plans.append(emit_getter(name, value, constants))
+    output.pte.constants = list(constants.file.items)
+    output.pte.mutable_data = list(constants.state.items) if len(constants.state.items) > 1 else []
+    output.pte.delegate_data = list(constants.delegates)
+    output.pte.named_data = dict(constants.named)
+    output.external_constants = constants.external
+    return output
+
+
+def _emit_method(
+    name: str,
+    program: ExportedProgram,
+    constants: Constants,
+    options: EmitOptions,
+    output: EmitterOutput,
+) -> ExecutionPlan:
+    state = MethodState(options, constants)
+    plan = MethodEmitter(state, name, program).plan()
+    output.debug_handle_map[name] = state.debug_handles
+    output.method_to_delegate_debug_id_map[name] = state.delegate_maps
+    output.instruction_id_to_num_outs_map[name] = state.result_counts
+    return plan
+
+
+def training_getters(methods: Mapping[str, ExportedProgram]) -> dict[str, Any]:
+    """Constant methods that tell where a joint graph's gradients and parameters begin among its outputs."""
+    getters: dict[str, Any] = {}
+    for name, program in methods.items():
+        names: list[str] = []
+        for index, spec in enumerate(program.graph_signature.output_specs):
+            if spec.kind is OutputKind.GRADIENT_TO_PARAMETER:
+                if not names:
+                    getters[f"__et_training_gradients_index_{name}"] = index
+                names.append(str(spec.target))
+            elif spec.kind is OutputKind.TOKEN and names:
+                getters.setdefault(f"__et_training_parameters_index_{name}", index)
+        if names:
+            getters[f"__et_training_fqn_{name}"] = names
+    return getters
+
+
+def _empty_program() -> Program:
+    return Program(
+        version=SCHEMA_VERSION,
+        execution_plan=[],
+        constant_buffer=[],
+        backend_delegate_data=[],
+        segments=[],
+        constant_segment=SubsegmentOffsets(segment_index=0, offsets=[]),
+    )

@@ -1,0 +1,62 @@
+"""How a method's inputs and outputs nest, as the JSON text of torch's `treespec_dumps`.
+
+Containers that only a library knows become the plain container with the same children, so that a program can
+be run where that library is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict
+from typing import Any
+
+from torch.utils import _pytree as pytree
+
+PROTOCOL = 1
+
+
+def encode_treespec(spec: pytree.TreeSpec | None) -> str:
+    """The text for a tree, empty for None."""
+    return "" if spec is None else json.dumps([PROTOCOL, _encode(spec)])
+
+
+def _encode(spec: pytree.TreeSpec) -> dict[str, Any]:
+    kind, context = _container(spec)
+    return {"type": kind, "context": context, "children_spec": [_encode(c) for c in spec.children()]}
+
+
+def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
+    """The name of the container and what tells its children apart."""
+    kind, context = spec.type, spec.context
+    if spec.is_leaf():
+        return None, None
+    if kind is tuple or kind is list:
+        return f"builtins.{kind.__name__}", "null"
+    if kind is dict:
+        return "builtins.dict", json.dumps(context)
+    if kind is OrderedDict:
+        return "collections.OrderedDict", json.dumps(context)
+    if kind is defaultdict:
+        factory, keys = context
+        return "collections.defaultdict", {
+            "default_factory_module": getattr(factory, "__module__", None),
+            "default_factory_name": getattr(factory, "__qualname__", None),
+            "dict_context": keys,
+        }
+    cls = context if isinstance(context, type) else kind
+    if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "collections.namedtuple", {"class_name": cls.__qualname__, "fields": list(cls._fields)}
+    keys = _string_keys(context, spec.num_children)
+    if keys is not None:
+        return "builtins.dict", json.dumps(keys)
+    return "builtins.tuple", "null"
+
+
+def _string_keys(context: Any, count: int) -> list[str] | None:
+    """The field names in the context of a registered dataclass or mapping, None if there are none."""
+    candidates = [context, *(context if isinstance(context, (list, tuple)) else ())]
+    for keys in candidates:
+        if isinstance(keys, (list, tuple)) and len(keys) == count:
+            if count and all(isinstance(key, str) for key in keys):
+                return list(keys)
+    return None

@@ -1,0 +1,95 @@
+"""What is collected while the graphs of one method are emitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.fx import Node
+
+from rushlight.emit.constants import Constants
+from rushlight.emit.errors import Refusal
+from rushlight.emit.target import KernelTable
+from rushlight.emit.values import Ref, Values
+from rushlight.format.program import (
+    BackendDelegate,
+    Frame,
+    FrameList,
+    Instruction,
+    InstructionArguments,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+    Operator,
+)
+from rushlight.ir import meta
+
+
+@dataclass(frozen=True, slots=True)
+class EmitOptions:
+    """How to emit.
+
+    `target` is the kernel table that the program must run on; None leaves kernels unchecked. `state_names`
+    writes the names of mutable buffers. `state_values` writes the initial values of mutable buffers that are
+    not all zeros; planned memory begins as zeros.
+    """
+
+    stack_traces: bool = False
+    target: KernelTable | None = None
+    state_names: bool = False
+    state_values: bool = True
+
+
+@dataclass(slots=True)
+class MethodState:
+    """The parts of one execution plan under construction."""
+
+    options: EmitOptions
+    constants: Constants
+    values: Values = field(default_factory=Values)
+    operators: list[Operator] = field(default_factory=list)
+    delegates: list[BackendDelegate] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    traces: list[FrameList] = field(default_factory=list)
+    debug_handles: dict[int, Any] = field(default_factory=dict)
+    delegate_maps: dict[int, dict[str, Any]] = field(default_factory=dict)
+    result_counts: dict[int, int] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+    _operator_index: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def append(self, arguments: InstructionArguments, node: Node | None) -> int:
+        """Add an instruction made for `node`; returns its index."""
+        index = len(self.instructions)
+        self.instructions.append(Instruction(arguments))
+        if self.options.stack_traces:
+            frames = [] if node is None else meta.source_frames(node)
+            self.traces.append(FrameList([Frame(f.file, f.line, f.function, f.code) for f in frames]))
+        return index
+
+    def call(self, name: str, overload: str, arguments: list[Ref], node: Node | None) -> int:
+        """Add a kernel call; `overload` is empty for the default one."""
+        key = (name, overload)
+        operator = self._operator_index.get(key)
+        if operator is None:
+            operator = self._operator_index[key] = len(self.operators)
+            self.operators.append(Operator(name, overload))
+        index = self.append(KernelCall(operator, [ref.index for ref in arguments]), node)
+        handle = meta.get_debug_handle(node) if node is not None else None
+        if handle is not None:
+            self.debug_handles[index] = handle
+        return index
+
+    def move(self, source: Ref, target: Ref, node: Node) -> None:
+        """Assign one value to another, unless they are the same."""
+        if source != target:
+            self.append(MoveCall(source.index, target.index), node)
+
+    def jump_if_false(self, condition: Ref, destination: int, node: Node) -> int:
+        """Add a jump; a destination not known yet is set by `land`."""
+        return self.append(JumpFalseCall(condition.index, destination), node)
+
+    def land(self, jump: int) -> None:
+        """Let the jump at that index go to the instruction that comes next."""
+        arguments = self.instructions[jump].instr_args
+        assert isinstance(arguments, JumpFalseCall)
+        arguments.destination_instruction = len(self.instructions)

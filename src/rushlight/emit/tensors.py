@@ -1,0 +1,91 @@
+"""TensorSpecs as the file format writes them."""
+
+from __future__ import annotations
+
+import torch
+
+from rushlight.emit.errors import EmitError
+from rushlight.format.program import (
+    AllocationDetails,
+    DeviceType,
+    ExtraTensorInfo,
+    ScalarType,
+    Tensor,
+    TensorShapeDynamism,
+)
+from rushlight.ir.spec import TensorSpec
+from rushlight.ir.sym import upper_bound
+
+SCALAR_TYPES: dict[torch.dtype, ScalarType] = {
+    torch.uint8: ScalarType.BYTE,
+    torch.int8: ScalarType.CHAR,
+    torch.int16: ScalarType.SHORT,
+    torch.int32: ScalarType.INT,
+    torch.int64: ScalarType.LONG,
+    torch.float16: ScalarType.HALF,
+    torch.float32: ScalarType.FLOAT,
+    torch.float64: ScalarType.DOUBLE,
+    torch.complex32: ScalarType.COMPLEX32,
+    torch.complex64: ScalarType.COMPLEX64,
+    torch.complex128: ScalarType.COMPLEX128,
+    torch.bool: ScalarType.BOOL,
+    torch.qint8: ScalarType.QINT8,
+    torch.quint8: ScalarType.QUINT8,
+    torch.qint32: ScalarType.QINT32,
+    torch.bfloat16: ScalarType.BFLOAT16,
+    torch.quint4x2: ScalarType.QUINT4x2,
+    torch.float8_e5m2: ScalarType.FLOAT8E5M2,
+    torch.float8_e4m3fn: ScalarType.FLOAT8E4M3FN,
+    torch.float8_e5m2fnuz: ScalarType.FLOAT8E5M2FNUZ,
+    torch.float8_e4m3fnuz: ScalarType.FLOAT8E4M3FNUZ,
+    torch.uint16: ScalarType.UINT16,
+    torch.uint32: ScalarType.UINT32,
+    torch.uint64: ScalarType.UINT64,
+}
+
+LAYOUTS = {torch.strided: 0, torch.sparse_coo: 1}
+MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}
+
+
+def is_planned(spec: TensorSpec) -> bool:
+    """Whether the memory plan places the tensor."""
+    return spec.mem_id is not None and spec.mem_offset is not None
+
+
+def allocation_of(spec: TensorSpec) -> AllocationDetails | None:
+    """The tensor's planned place, None if it has none."""
+    if spec.mem_id is None or spec.mem_offset is None:
+        return None
+    return AllocationDetails(spec.mem_id, spec.mem_offset & 0xFFFFFFFF, spec.mem_offset >> 32)
+
+
+def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True) -> Tensor:
+    """The tensor value of a spec, symbolic dims at their upper bounds and 0 where there is none.
+
+    `planned` False leaves the planned place out. Raises EmitError for a dtype that the format cannot name.
+    """
+    scalar_type = SCALAR_TYPES.get(spec.dtype)
+    if scalar_type is None:
+        raise EmitError(f"tensors of {spec.dtype} cannot be written to a program")
+    info = spec.extra_tensor_info
+    if spec.device != DeviceType.CPU:
+        info = info or ExtraTensorInfo()
+        info.device_type = DeviceType(spec.device)
+        info.device_index = spec.device_index
+    return Tensor(
+        scalar_type=scalar_type,
+        storage_offset=0,
+        sizes=[upper_bound(dim) or 0 for dim in spec.shape],
+        dim_order=[int(dim) for dim in spec.dim_order],
+        requires_grad=spec.requires_grad,
+        layout=LAYOUTS[spec.layout],
+        data_buffer_idx=data_buffer_idx,
+        allocation_info=allocation_of(spec) if planned else None,
+        shape_dynamism=TensorShapeDynamism(int(spec.shape_dynamism)),
+        extra_tensor_info=info,
+    )
+
+
+def empty_tensor() -> Tensor:
+    """A tensor of no elements, for a result that nobody asked for."""
+    return Tensor(ScalarType.BYTE, 0, [0], [0], False, 0, 0, None, TensorShapeDynamism.STATIC)

@@ -1,0 +1,156 @@
+"""The values of a method: tensors, scalars and lists, referred to by index."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, Union
+
+import torch
+
+from rushlight.emit.errors import EmitError
+from rushlight.emit.tensors import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES, make_tensor
+from rushlight.format.program import (
+    Bool,
+    BoolList,
+    Double,
+    DoubleList,
+    EValue,
+    Int,
+    IntList,
+    KernelTypes,
+    Null,
+    OptionalTensorList,
+    String,
+    Tensor,
+    TensorList,
+)
+from rushlight.ir.spec import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The index of a value of the method."""
+
+    index: int
+
+
+Emitted: TypeAlias = Union[Ref, None, bool, int, float, str, "list[Emitted]"]
+"""What a node stands for: a value, a sequence of values, or a scalar that has no value yet."""
+
+
+class Values:
+    """The value table of one method. Equal constants that no instruction writes are stored once."""
+
+    def __init__(self) -> None:
+        self.items: list[EValue] = []
+        self._constants: dict[Any, Ref] = {}
+        self._specs: dict[TensorSpec, Ref] = {}
+
+    def fresh(self, value: KernelTypes) -> Ref:
+        """A value of its own, which instructions may write."""
+        self.items.append(EValue(value))
+        return Ref(len(self.items) - 1)
+
+    def tensor(self, ref: Ref) -> Tensor | None:
+        """The tensor that a value holds, None for another kind of value."""
+        value = self.items[ref.index].val
+        return value if isinstance(value, Tensor) else None
+
+    def of_spec(self, spec: TensorSpec) -> Ref:
+        """The value of a tensor, made at first sight."""
+        ref = self._specs.get(spec)
+        if ref is None:
+            ref = self.bind(spec, self.fresh(make_tensor(spec)))
+        return ref
+
+    def has_spec(self, spec: TensorSpec) -> bool:
+        return spec in self._specs
+
+    def bind(self, spec: TensorSpec, ref: Ref) -> Ref:
+        """Let `spec` be known by `ref`."""
+        self._specs[spec] = ref
+        return ref
+
+    def constant(self, value: object, kind: Any = None) -> Ref:
+        """The value of an argument of schema type `kind`, None to go by the value alone.
+
+        Raises EmitError for a value that the format has no kind for.
+        """
+        if isinstance(value, Ref):
+            return value
+        if isinstance(kind, torch.OptionalType):
+            if value is None:
+                return self._shared(Null())
+            return self.constant(value, kind.getElementType())
+        if isinstance(kind, torch.ListType) and isinstance(value, (bool, int, float, Ref)):
+            value = [value]
+        if isinstance(value, (list, tuple)):
+            element = kind.getElementType() if isinstance(kind, torch.ListType) else None
+            return self._list(value, element)
+        return self._shared(scalar_value(value, kind))
+
+    def _list(self, values: Sequence[object], element: Any) -> Ref:
+        if isinstance(element, torch.OptionalType):
+            items = [-1 if v is None else self.constant(v).index for v in values]
+            return self._shared(OptionalTensorList(items))
+        if isinstance(element, torch.TensorType) or (element is None and self._all_tensors(values)):
+            return self._shared(TensorList([self.constant(v).index for v in values]))
+        if isinstance(element, torch.BoolType) or (element is None and _all_of(values, bool)):
+            return self._shared(BoolList([_plain(v, bool) for v in values]))
+        if isinstance(element, torch.FloatType) or (element is None and _all_of(values, float)):
+            return self._shared(DoubleList([float(_plain(v, (int, float))) for v in values]))
+        if any(isinstance(v, float) for v in values):
+            return self._shared(DoubleList([float(_plain(v, (int, float))) for v in values]))
+        return self._shared(IntList([self.constant(v).index for v in values]))
+
+    def _all_tensors(self, values: Sequence[object]) -> bool:
+        return bool(values) and all(isinstance(v, Ref) and self.tensor(v) is not None for v in values)
+
+    def _shared(self, value: KernelTypes) -> Ref:
+        key = _key(value)
+        ref = self._constants.get(key)
+        if ref is None:
+            ref = self._constants[key] = self.fresh(value)
+        return ref
+
+
+def _all_of(values: Sequence[object], kind: type) -> bool:
+    return bool(values) and all(isinstance(v, kind) for v in values)
+
+
+def _plain(value: object, kinds: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kinds):
+        raise EmitError(f"a list of constants cannot hold {value!r}")
+    return value
+
+
+def scalar_value(value: object, kind: Any = None) -> KernelTypes:
+    """A plain Python or torch constant as the format writes it."""
+    if value is None:
+        return Null()
+    if isinstance(value, bool):
+        return Bool(value)
+    if isinstance(value, int):
+        return Double(float(value)) if isinstance(kind, torch.FloatType) else Int(value)
+    if isinstance(value, float):
+        return Double(value)
+    if isinstance(value, str):
+        return String(value)
+    if isinstance(value, torch.dtype):
+        return Int(int(SCALAR_TYPES[value]))
+    if isinstance(value, torch.layout):
+        return Int(LAYOUTS[value])
+    if isinstance(value, torch.memory_format) and value in MEMORY_FORMATS:
+        return Int(MEMORY_FORMATS[value])
+    raise EmitError(f"a program cannot hold the constant {value!r} of type {type(value).__name__}")
+
+
+def _key(value: KernelTypes) -> object:
+    if isinstance(value, Double):
+        # Distinguishes 0.0 from -0.0 and equates a NaN with itself.
+        return Double, struct.pack("<d", value.double_val)
+    if isinstance(value, DoubleList):
+        return DoubleList, struct.pack(f"<{len(value.items)}d", *value.items)
+    return type(value), repr(value)
