@@ -11,7 +11,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("what", nargs="*", help="latency, compile, call; all of them if none is named")
     parser.add_argument("--models", nargs="+", default=["mobilenet_v2"])
-    parser.add_argument("--systems", nargs="+", default=["rushlight_kernels", "executorch_xnnpack", "executorch_portable"])
+    parser.add_argument(
+        "--systems", nargs="+", default=["rushlight_kernels", "executorch_xnnpack", "executorch_portable"]
+    )
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
@@ -19,7 +21,10 @@ def main() -> None:
     if "latency" in what:
         for model in options.models:
             for threads in options.threads:
-                print(latency.table(latency.measure(model, options.systems, threads, options.rounds)), flush=True)
+                print(
+                    latency.table(latency.measure(model, options.systems, threads, options.rounds)),
+                    flush=True,
+                )
     if "compile" in what:
         print(compile_time.table(options.models), flush=True)
     if "call" in what:

@@ -34,7 +34,9 @@ def worker(package: str, model: str) -> None:
         program = exir.to_edge_transform_and_lower(exported).to_executorch()
         seconds = time.perf_counter() - start
         planned = sum(program.executorch_program.execution_plan[0].non_const_buffer_sizes)
-        answers.write(json.dumps({"seconds": seconds, "planned": planned, "file": len(program.buffer)}) + "\n")
+        answers.write(
+            json.dumps({"seconds": seconds, "planned": planned, "file": len(program.buffer)}) + "\n"
+        )
         answers.flush()
 
 

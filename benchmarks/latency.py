@@ -78,7 +78,9 @@ class Row:
     error: float  # against eager, relative to the largest magnitude
 
 
-def measure(model: str, systems: list[str], threads: int, rounds: int = 12, seconds: float = 0.25) -> list[Row]:
+def measure(
+    model: str, systems: list[str], threads: int, rounds: int = 12, seconds: float = 0.25
+) -> list[Row]:
     """Rows in the order of `systems`; `eager` is always run, as the reference of the outputs."""
     if "eager" not in systems:
         systems = [*systems, "eager"]
@@ -122,5 +124,7 @@ def table(rows: list[Row], base: str = "rushlight_kernels") -> str:
         lines.append(f"{key[0]}, {key[1]} thread{'s' if key[1] > 1 else ''}")
         for row in block:
             ratio = f"{ours / row.milliseconds:8.3f}" if ours else f"{'':8}"
-            lines.append(f"  {row.system:22}{row.milliseconds:10.3f} ms   ours/theirs {ratio}   error {row.error:.1e}")
+            lines.append(
+                f"  {row.system:22}{row.milliseconds:10.3f} ms   ours/theirs {ratio}   error {row.error:.1e}"
+            )
     return "\n".join(lines)

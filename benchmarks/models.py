@@ -56,7 +56,11 @@ class _Bert(nn.Module):
         from transformers import BertConfig, BertModel
 
         config = BertConfig(
-            vocab_size=1000, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
+            vocab_size=1000,
+            hidden_size=384,
+            num_hidden_layers=6,
+            num_attention_heads=12,
+            intermediate_size=1536,
         )
         self.bert = BertModel(config, add_pooling_layer=False)
 
@@ -75,7 +79,9 @@ class _Gpt2(nn.Module):
         super().__init__()
         from transformers import GPT2Config, GPT2LMHeadModel
 
-        self.gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=384, n_layer=6, n_head=6, n_positions=128))
+        self.gpt2 = GPT2LMHeadModel(
+            GPT2Config(vocab_size=1000, n_embd=384, n_layer=6, n_head=6, n_positions=128)
+        )
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.gpt2(input_ids=ids, use_cache=False).logits

@@ -27,7 +27,12 @@ def worker(package: str) -> None:
             return x + y
 
     inputs = (torch.ones(1), torch.ones(1))
-    buffer = importlib.import_module(f"{package}.exir").to_edge(torch.export.export(Add(), inputs)).to_executorch().buffer
+    buffer = (
+        importlib.import_module(f"{package}.exir")
+        .to_edge(torch.export.export(Add(), inputs))
+        .to_executorch()
+        .buffer
+    )
     program = importlib.import_module(f"{package}.runtime").Runtime.get().load_program(buffer)
     method = program.load_method("forward")
     assert method.execute(inputs)[0].item() == 2
@@ -81,7 +86,10 @@ def import_seconds(statement: str, python: str, rounds: int = 7) -> float:
 
 def table() -> str:
     calls = measure()
-    lines = [f"call of a program that adds two scalars: {package:12}{value:8.2f} us" for package, value in calls.items()]
+    lines = [
+        f"call of a program that adds two scalars: {package:12}{value:8.2f} us"
+        for package, value in calls.items()
+    ]
     if len(calls) == 2:
         lines.append(f"  ours/theirs {calls['rushlight'] / calls['executorch']:.3f}")
     for statement, python in (

@@ -75,7 +75,11 @@ def test_python_imports(path: Path) -> None:
     where = str(path.relative_to(PACKAGE))
     for line, module in imports(path):
         head, *rest = module.split(".")
-        if head in {"torch", "torchao", "torchvision"} and room in WITHOUT_TORCH and where not in TORCH_EXCEPTIONS:
+        if (
+            head in {"torch", "torchao", "torchvision"}
+            and room in WITHOUT_TORCH
+            and where not in TORCH_EXCEPTIONS
+        ):
             pytest.fail(f"{where}:{line}: {room} imports no torch")
         if head != "rushlight" or room in ANYTHING:
             continue

@@ -11,7 +11,9 @@ import torch
 from benchmarks.models import Case
 
 
-def prepare_with(partitioners: Sequence[object], case: Case, folder: Path, threads: int) -> Callable[[], list[torch.Tensor]]:
+def prepare_with(
+    partitioners: Sequence[object], case: Case, folder: Path, threads: int
+) -> Callable[[], list[torch.Tensor]]:
     logging.disable(logging.WARNING)
     from executorch.exir import to_edge_transform_and_lower
     from executorch.extension.pybindings import portable_lib

@@ -43,7 +43,9 @@ def picture(path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarr
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for the files that are written")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo-out"), help="folder for the files that are written"
+    )
     out: Path = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
 
@@ -79,7 +81,9 @@ def main() -> None:
     eager_ms = float(np.median(eager_seconds)) * 1e3
     print(f"{'latency, 1 image':24}{eager_ms:>13.3f} ms{native['milliseconds']:>13.3f} ms")
     print(f"largest difference of a logit: {np.abs(eager - logits).max():.1e}")
-    print(f"file: {(out / 'digits.pte').stat().st_size / 1024:.1f} KiB, planned memory: {compiled.planned_bytes() / 1024:.1f} KiB")
+    print(
+        f"file: {(out / 'digits.pte').stat().st_size / 1024:.1f} KiB, planned memory: {compiled.planned_bytes() / 1024:.1f} KiB"
+    )
     print(f"torch loaded by the runtime's process: {'yes' if native['torch_loaded'] else 'no'}")
     print(f"pictures of predictions: {out / 'predictions.png'}")
 

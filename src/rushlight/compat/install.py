@@ -1,0 +1,120 @@
+"""The import hook behind `install_as_executorch()`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import types
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+
+from rushlight.compat.names import MODULES, Names
+
+_ROOT = "executorch"
+
+
+def _resolve(target: str) -> object:
+    """The object at `module:name`, or the module if there is no name."""
+    module, _, name = target.partition(":")
+    value: object = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        value = getattr(value, part)
+    return value
+
+
+class _Face(types.ModuleType):
+    """A module under ExecuTorch's name whose attributes are looked up in ours when they are first used."""
+
+    _names: Names
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        target = self._names.names.get(name)
+        if target is not None:
+            value = _resolve(target)
+        elif f"{self.__name__}.{name}" in MODULES:
+            value = importlib.import_module(f"{self.__name__}.{name}")
+        else:
+            for module in self._names.modules:
+                try:
+                    value = getattr(importlib.import_module(module), name)
+                    break
+                except AttributeError:
+                    continue
+            else:
+                raise AttributeError(
+                    f"{self.__name__}.{name} is a name that Rushlight does not provide "
+                    f"(install_as_executorch() stands in for the whole of `{_ROOT}`)"
+                )
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        names = set(super().__dir__()) | set(self._names.names)
+        for module in self._names.modules:
+            names.update(n for n in dir(importlib.import_module(module)) if not n.startswith("_"))
+        return sorted(names)
+
+
+class _FaceLoader(Loader):
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        face = _Face(spec.name)
+        face._names = MODULES[spec.name]
+        return face
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Names are looked up when they are used; packages offer every submodule of the table."""
+        for statement in MODULES[module.__name__].effects:
+            importlib.import_module(statement)
+
+
+class _Finder(MetaPathFinder):
+    """Answers for `executorch` and everything below it, so that no other installation is mixed in."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
+            return None
+        if fullname not in MODULES:
+            raise ModuleNotFoundError(
+                f"{fullname} is a module that Rushlight does not provide "
+                f"(install_as_executorch() stands in for the whole of `{_ROOT}`)",
+                name=fullname,
+            )
+        is_package = any(name.startswith(fullname + ".") for name in MODULES)
+        return ModuleSpec(fullname, _FaceLoader(), origin="rushlight", is_package=is_package)
+
+
+def is_installed() -> bool:
+    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+
+
+def install_as_executorch() -> None:
+    """From here on, `import executorch.<...>` of a public name gives Rushlight's, in this process.
+
+    Takes the name as a whole: a module or name of ExecuTorch that Rushlight lacks raises ImportError or
+    AttributeError also where ExecuTorch itself is installed; a warning says so once. Calling it again does
+    nothing.
+
+    Raises RuntimeError if ExecuTorch itself has been imported already: the two are never mixed.
+    """
+    if is_installed():
+        return
+    loaded = sys.modules.get(_ROOT)
+    if loaded is not None:
+        where = getattr(loaded, "__file__", None) or list(getattr(loaded, "__path__", ["?"]))[0]
+        raise RuntimeError(
+            f"executorch has been imported from {where}; call install_as_executorch() before anything imports it"
+        )
+    if importlib.util.find_spec(_ROOT) is not None:
+        warnings.warn(
+            "executorch is installed too; in this process the name now means Rushlight, as a whole",
+            stacklevel=2,
+        )
+    sys.meta_path.insert(0, _Finder())
+    importlib.invalidate_caches()

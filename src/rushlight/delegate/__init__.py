@@ -1,0 +1,1 @@
+"""Delegation: parts of an edge program that a backend compiles and runs."""

@@ -1,0 +1,94 @@
+"""The ahead-of-time part of a backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from rushlight.delegate.named_data import NamedDataStoreOutput
+from rushlight.delegate.program_copy import copy_program
+from rushlight.ir.errors import CompileError
+
+
+class BackendNotFoundError(CompileError, NotImplementedError):
+    """No BackendDetails of that name has been imported."""
+
+
+@dataclass
+class CompileSpec:
+    """An option of a backend, stored with the payload."""
+
+    key: str
+    value: bytes
+
+
+@dataclass
+class PreprocessResult:
+    """What a backend made of a program.
+
+    `debug_handle_map` maps the backend's own identifiers (ints or strings) to debug handles of the edge
+    program.
+    """
+
+    processed_bytes: bytes = b""
+    debug_handle_map: dict[int, tuple[int, ...]] | dict[str, tuple[int, ...]] | None = None
+    data_store_output: NamedDataStoreOutput | None = None
+    _delegate_info_meta: Any | None = None
+
+
+class BackendDetails(ABC):
+    """Compiles edge programs for one backend. Its class name is the backend's id; it is not subclassed
+    further."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__bases__:
+            if issubclass(base, BackendDetails) and base is not BackendDetails:
+                raise TypeError(f"{base.__name__} is a backend; {cls.__name__} cannot derive from it")
+
+    @classmethod
+    def copy_exported_program_for_preprocess(
+        cls, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
+    ) -> ExportedProgram:
+        """The program that `preprocess` may change: a graph of its own over the same weights."""
+        return copy_program(edge_program)
+
+    @staticmethod
+    @abstractmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Compiles one edge program; its user inputs and outputs are the delegate's, in order."""
+
+    @classmethod
+    def preprocess_multimethod(
+        cls,
+        edge_programs: dict[str, list[ExportedProgram]],
+        compile_specs: dict[str, list[list[CompileSpec]]],
+    ) -> dict[str, list[PreprocessResult]]:
+        """Compiles every part of every method; a backend overrides it to share data between them.
+
+        `compile_specs[method][i]` belongs to `edge_programs[method][i]`, and so does result `[method][i]`.
+        """
+        results = {}
+        for method, programs in edge_programs.items():
+            specs = compile_specs.get(method, [])
+            if len(specs) != len(programs):
+                raise ValueError(
+                    f"method {method} has {len(programs)} parts but {len(specs)} lists of compile specs"
+                )
+            results[method] = [cls.preprocess(p, s) for p, s in zip(programs, specs, strict=True)]
+        return results
+
+
+def find_backend(backend_id: str) -> type[BackendDetails]:
+    """The backend class of that name. Raises BackendNotFoundError (a NotImplementedError) naming those there
+    are."""
+    classes = {cls.__name__: cls for cls in BackendDetails.__subclasses__()}
+    if backend_id not in classes:
+        known = ", ".join(sorted(classes)) or "none"
+        raise BackendNotFoundError(
+            f"Backend {backend_id} was not found. Import the module that defines it; imported so far: {known}"
+        )
+    return classes[backend_id]

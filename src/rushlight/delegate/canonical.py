@@ -1,0 +1,130 @@
+"""Partitioners and helpers that serve many backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.passes.infra.partitioner import Partition
+from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
+
+from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
+from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.ir import meta
+
+
+class AllNodePartitioner(Partitioner):
+    """Gives every node of the program's own graph, with its constants and state, to one backend."""
+
+    def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
+        super().__init__()
+        self.delegation_spec = DelegationSpec(backend_id, compile_specs)
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        tag = self.delegation_spec.backend_id
+        for node in exported_program.graph.nodes:
+            if node.op not in ("placeholder", "output"):
+                meta.set_delegation_tag(node, tag)
+        tag_constant_data(exported_program)
+        tag_mutated_buffer(exported_program)
+        return PartitionResult(exported_program, {tag: self.delegation_spec})
+
+
+class _Listed(OperatorSupportBase):
+    def __init__(self, nodes: set[Node], other: OperatorSupportBase | None) -> None:
+        self.nodes = nodes
+        self.other = other
+
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        return node in self.nodes or (
+            self.other is not None and self.other.is_node_supported(submodules, node)
+        )
+
+
+def _partitions(
+    graph_module: GraphModule, support: OperatorSupportBase, groups: Sequence[Sequence[Node]] = ()
+) -> list[Partition]:
+    submodules = dict(graph_module.named_modules())
+    parts = form_parts(graph_module.graph, lambda node: support.is_node_supported(submodules, node), groups)
+    return [Partition(id=i, nodes=part) for i, part in enumerate(parts)]
+
+
+def generate_partitions_from_list_of_nodes(
+    graph_module: GraphModule,
+    pattern_list: Sequence[Sequence[Node]] | None = None,
+    op_support: OperatorSupportBase | None = None,
+) -> list[Partition]:
+    """The fewest parts that hold all nodes of `pattern_list` and all that `op_support` takes."""
+    if pattern_list is None and op_support is None:
+        raise ValueError("neither a list of nodes nor an operator support is given")
+    listed = {node for nodes in pattern_list or () for node in nodes}
+    return _partitions(graph_module, _Listed(listed, op_support))
+
+
+def generate_grouped_partitions_from_list_of_nodes(
+    graph_module: GraphModule,
+    pattern_list: Sequence[Sequence[Node]] | None = None,
+    op_support: OperatorSupportBase | None = None,
+) -> list[Partition]:
+    """As generate_partitions_from_list_of_nodes; the nodes of one list stay in one part."""
+    if pattern_list is None and op_support is None:
+        raise ValueError("neither a list of nodes nor an operator support is given")
+    listed = {node for nodes in pattern_list or () for node in nodes}
+    return _partitions(graph_module, _Listed(listed, op_support), pattern_list or ())
+
+
+def generate_pattern_op_partitions(
+    graph_module: GraphModule,
+    patterns: Sequence[Graph] | None = None,
+    partitions_list: Sequence[Sequence[Node]] | None = None,
+    op_support: OperatorSupportBase | None = None,
+    ignore_literals: bool = False,
+) -> list[Partition]:
+    """The fewest parts that hold every match of `patterns`, every listed node, and all that `op_support`
+    takes."""
+    listed = {node for nodes in partitions_list or () for node in nodes}
+    for pattern in patterns or ():
+        for match in SubgraphMatcher(pattern, ignore_literals=ignore_literals).match(graph_module.graph):
+            listed.update(
+                node
+                for inner, node in match.nodes_map.items()
+                if inner.op != "placeholder" and node.op != "placeholder"
+            )
+    return _partitions(graph_module, _Listed(listed, op_support))
+
+
+class GroupBasedPartitioner:
+    """Proposes the fewest parts in which the nodes of every given group stay together."""
+
+    def __init__(
+        self,
+        graph_module: GraphModule,
+        operator_support: OperatorSupportBase,
+        allows_single_node_partition: bool = False,
+        non_compute_ops: Sequence[str] | None = None,
+        allowed_single_node_partition_ops: Sequence[str] | None = None,
+        node_groups: Sequence[Sequence[Node]] | None = None,
+    ) -> None:
+        self.graph_module = graph_module
+        self.operator_support = operator_support
+        self.allows_single_node_partition = allows_single_node_partition
+        self.non_compute_ops = {"torch.ops.aten.view", "_operator.getitem", *(non_compute_ops or ())}
+        self.allowed_single_node_partition_ops = set(allowed_single_node_partition_ops or ())
+        self.node_groups = [list(group) for group in node_groups or ()]
+
+    def propose_partitions(self) -> list[Partition]:
+        parts = _partitions(self.graph_module, self.operator_support, self.node_groups)
+        return (
+            parts if self.allows_single_node_partition else [part for part in parts if self._computes(part)]
+        )
+
+    def _computes(self, part: Partition) -> bool:
+        names = [torch.fx.node._get_qualified_name(n.target) for n in part.nodes if callable(n.target)]
+        if any(name in self.allowed_single_node_partition_ops for name in names):
+            return True
+        return sum(name not in self.non_compute_ops for name in names) > 1

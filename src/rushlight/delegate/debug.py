@@ -1,0 +1,63 @@
+"""Maps from a delegate's own identifiers to debug handles of the edge program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.fx import Node
+
+from rushlight.ir import meta
+
+
+class DelegateMappingBuilder:
+    """Collects, for every identifier that a backend reports at run time, the debug handles of the nodes it
+    stands for.
+
+    With `generated_identifiers` the identifiers are 0, 1, ...; else the backend gives them, all ints or all
+    strings.
+    """
+
+    def __init__(self, generated_identifiers: bool = False) -> None:
+        self._generated = generated_identifiers
+        self._handles: dict[Any, tuple[int, ...]] = {}
+
+    def get_delegate_mapping(self) -> dict[Any, tuple[int, ...]]:
+        """Sorted debug handles by identifier."""
+        return dict(self._handles)
+
+    def insert_delegate_mapping_entry(
+        self,
+        nodes: Node | Sequence[Node] | None = None,
+        handles: int | Sequence[int | None] | None = None,
+        identifier: int | str | None = None,
+    ) -> int | str:
+        """Adds an entry for exactly one of `nodes` and `handles`; returns its identifier.
+
+        Raises ValueError if the identifier is given where it is generated, missing where it is not, or known
+        already, and if no debug handle is left.
+        """
+        if (nodes is None) == (handles is None):
+            raise ValueError("exactly one of nodes and handles must be given")
+        if self._generated and identifier is not None:
+            raise ValueError(f"identifiers are generated here; {identifier!r} cannot be given")
+        if self._generated:
+            identifier = len(self._handles)
+        if identifier is None:
+            raise ValueError("an identifier must be given")
+        if identifier in self._handles:
+            raise ValueError(f"identifier {identifier!r} has an entry already")
+        found: set[int] = set()
+        if nodes is not None:
+            for node in [nodes] if isinstance(nodes, Node) else nodes:
+                handle = meta.get_debug_handle(node)
+                found.update(
+                    handle if isinstance(handle, list | tuple) else () if handle is None else (handle,)
+                )
+        elif handles is not None:
+            given = [handles] if isinstance(handles, int) else handles
+            found.update(handle for handle in given if handle is not None)
+        if not found:
+            raise ValueError(f"no debug handle is known for entry {identifier!r}")
+        self._handles[identifier] = tuple(sorted(found))
+        return identifier

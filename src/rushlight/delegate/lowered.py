@@ -1,0 +1,144 @@
+"""Modules that a backend has compiled, and calls to them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+
+from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate.named_data import NamedDataStoreOutput
+from rushlight.delegate.program_copy import copy_program
+from rushlight.ir.errors import InternalError
+
+# Makes the program whose only instruction calls a lowered module: (module, options) -> manager with
+# `.buffer` and `.executorch_program`. The driver of the compiler sets it, since it alone knows the stages
+# that follow.
+Writer = Callable[..., Any]
+_writer: list[Writer] = []
+
+
+def set_program_writer(writer: Writer) -> None:
+    _writer[:] = [writer]
+
+
+class LoweredBackendModule(torch.nn.Module):
+    """A backend's payload with the edge program that it was made from, on which it runs in Python."""
+
+    def __init__(
+        self,
+        edge_program: ExportedProgram,
+        backend_id: str,
+        processed_bytes: bytes,
+        compile_specs: list[CompileSpec],
+        named_data_store_output: NamedDataStoreOutput | None = None,
+    ) -> None:
+        super().__init__()
+        self._original_exported_program = edge_program
+        self._backend_id = backend_id
+        self._processed_bytes = processed_bytes
+        self._compile_specs = compile_specs
+        self._named_data_store_output = named_data_store_output
+        self.meta: dict[str, Any] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> LoweredBackendModule:
+        result = LoweredBackendModule(
+            copy_program(self._original_exported_program),
+            self._backend_id,
+            self._processed_bytes,
+            copy.deepcopy(self._compile_specs, memo),
+            self._named_data_store_output,
+        )
+        result.meta = copy.copy(self.meta)
+        return result
+
+    @property
+    def backend_id(self) -> str:
+        return self._backend_id
+
+    @property
+    def processed_bytes(self) -> bytes:
+        return self._processed_bytes
+
+    @property
+    def compile_specs(self) -> list[CompileSpec]:
+        return self._compile_specs
+
+    @property
+    def original_module(self) -> ExportedProgram:
+        """The edge program before it was compiled."""
+        return self._original_exported_program
+
+    @property
+    def named_data_store_output(self) -> NamedDataStoreOutput | None:
+        return self._named_data_store_output
+
+    def forward(self, *args: Any) -> Any:
+        return executorch_call_delegate(self, *args)
+
+    def program(self, emit_stacktrace: bool = False, memory_planning: Any = None) -> Any:
+        """The program, before it is written, whose only instruction calls this module."""
+        return self._write(
+            emit_stacktrace=emit_stacktrace, memory_planning=memory_planning
+        ).executorch_program
+
+    def buffer(
+        self,
+        extract_delegate_segments: bool = False,
+        segment_alignment: int = 128,
+        constant_tensor_alignment: int | None = None,
+        delegate_alignment: int | None = None,
+        memory_planning: Any = None,
+    ) -> bytes:
+        """The bytes of a .pte file whose only instruction calls this module. Alignments are in bytes."""
+        manager = self._write(
+            extract_delegate_segments=extract_delegate_segments,
+            segment_alignment=segment_alignment,
+            constant_tensor_alignment=constant_tensor_alignment,
+            delegate_alignment=delegate_alignment,
+            memory_planning=memory_planning,
+        )
+        return bytes(manager.buffer)
+
+    def _write(self, **options: Any) -> Any:
+        if not _writer:
+            raise InternalError(
+                "the compiler's driver has not been imported, so a lowered module cannot be written alone"
+            )
+        return _writer[0](self, **options)
+
+
+def is_delegate_call(node: Node) -> bool:
+    return node.op == "call_function" and node.target is executorch_call_delegate
+
+
+def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> str:
+    """Adds the module under the first free name `lowered_module_<n>`, which is returned."""
+    index = getattr(root, "_next_lowered_module", 0)
+    while hasattr(root, f"lowered_module_{index}"):
+        index += 1
+    name = f"lowered_module_{index}"
+    root.add_module(name, lowered)
+    root._next_lowered_module = index + 1  # type: ignore[assignment]
+    return name
+
+
+def get_lowered_submodules(graph_module: GraphModule) -> list[tuple[str, LoweredBackendModule, Node]]:
+    """(name, lowered module, calling node) of every delegate call of the graph, branches not included."""
+    found = []
+    for node in graph_module.graph.nodes:
+        if is_delegate_call(node):
+            attribute = node.args[0]
+            assert isinstance(attribute, Node)
+            found.append((attribute.name, getattr(graph_module, str(attribute.target)), node))
+    return found
+
+
+def get_lowered_backend_modules(graph_module: GraphModule) -> list[LoweredBackendModule]:
+    """The lowered modules that the graph calls, branches not included."""
+    return [module for _, module, _ in get_lowered_submodules(graph_module)]

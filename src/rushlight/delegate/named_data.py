@@ -1,0 +1,100 @@
+"""Data that backends store beside their payload, under names, inside the program file or in files of their
+own."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class TensorLayout:
+    """How a named blob is read as a tensor."""
+
+    dtype: torch.dtype
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+
+
+@dataclass
+class DataEntry:
+    """`buffer_index` into the store's buffers; `alignment` in bytes."""
+
+    buffer_index: int
+    alignment: int
+    tensor_layout: TensorLayout | None = None
+
+
+@dataclass
+class NamedDataStoreOutput:
+    """Unique buffers; entries of the program file by key, entries of other files by file and key."""
+
+    buffers: list[bytes]
+    pte_data: dict[str, DataEntry]
+    external_data: dict[str, dict[str, DataEntry]] = field(default_factory=dict)
+
+
+def _layout_of(tensor: torch.Tensor) -> TensorLayout:
+    strides = tensor.stride()
+    order = tuple(sorted(range(tensor.dim()), key=lambda dim: -strides[dim]))
+    return TensorLayout(tensor.dtype, tuple(tensor.shape), order)
+
+
+class NamedDataStore:
+    """Collects named blobs. Keys are unique; equal blobs are kept once."""
+
+    def __init__(self) -> None:
+        self.buffers: list[bytes] = []
+        self.pte_data: dict[str, DataEntry] = {}
+        self.external_data: dict[str, dict[str, DataEntry]] = {}
+        self._index_of_digest: dict[bytes, int] = {}
+        self._index_of_key: dict[str, int] = {}
+
+    def add_named_data(
+        self,
+        key: str,
+        data: bytes | torch.Tensor,
+        alignment: int | None = 1,
+        external_tag: str | None = None,
+        tensor_layout: TensorLayout | None = None,
+    ) -> None:
+        """Stores `data` under `key`, aligned to `alignment` bytes, in the file `external_tag` if that is
+        given.
+
+        Raises ValueError if the key stands for other data already, or the alignment is not positive.
+        """
+        alignment = 1 if alignment is None else alignment
+        if alignment < 1:
+            raise ValueError(f"alignment of {key!r} is {alignment}; it must be positive")
+        if isinstance(data, torch.Tensor):
+            tensor = data.detach()
+            tensor_layout = tensor_layout or _layout_of(tensor)
+            dense = tensor.permute(tensor_layout.dim_order).contiguous()
+            data = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
+        digest = hashlib.sha256(data).digest()
+        index = self._index_of_digest.setdefault(digest, len(self.buffers))
+        if self._index_of_key.setdefault(key, index) != index:
+            raise ValueError(f"two different blobs ({len(data)} bytes the second) are named {key!r}")
+        if index == len(self.buffers):
+            self.buffers.append(data)
+        entries = self.external_data.setdefault(external_tag, {}) if external_tag else self.pte_data
+        known = entries.get(key)
+        if known is not None:
+            alignment = math.lcm(known.alignment, alignment)
+        entries[key] = DataEntry(index, alignment, tensor_layout)
+
+    def get_named_data_store_output(self) -> NamedDataStoreOutput:
+        return NamedDataStoreOutput(self.buffers, self.pte_data, self.external_data)
+
+    def merge_named_data_store(self, other: NamedDataStoreOutput) -> None:
+        """Adds everything another store gave out. Raises ValueError if a key stands for different data."""
+        for key, entry in other.pte_data.items():
+            data = other.buffers[entry.buffer_index]
+            self.add_named_data(key, data, entry.alignment, None, entry.tensor_layout)
+        for tag, entries in other.external_data.items():
+            for key, entry in entries.items():
+                data = other.buffers[entry.buffer_index]
+                self.add_named_data(key, data, entry.alignment, tag, entry.tensor_layout)

@@ -1,0 +1,60 @@
+"""An order of a graph in which every part stands together."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+
+from torch.fx import Graph, Node
+
+from rushlight.ir.errors import CompileError
+from rushlight.ir.meta import source_of
+
+
+class CircularPartitionError(CompileError):
+    """A part needs a value that needs the part."""
+
+
+def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str]:
+    """Nodes and parts in a valid order, as near to the graph's own as dependencies allow.
+
+    Kahn's algorithm over the graph with each part as one vertex, the earliest ready vertex first; O(n log n).
+    Raises CircularPartitionError naming a part and a node between its nodes.
+    """
+    position = {node: i for i, node in enumerate(graph.nodes)}
+    first: dict[Node | str, int] = {}
+    for node, i in position.items():
+        first.setdefault(part_of.get(node, node), i)
+    waiting: dict[Node | str, int] = dict.fromkeys(first, 0)
+    users: dict[Node | str, list[Node | str]] = {vertex: [] for vertex in first}
+    for node in graph.nodes:
+        vertex = part_of.get(node, node)
+        for user in node.users:
+            other = part_of.get(user, user)
+            if other != vertex:
+                users[vertex].append(other)
+                waiting[other] += 1
+    ready = [(first[vertex], vertex) for vertex, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[Node | str] = []
+    while ready:
+        _, vertex = heapq.heappop(ready)
+        order.append(vertex)
+        for other in users[vertex]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                heapq.heappush(ready, (first[other], other))
+    if len(order) != len(first):
+        stuck = [vertex for vertex, count in waiting.items() if count > 0]
+        parts = [vertex for vertex in stuck if isinstance(vertex, str)]
+        between = next((vertex for vertex in stuck if isinstance(vertex, Node)), None)
+        where = (
+            f"; {between.name} ({between.target}, {source_of(between)}) lies between their nodes"
+            if between
+            else ""
+        )
+        raise CircularPartitionError(
+            f"parts {', '.join(sorted(parts))} depend on each other in a circle{where}. "
+            f"Tag that node too, or give its users another tag"
+        )
+    return order

@@ -1,0 +1,72 @@
+"""Copies of exported programs that share their weights."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
+
+_CONTROL_FLOW = {"cond", "while_loop", "map", "map_impl", "scan"}
+
+
+def copy_graph_module(module: GraphModule) -> GraphModule:
+    """A graph of its own, node names and metadata kept (metadata dicts are copied one level deep).
+
+    Control-flow branches are copied too; lowered modules, parameters and buffers are shared.
+    """
+    graph = Graph(tracer_cls=getattr(module.graph, "_tracer_cls", None))
+    graph._codegen = copy.copy(module.graph._codegen)
+    mapping: dict[Node, Node] = {}
+    for node in module.graph.nodes:
+        new = graph.node_copy(node, mapping.__getitem__)
+        mapping[node] = new
+    attributes = {}
+    for name, child in module.named_children():
+        attributes[name] = copy_graph_module(child) if type(child) is GraphModule else child
+    result = GraphModule(module, graph)
+    for name, child in attributes.items():
+        setattr(result, name, child)
+    result.meta.update(module.meta)
+    return result
+
+
+def copy_program(program: ExportedProgram) -> ExportedProgram:
+    """A program that may be changed without changing `program`; tensors are shared."""
+    module = copy_graph_module(program.graph_module)
+    return rebuild_program(program, module)
+
+
+def rebuild_program(program: ExportedProgram, module: GraphModule) -> ExportedProgram:
+    """`program` with another graph module; its own copies of the signature and the tables of tensors."""
+    return ExportedProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=copy.deepcopy(program.graph_signature),
+        state_dict=dict(program.state_dict),
+        range_constraints=dict(program.range_constraints),
+        module_call_graph=copy.deepcopy(program.module_call_graph),
+        example_inputs=program.example_inputs,
+        constants=dict(program.constants),
+        verifiers=[program.verifier],
+    )
+
+
+def is_control_flow(node: Node) -> bool:
+    """Whether the node is a higher-order operator whose arguments are graph modules."""
+    return isinstance(node.target, torch._ops.HigherOrderOperator) and str(node.target) in _CONTROL_FLOW
+
+
+def control_flow_submodules(module: GraphModule) -> list[tuple[str, GraphModule, Node]]:
+    """(attribute name, branch or body, the node that runs it) of the graph's control-flow nodes, in order."""
+    found = []
+    for node in module.graph.nodes:
+        if node.op != "call_function" or not is_control_flow(node):
+            continue
+        for argument in node.args:
+            if isinstance(argument, Node) and argument.op == "get_attr":
+                child = getattr(module, str(argument.target))
+                if isinstance(child, GraphModule):
+                    found.append((str(argument.target), child, node))
+    return found

@@ -1,0 +1,158 @@
+"""What went where, and why not: tables for people."""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules, is_delegate_call
+from rushlight.ir import meta
+
+
+def _table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _operator(node: Node) -> str:
+    target = getattr(node.target, "_op", node.target)
+    return (
+        str(getattr(target, "__name__", target))
+        if not isinstance(target, torch._ops.OpOverload)
+        else str(target)
+    )
+
+
+class WhyNoPartition:
+    """Logs why a node was not taken: why(node, "because ...")."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+        self.node: Node | None = None
+        self.reason = ""
+
+    def __call__(self, node: Node, reason: str) -> None:
+        self.node = node
+        self.reason = reason
+        self.logger.debug("%s", self)
+
+    def __str__(self) -> str:
+        return f"WhyNoPartition: Node {self.node} was not partitioned because {self.reason}."
+
+
+class WhyNoPartitionReporter:
+    """Collects, for each node that was not taken, the first reason given."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[Node, str] = {}
+
+    def report_reject(self, node: Node, reason: str) -> None:
+        self._reasons.setdefault(node, reason)
+
+    @property
+    def reasons(self) -> Mapping[Node, str]:
+        return self._reasons
+
+    def get_table_report(self) -> str:
+        """One line a node: name, operator, line of the user's Python, reason."""
+        rows = [
+            (node.name, _operator(node), str(meta.source_of(node) or "-"), reason)
+            for node, reason in self._reasons.items()
+            if node.op not in ("placeholder", "output")
+        ]
+        return _table(rows, ("node", "operator", "source", "reason")) if rows else "No nodes rejected."
+
+    def wrap_check(self, operator_support: OperatorSupportBase, message: str) -> OperatorSupportBase:
+        """The same check, which also reports the nodes it refuses."""
+        return ReportRejected(operator_support, self, message)
+
+
+class ReportRejected(OperatorSupportBase):
+    def __init__(
+        self, operator_support: OperatorSupportBase, reporter: WhyNoPartitionReporter, message: str
+    ) -> None:
+        self.operator_support = operator_support
+        self.reporter = reporter
+        self.message = message
+
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        taken = self.operator_support.is_node_supported(submodules, node)
+        if not taken:
+            self.reporter.report_reject(node, self.message)
+        return taken
+
+
+def get_delegates(graph: Graph) -> list[Node]:
+    """The get_attr nodes of the graph's lowered modules."""
+    return [node for node in graph.nodes if node.op == "get_attr" and node.name.startswith("lowered_module_")]
+
+
+def get_non_lowered_nodes(graph: Graph) -> list[Node]:
+    """Operators that run on kernels."""
+    return [
+        node
+        for node in graph.nodes
+        if node.op == "call_function"
+        and not is_delegate_call(node)
+        and not (
+            node.target is operator.getitem
+            and isinstance(node.args[0], Node)
+            and is_delegate_call(node.args[0])
+        )
+    ]
+
+
+def get_delegated_payload(graph_module: GraphModule) -> dict[str, tuple[str, list[object], bytes]]:
+    """(backend id, compile specs, payload) of every lowered module, by name."""
+    return {
+        name: (module.backend_id, list(module.compile_specs), module.processed_bytes)
+        for name, module, _ in get_lowered_submodules(graph_module)
+    }
+
+
+def format_delegated_graph(graph_module: GraphModule) -> str:
+    """The graph as text, the original graph of every lowered module below its name."""
+    lines = ["graph():"]
+    for node in graph_module.graph.nodes:
+        lines.append(f"  {node.format_node()}")
+        module = getattr(graph_module, str(node.target), None) if node.op == "get_attr" else None
+        if isinstance(module, LoweredBackendModule):
+            lines += [f"    backend_id: {module.backend_id}", "    lowered graph():"]
+            lines += [f"      {inner.format_node()}" for inner in module.original_module.graph.nodes]
+    return "\n".join(lines) + "\n"
+
+
+def print_delegated_graph(graph_module: GraphModule) -> None:
+    print(format_delegated_graph(graph_module))
+
+
+def delegation_table(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
+    """Operators by where they run: counts per lowered module, then every node left to kernels with its
+    source line."""
+    rows: list[tuple[str, str, str, str]] = []
+    for name, module, _ in get_lowered_submodules(graph_module):
+        nodes = [
+            n
+            for n in module.original_module.graph.nodes
+            if n.op == "call_function" and n.target is not operator.getitem
+        ]
+        for op, count in Counter(_operator(node) for node in nodes).most_common():
+            rows.append((f"{name} ({module.backend_id})", op, str(count), ""))
+    by_name = {node.name: reason for node, reason in (reasons or {}).items()}
+    for node in get_non_lowered_nodes(graph_module.graph):
+        if node.target is not operator.getitem:
+            rows.append(
+                ("kernels", _operator(node), str(meta.source_of(node) or "-"), by_name.get(node.name, ""))
+            )
+    return _table(rows, ("where", "operator", "count or source", "reason")) if rows else "no operators"

@@ -1,0 +1,333 @@
+"""Cutting the tagged parts out of a graph, each as a program of its own, and putting calls in their place."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
+from torch.export import ExportedProgram
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import (
+    ArgumentSpec,
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
+from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.delegate.lowered import LoweredBackendModule, add_lowered_module
+from rushlight.delegate.order import order_of_parts
+from rushlight.delegate.partitioner import DelegationSpec
+from rushlight.delegate.program_copy import control_flow_submodules
+from rushlight.ir import meta
+from rushlight.ir.errors import CompileError
+
+_CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@dataclass
+class Part:
+    """Nodes of one tag in one graph, and the program made of them."""
+
+    tag: str
+    spec: DelegationSpec
+    nodes: list[Node]
+    constants: list[Node] = field(default_factory=list)  # placeholders that the part owns
+    inputs: list[Node] = field(default_factory=list)
+    mutations: list[tuple[Node, str]] = field(default_factory=list)  # (new value, buffer's target)
+    outputs: list[Node] = field(default_factory=list)
+    program: ExportedProgram | None = None
+    lowered: LoweredBackendModule | None = None
+
+
+@dataclass
+class Cut:
+    """The parts of one graph. `owner` holds the signature if this is the program's own graph, else None."""
+
+    module: GraphModule
+    owner: ExportedProgram | None
+    order: list[Node | str]
+    parts: dict[str, Part]
+
+
+def cut_program(program: ExportedProgram, tags: dict[str, DelegationSpec]) -> list[Cut]:
+    """The parts of a program's graph and of all graphs inside its control flow. Changes nothing."""
+    return list(_cuts(program.graph_module, program, program, tags))
+
+
+def _cuts(
+    module: GraphModule,
+    owner: ExportedProgram | None,
+    program: ExportedProgram,
+    tags: dict[str, DelegationSpec],
+) -> Iterator[Cut]:
+    part_of = _members(module.graph, tags)
+    cut = Cut(module, owner, order_of_parts(module.graph, part_of), {})
+    nodes: dict[str, list[Node]] = {}
+    for node in module.graph.nodes:
+        if node in part_of:
+            nodes.setdefault(part_of[node], []).append(node)
+    tagged = _tagged_constants(owner, tags) if owner is not None else {}
+    for item in cut.order:
+        if isinstance(item, str):
+            part = Part(item, tags[item], nodes[item])
+            _find_boundary(part, part_of, owner, tagged)
+            part.program = _program_of(part, module, program)
+            cut.parts[item] = part
+    yield cut
+    for _, child, node in control_flow_submodules(module):
+        if node not in part_of:
+            yield from _cuts(child, None, program, tags)
+
+
+def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
+    """The part of every computing node. Items of a tuple go with what makes it, branches with what runs
+    them."""
+    part_of: dict[Node, str] = {}
+    for node in graph.nodes:
+        tag = meta.get_delegation_tag(node)
+        if node.op == "output" and tag is not None:
+            raise CompileError(
+                "the output node carries a delegation tag; only computing nodes can be delegated"
+            )
+        if node.op != "call_function":
+            continue
+        source = node.args[0] if node.target is operator.getitem else None
+        if isinstance(source, Node) and source.op == "call_function":
+            tag = part_of.get(source)
+        if tag in tags:
+            part_of[node] = tag
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            users = {part_of.get(user) for user in node.users}
+            if len(users) == 1 and (tag := users.pop()) is not None:
+                part_of[node] = tag
+    return part_of
+
+
+def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -> dict[Node, InputSpec]:
+    specs = {spec.arg.name: spec for spec in owner.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    tagged = {}
+    for node in owner.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        if meta.get_delegation_tag(node) in tags:
+            spec = specs[node.name]
+            if spec.kind not in _CONSTANT_KINDS:
+                raise CompileError(
+                    f"placeholder {node.name} is an input of the user, not a constant, and cannot carry the "
+                    f"delegation tag {meta.get_delegation_tag(node)}"
+                )
+            tagged[node] = spec
+    return tagged
+
+
+def _find_boundary(
+    part: Part, part_of: dict[Node, str], owner: ExportedProgram | None, tagged: dict[Node, InputSpec]
+) -> None:
+    inside = set(part.nodes)
+    seen: set[Node] = set()
+    buffers = owner.graph_signature.buffers_to_mutate if owner is not None else {}
+    mutated = set(buffers.values())
+    for node in part.nodes:
+        for source in node.all_input_nodes:
+            if source in inside or source in seen:
+                continue
+            seen.add(source)
+            spec = tagged.get(source)
+            if spec is not None and _owned(source, spec, part, part_of, mutated):
+                part.constants.append(source)
+            else:
+                part.inputs.append(source)
+    kinds = {InputKind.PARAMETER: 0, InputKind.BUFFER: 1, InputKind.CONSTANT_TENSOR: 2}
+    part.constants.sort(key=lambda node: kinds[tagged[node].kind])
+    owned_targets = {tagged[node].target for node in part.constants}
+    for node in part.nodes:
+        target = buffers.get(node.name)
+        if target is not None and target in owned_targets:
+            part.mutations.append((node, target))
+    mutations = {node for node, _ in part.mutations}
+    for node in part.nodes:
+        outside = [user for user in node.users if user not in inside]
+        if not outside:
+            continue
+        if (
+            node in mutations
+            and all(user.op == "output" for user in outside)
+            and not _is_user_output(owner, node)
+        ):
+            continue
+        part.outputs.append(node)
+
+
+def _owned(constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], mutated: set[str]) -> bool:
+    """Whether the part may keep the constant to itself. A shared one is kept by each part, a mutated one by
+    none."""
+    if spec.target in mutated:
+        outside = [user for user in constant.users if part_of.get(user) != part.tag and user.op != "output"]
+        if outside and meta.get_delegation_tag(constant) == part.tag:
+            raise CompileError(
+                f"buffer {spec.target} changes and is tagged {part.tag}, but {outside[0].name} "
+                f"({meta.source_of(outside[0])}) outside that part uses it too"
+            )
+        return meta.get_delegation_tag(constant) == part.tag
+    return True
+
+
+def _is_user_output(owner: ExportedProgram | None, node: Node) -> bool:
+    return owner is not None and node.name in owner.graph_signature.user_outputs
+
+
+def _argument(node: Node) -> ArgumentSpec:
+    val = node.meta.get(meta.VAL)
+    if isinstance(val, torch.Tensor):
+        return TensorArgument(name=node.name)
+    if isinstance(val, torch.SymBool | bool):
+        return (
+            SymBoolArgument(name=node.name)
+            if isinstance(val, torch.SymBool)
+            else ConstantArgument(node.name, val)
+        )
+    if isinstance(val, torch.SymInt):
+        return SymIntArgument(name=node.name)
+    if isinstance(val, torch.SymFloat):
+        return SymFloatArgument(name=node.name)
+    if isinstance(val, int | float | str) or val is None:
+        return ConstantArgument(name=node.name, value=val)
+    return TensorArgument(name=node.name)
+
+
+def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> ExportedProgram:
+    graph = Graph()
+    mapping: dict[Node, Node] = {}
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    inputs: list[InputSpec] = []
+    state_dict: dict[str, torch.Tensor] = {}
+    constants: dict[str, object] = {}
+    for node in (*part.constants, *part.inputs):
+        new = graph.placeholder(node.name)
+        new.meta = dict(node.meta)
+        mapping[node] = new
+        if node in part.inputs:
+            inputs.append(InputSpec(InputKind.USER_INPUT, _argument(new), None))
+            continue
+        spec = specs[node.name]
+        inputs.append(InputSpec(spec.kind, TensorArgument(new.name), spec.target, spec.persistent))
+        assert spec.target is not None
+        if spec.target in program.state_dict:
+            state_dict[spec.target] = program.state_dict[spec.target]
+        else:
+            constants[spec.target] = program.constants[spec.target]
+    for node in part.nodes:
+        mapping[node] = graph.node_copy(node, mapping.__getitem__)
+    outputs = [mapping[node] for node, _ in part.mutations] + [mapping[node] for node in part.outputs]
+    graph.output(tuple(outputs)).meta[meta.VAL] = tuple(node.meta.get(meta.VAL) for node in outputs)
+    output_specs = [
+        OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(mapping[node].name), target)
+        for node, target in part.mutations
+    ] + [OutputSpec(OutputKind.USER_OUTPUT, _argument(mapping[node]), None) for node in part.outputs]
+    signature = ExportGraphSignature(inputs, output_specs)
+    in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
+    out_spec = pytree.tree_structure(tuple(signature.user_outputs))
+    root = GraphModule(module, graph)
+    return ExportedProgram(
+        root=root,
+        graph=graph,
+        graph_signature=signature,
+        state_dict=state_dict,
+        range_constraints=dict(program.range_constraints),
+        module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
+        constants=constants,  # type: ignore[arg-type]
+        verifiers=[program.verifier],
+    )
+
+
+def splice(cut: Cut, next_debug_handle: int) -> int:
+    """Puts a call in the place of every part of the graph; returns the next free debug handle."""
+    graph = cut.module.graph
+    end = graph.output_node()
+    current: dict[Node, Node] = {}  # what stands for a part's output now
+    for item in cut.order:
+        if isinstance(item, Node):
+            if item is not end and item.op != "placeholder":
+                end.prepend(item)
+            continue
+        part = cut.parts[item]
+        assert part.lowered is not None
+        inside = set(part.nodes)
+        name = add_lowered_module(cut.module, part.lowered)
+        with graph.inserting_before(end):
+            attribute = graph.get_attr(name)
+            arguments = (current.get(node, node) for node in part.inputs)
+            call = graph.call_function(executorch_call_delegate, (attribute, *arguments))
+            call.meta[meta.VAL] = tuple(meta.get_val(node) for node in part.outputs)
+            meta.set_debug_handle(call, next_debug_handle)
+            for index, node in enumerate(part.outputs):
+                output = graph.call_function(operator.getitem, (call, index))
+                output.meta[meta.VAL] = meta.get_val(node)
+                meta.set_debug_handle(output, next_debug_handle)
+                node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
+                current[node] = output
+        next_debug_handle += 1
+    for tag in reversed([item for item in cut.order if isinstance(item, str)]):
+        part = cut.parts[tag]
+        if cut.owner is not None and part.mutations:
+            _drop_mutations(cut.owner, part)
+        for node in reversed(part.nodes):
+            graph.erase_node(node)
+    if cut.owner is not None:
+        replaced = {node.name: output for node, output in current.items()}
+        _update_signature(
+            cut.owner, replaced, [node for part in cut.parts.values() for node in part.constants]
+        )
+    cut.module.recompile()
+    return next_debug_handle
+
+
+def _is_outside(inside: set[Node], user: Node) -> bool:
+    return user not in inside
+
+
+def _drop_mutations(owner: ExportedProgram, part: Part) -> None:
+    """The delegate updates its buffers itself: their new values are no outputs of the owner any more."""
+    targets = {target for _, target in part.mutations}
+    output = owner.graph.output_node()
+    specs = owner.graph_signature.output_specs
+    kept = [
+        (spec, argument)
+        for spec, argument in zip(specs, output.args[0], strict=True)
+        if not (spec.kind is OutputKind.BUFFER_MUTATION and spec.target in targets)
+    ]
+    owner.graph_signature.output_specs[:] = [spec for spec, _ in kept]
+    output.args = (tuple(argument for _, argument in kept),)
+
+
+def _update_signature(owner: ExportedProgram, replaced: dict[str, Node], constants: list[Node]) -> None:
+    signature = owner.graph_signature
+    for spec in signature.output_specs:
+        if isinstance(spec.arg, TensorArgument) and spec.arg.name in replaced:
+            spec.arg = TensorArgument(replaced[spec.arg.name].name)
+        elif isinstance(spec.arg, SymIntArgument) and spec.arg.name in replaced:
+            spec.arg = SymIntArgument(name=replaced[spec.arg.name].name)
+    gone = {node.name: node for node in constants if not node.users}
+    for node in gone.values():
+        owner.graph.erase_node(node)
+    dropped = [spec for spec in signature.input_specs if spec.arg.name in gone]
+    signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name not in gone]
+    used = {spec.target for spec in signature.input_specs}
+    for spec in dropped:
+        if spec.target not in used:
+            owner.state_dict.pop(str(spec.target), None)
+            owner.constants.pop(str(spec.target), None)
