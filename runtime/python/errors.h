@@ -1,0 +1,23 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "rushlight/core/error.h"
+
+namespace rushlight::python {
+
+// Throws the exception of rushlight.runtime.errors for this code.
+[[noreturn]] void raise(Error code, const std::string& message);
+
+// Throws it with this thread's last error message, unless the code is Ok.
+inline void raise_if(Error code) {
+  if (code != Error::Ok) raise(code, last_error_message());
+}
+
+// The name of the object's type, and the object as str() prints it.
+std::string type_name_of(nanobind::handle object);
+std::string text_of(nanobind::handle object);
+
+}  // namespace rushlight::python

@@ -1,0 +1,54 @@
+"""Rushlight: PyTorch models, prepared ahead of time and run on devices by a small native runtime.
+
+Importing the package loads neither torch nor the compiler; each name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rushlight.runtime.errors import RushlightError as RushlightError
+    from rushlight.runtime.module import Module as Module
+    from rushlight.runtime.module import load as load
+
+__version__ = "0.1.0"
+
+# Public name: the module that defines it.
+_HOMES = {
+    "Module": "rushlight.runtime.module",
+    "RushlightError": "rushlight.runtime.errors",
+    "load": "rushlight.runtime.module",
+}
+
+__all__ = ["Module", "RushlightError", "__version__", "compile", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rushlight' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    # The function compile stands before the submodule of that name, which import binds to the package.
+    @property
+    def compile(self) -> Any:
+        return importlib.import_module("rushlight.compile").compile
+
+    @compile.setter
+    def compile(self, module: ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,53 @@
+"""The kernels that this build of the runtime has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from rushlight.runtime import _native
+
+Library = Literal["portable", "optimized", "quantized"]
+Shape = tuple[int, ...]
+
+
+def call_kernel(
+    name: str, args: Sequence[Any], library: Library | None = None, threads: int = 1
+) -> list[Shape | list[Shape]]:
+    """Calls one kernel and returns the shapes of the tensors that it wrote.
+
+    Args:
+        name: operator and overload, such as "aten::add.out".
+        args: as the operator's schema has them, outs last. Tensors are torch tensors, numpy arrays or anything with
+            DLPack, and must be densely packed in some dim order. The kernel writes into the outs given; one that is
+            larger than the result is resized: its first elements hold the result. dtypes and memory formats are
+            torch's or their numbers.
+        library: the library to search; all, the fastest first, if None.
+        threads: how many threads the kernel may use.
+
+    Returns:
+        One shape per out tensor, a list of shapes per out list, in the order of the arguments.
+
+    Raises:
+        OperatorMissingError: there is no such kernel.
+        NotSupportedError: the kernel does not take the dtype of the first tensor.
+        RushlightError: the kernel failed; the message is its own.
+    """
+    return _native.call_kernel(name, args, library, threads)
+
+
+def kernel_names(library: Library | None = None) -> list[str]:
+    """Names of the kernels, sorted: of one library, or of all."""
+    return _native.kernel_names(library)
+
+
+def kernel_table(library: Library | None = None) -> str:
+    """The kernels with the dtypes that each takes in its first tensor argument, one a line, such as
+    `aten::add.out float32,float64`; no dtypes for a kernel without tensors."""
+    return "".join(
+        f"{name} {','.join(dtypes)}".rstrip() + "\n" for name, dtypes in _native.kernel_table(library)
+    )
+
+
+if __name__ == "__main__":
+    print(kernel_table(), end="")
