@@ -1,0 +1,308 @@
+"""Expansion of one operator into the operators of its decomposition, by running it on fake tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._ops import OpOverload
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.fx.node import Node, map_aggregate
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rushlight.frontend.tables import Table, is_composite, is_kept_composite
+from rushlight.ir.meta import get_val
+
+
+class NotSimple(Exception):
+    """The program needs torch's general decomposition; the text says why."""
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A tensor inside an expansion: input `index` if `step` is -1, else output `index` of that step.
+
+    `index` is None for the single output of a step.
+    """
+
+    step: int
+    index: int | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One recorded operator; tensors among its arguments are `Ref`s."""
+
+    target: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    val: Any
+
+
+@dataclass
+class Expansion:
+    """The recorded steps of one operator and its outputs, with `Ref`s for tensors."""
+
+    steps: list[Step] = field(default_factory=list)
+    output: Any = None
+
+
+MetaKey = tuple[Any, ...]
+
+
+def tensor_key(tensor: torch.Tensor) -> MetaKey:
+    """All that a decomposition may read of a fake tensor."""
+    shape = tuple(_size_key(size) for size in tensor.shape)
+    strides = tuple(_size_key(size) for size in tensor.stride())
+    return tensor.dtype, shape, strides, tensor.device, tensor.requires_grad, tensor.layout
+
+
+def _size_key(size: Any) -> Any:
+    return size if type(size) is int else ("sym", size.node.expr)
+
+
+def constant_key(value: Any) -> Any:
+    """A hashable stand-in for a non-tensor argument; 1, 1.0 and True differ."""
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *(constant_key(item) for item in value))
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return ("sym", value.node.expr)
+    if isinstance(value, float):
+        return (float, repr(value))
+    return (type(value), value)
+
+
+class Recorder(TorchDispatchMode):
+    """Records the operators that reach it, decomposing those of the table and composites on the way.
+
+    Operators that write a tensor made inside the expansion are recorded as their functional form.
+    """
+
+    def __init__(self, table: Table, preserve: Collection[OpOverload]) -> None:
+        super().__init__()
+        self._table = table
+        self._preserve = preserve
+        self._expansion = Expansion()
+        self._refs: dict[int, Ref] = {}
+        self._alive: list[Any] = []
+        self._views: dict[int, set[int]] = {}
+
+    def expand(self, function: Callable[..., Any], args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> Expansion:
+        """Runs `function(*args, **kwargs)`, whose tensors are `inputs`."""
+        for index, tensor in enumerate(inputs):
+            self._track(tensor, Ref(-1, index))
+        with self:
+            output = function(*args, **kwargs)
+        if output is NotImplemented:
+            raise NotSimple(f"the decomposition of {function} declines its arguments")
+        self._expansion.output = self._to_refs(output)
+        return self._expansion
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _METADATA_READS:
+            return func(*args, **kwargs)
+        if func is torch.ops.aten.detach.default:
+            return args[0]
+        decomposition = self._table.get(func)
+        if decomposition is not None:
+            with self:
+                output = decomposition(*args, **kwargs)
+            if output is not NotImplemented:
+                return output
+        if is_composite(func) and not is_kept_composite(func, self._preserve):
+            with self:
+                output = func.decompose(*args, **kwargs)
+            if output is not NotImplemented:
+                return output
+        if func._schema.is_mutable:
+            return self._record_in_place(func, args, kwargs)
+        return self._record(func, args, kwargs)
+
+    def _record(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
+        if _depends_on_data(func, args):
+            raise NotSimple(f"{func} depends on data")
+        output = func(*args, **kwargs)
+        if func._schema.returns and not any(isinstance(item, torch.Tensor) for item in _flat(output)):
+            return output
+        step = len(self._expansion.steps)
+        recorded_args, recorded_kwargs = self._to_refs(tuple(args)), self._to_refs(dict(kwargs))
+        self._expansion.steps.append(Step(func, recorded_args, recorded_kwargs, output))
+        if isinstance(output, torch.Tensor):
+            self._track(output, Ref(step, None))
+        else:
+            for index, item in enumerate(output or ()):
+                if isinstance(item, torch.Tensor):
+                    self._track(item, Ref(step, index))
+        return output
+
+    def _record_in_place(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
+        functional = functional_form(func)
+        target = args[0] if args else None
+        if functional is None or not isinstance(target, torch.Tensor):
+            raise NotSimple(f"{func} writes its arguments")
+        ref = self._refs.get(id(target))
+        if ref is None or ref.step < 0 or len(self._views[_storage(target)]) > 1:
+            raise NotSimple(f"{func} writes a tensor that has views or comes from outside")
+        with self:
+            output = functional(*args, **kwargs)
+        if output.dtype != target.dtype or output.shape != target.shape or output.stride() != target.stride():
+            raise NotSimple(f"{func} changes what it writes")
+        self._refs[id(target)] = self._refs[id(output)]
+        return target
+
+    def _track(self, tensor: torch.Tensor, ref: Ref) -> None:
+        self._refs[id(tensor)] = ref
+        self._alive.append(tensor)
+        self._views.setdefault(_storage(tensor), set()).add(id(tensor))
+
+    def _to_refs(self, tree: Any) -> Any:
+        def convert(item: Any) -> Any:
+            if not isinstance(item, torch.Tensor):
+                return item
+            ref = self._refs.get(id(item))
+            if ref is None:
+                raise NotSimple("a decomposition makes a tensor constant")
+            return ref
+
+        return map_aggregate(tree, convert)
+
+
+# A batched product folds its batch when the matrix is a parameter.
+_READS_REQUIRES_GRAD = frozenset({torch.ops.aten.matmul.default})
+
+_METADATA_READS = frozenset(FunctionalTensor.metadata_fns)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _flat(output: Any) -> Iterator[Any]:
+    if isinstance(output, (list, tuple)):
+        for item in output:
+            yield from _flat(item)
+    else:
+        yield output
+
+
+def _depends_on_data(op: OpOverload, args: Any) -> bool:
+    """Whether a size or a scalar of the result depends on the values of tensors."""
+    if op is torch.ops.aten.index.Tensor:
+        masks = (torch.bool, torch.uint8)
+        return any(index is not None and index.dtype in masks for index in args[1])
+    return torch.Tag.data_dependent_output in op.tags or torch.Tag.dynamic_output_shape in op.tags
+
+
+def functional_form(op: OpOverload) -> OpOverload | None:
+    """The overload that returns what an in-place operator (`add_.Tensor`) writes, None if there is none."""
+    name = op._schema.name.split("::")[1]
+    if not name.endswith("_") or name.endswith("__"):
+        return None
+    packet = getattr(getattr(torch.ops, op.namespace), name[:-1], None)
+    functional = getattr(packet, op._overloadname, None) if packet is not None else None
+    if functional is None or functional._schema.is_mutable:
+        return None
+    ours = [str(arg.type) for arg in functional._schema.arguments]
+    theirs = [str(arg.type) for arg in op._schema.arguments]
+    return functional if ours == theirs else None
+
+
+class Expander:
+    """Expands operators over nodes, remembering expansions by operator, tensor metadata and constants."""
+
+    def __init__(self, fake_mode: Any, table: Table, preserve: Collection[OpOverload]) -> None:
+        self._fake_mode = fake_mode
+        self._table = table
+        self._preserve = preserve
+        self._memo: dict[Any, Expansion] = {}
+        self._vals: dict[Any, Any] = {}
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """The modes in which expansions run."""
+        from torch._export.utils import _special_op_to_preserve_cia
+        from torch.export.exported_program import _override_composite_implicit_decomp
+
+        kept = {op: _special_op_to_preserve_cia for op in self._preserve if is_composite(op)}
+        with (
+            torch.no_grad(),
+            _host_libraries_off(),
+            _override_composite_implicit_decomp(kept),
+            enable_python_dispatcher(),
+        ):
+            yield
+
+    def expand(self, op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> tuple[Expansion, list[Node]]:
+        """The expansion of `op` and the nodes that are its inputs, in the order of its `Ref`s."""
+        nodes, key = _signature(op, args, kwargs)
+        expansion = self._memo.get(key)
+        if expansion is None:
+            function = self._table.get(op) or op.decompose
+            with self._fake_mode:
+                fakes, fake_args, fake_kwargs = self._fresh(nodes, args, kwargs)
+                if op in _READS_REQUIRES_GRAD:
+                    for node, fake in zip(nodes, fakes, strict=True):
+                        fake.requires_grad_(get_val(node).requires_grad)
+                recorder = Recorder(self._table, self._preserve)
+                expansion = recorder.expand(function, fake_args, fake_kwargs, fakes)
+            self._memo[key] = expansion
+        return expansion, nodes
+
+    def value(self, op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """What `op` computes over nodes."""
+        nodes, key = _signature(op, args, kwargs)
+        if key not in self._vals:
+            with self._fake_mode:
+                _, fake_args, fake_kwargs = self._fresh(nodes, args, kwargs)
+                self._vals[key] = op(*fake_args, **fake_kwargs)
+        return self._vals[key]
+
+    def _fresh(self, nodes: list[Node], args: Any, kwargs: Mapping[str, Any]) -> tuple[list[torch.Tensor], Any, Any]:
+        """Arguments with a fake tensor of its own storage for each node."""
+        fakes = {node: _fresh_fake(get_val(node)) for node in nodes}
+
+        def convert(item: Any) -> Any:
+            if isinstance(item, Node):
+                return fakes[item] if item in fakes else get_val(item)
+            return item
+
+        return list(fakes.values()), map_aggregate(tuple(args), convert), map_aggregate(dict(kwargs), convert)
+
+
+@contextmanager
+def _host_libraries_off() -> Iterator[None]:
+    """Decompositions must not choose operators of libraries that happen to be on this machine."""
+    switches = (torch.backends.mkldnn, torch.backends.nnpack, torch.backends.cudnn)
+    before = [switch.set_flags(False) for switch in switches]
+    try:
+        yield
+    finally:
+        for switch, flags in zip(switches, before, strict=True):
+            switch.set_flags(*flags)
+
+
+def _fresh_fake(val: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device=val.device)
+
+
+def _signature(op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], Any]:
+    """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
+    positions: dict[Node, int] = {}
+
+    def key_of(item: Any) -> Any:
+        if isinstance(item, Node):
+            val = get_val(item)
+            if not isinstance(val, torch.Tensor):
+                return constant_key(val)
+            return ("tensor", positions.setdefault(item, len(positions)), tensor_key(val))
+        if isinstance(item, (list, tuple)):
+            return (type(item).__name__, *(key_of(part) for part in item))
+        return constant_key(item)
+
+    key = (op, key_of(tuple(args)), tuple((name, key_of(value)) for name, value in kwargs.items()))
+    return list(positions), key

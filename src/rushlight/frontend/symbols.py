@@ -1,0 +1,93 @@
+"""Nodes for symbolic sizes: from an expression over the sizes of inputs to the graph node that computes it."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from rushlight.frontend.recorder import NotSimple
+from rushlight.ir import meta
+
+
+class SymbolNodes:
+    """Knows which node holds each symbolic expression of a graph, and makes the missing ones."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[Any, Node] = {}
+        self._inputs: list[Node] = []
+        self._sizes: dict[Any, Node] = {}
+
+    def add_placeholder(self, node: Node) -> None:
+        """An input whose sizes may be symbols."""
+        self._inputs.append(node)
+        self.add(node)
+
+    def add(self, node: Node) -> None:
+        """A node that may compute a symbolic scalar."""
+        val = node.meta.get(meta.VAL)
+        if isinstance(val, torch.SymInt):
+            self._known.setdefault(val.node.expr, node)
+
+    def node_of(self, item: Any) -> Any:
+        """`item` itself unless it is a symbolic int, which becomes the node that computes it."""
+        if isinstance(item, torch.SymInt):
+            constant = item.node.maybe_as_int()
+            return constant if constant is not None else self._node_of_expression(item)
+        if isinstance(item, (torch.SymFloat, torch.SymBool)):
+            raise NotSimple(f"a decomposition computes with the symbolic scalar {item}")
+        return item
+
+    def _node_of_expression(self, value: torch.SymInt) -> Node:
+        expression = value.node.expr
+        node = self._known.get(expression)
+        if node is None:
+            node = self._build(expression, value)
+            self._known[expression] = node
+        return node
+
+    def _build(self, expression: Any, value: torch.SymInt) -> Node:
+        if expression.is_Symbol:
+            return self._size_node(expression)
+        if not (expression.is_Add or expression.is_Mul):
+            raise NotSimple(f"a decomposition computes the size {expression}")
+        function = operator.add if expression.is_Add else operator.mul
+        shape_env = value.node.shape_env
+        operands = [self._operand(part, shape_env) for part in expression.args]
+        result, total = operands[0]
+        for operand, part in operands[1:]:
+            total = function(total, part)
+            result = self._graph.call_function(function, (result, operand))
+            meta.set_val(result, total)
+        assert isinstance(result, Node)
+        return result
+
+    def _operand(self, expression: Any, shape_env: Any) -> tuple[Any, Any]:
+        if expression.is_Integer:
+            return int(expression), int(expression)
+        value = shape_env.create_symintnode(expression, hint=None)
+        return self._node_of_expression(value), value
+
+    def _size_node(self, symbol: Any) -> Node:
+        """`sym_size.int` of the first input dim that is the symbol, placed after the inputs."""
+        node = self._sizes.get(symbol)
+        if node is not None:
+            return node
+        for placeholder in self._inputs:
+            val = placeholder.meta.get(meta.VAL)
+            if not isinstance(val, torch.Tensor):
+                continue
+            for dim, size in enumerate(val.shape):
+                if isinstance(size, torch.SymInt) and size.node.expr == symbol:
+                    with self._graph.inserting_after(self._inputs[-1]):
+                        node = self._graph.call_function(torch.ops.aten.sym_size.int, (placeholder, dim))
+                    meta.set_val(node, size)
+                    self._sizes[symbol] = node
+                    return node
+        raise NotSimple(f"no input has the size {symbol}")
+
+    def finish(self) -> None:
+        """Moves sizes of inputs that the program reads to the front, so that every user follows them."""

@@ -1,0 +1,84 @@
+"""Which operators decompose, and by what: torch's Core ATen table and what edge programs change in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+Decomposition = Callable[..., Any]
+Table = Mapping[OpOverload, Decomposition]
+
+# Edge programs decompose these though torch's table keeps them.
+_ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default,)
+
+# Quantized programs are matched by their quantize and dequantize operators.
+_QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
+_QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
+
+
+@cache
+def _python_decompositions() -> dict[OpOverload, Decomposition]:
+    from torch._decomp import _core_aten_decompositions_post_autograd, get_decompositions
+
+    table: dict[Any, Decomposition] = dict(_core_aten_decompositions_post_autograd())
+    table.update(get_decompositions(_ALSO_DECOMPOSED))
+    return table
+
+
+@cache
+def _preserved_composites() -> frozenset[OpOverload]:
+    from torch.export.decomp_utils import PRESERVED_ATEN_CIA_OPS
+
+    return frozenset(PRESERVED_ATEN_CIA_OPS)
+
+
+def is_quant_primitive(op: OpOverload) -> bool:
+    """Whether `op` quantizes, dequantizes or chooses quantization parameters."""
+    namespace, name = op._schema.name.split("::")
+    return namespace in _QUANT_LIBRARIES and name.startswith(_QUANT_NAMES)
+
+
+def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Decomposition]:
+    """Python decompositions to Core ATen, without the operators of `preserve`."""
+    table = dict(_python_decompositions())
+    for op in preserve:
+        table.pop(op, None)
+    return table
+
+
+def general_table(preserve: Collection[OpOverload] = ()) -> Any:
+    """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
+    table = torch.export.default_decompositions()
+    table.update({op: _python_decompositions()[op] for op in _ALSO_DECOMPOSED})
+    for op in list(table.keys()):
+        if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
+            table.pop(op, None)
+    return table
+
+
+@cache
+def is_composite(op: OpOverload) -> bool:
+    """Whether torch defines `op` by other operators for every backend, so that it has no kernel of its own."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key) or key in op.py_kernels
+
+
+@cache
+def is_functional(op: OpOverload) -> bool:
+    """Whether the schema neither writes nor aliases."""
+    schema = op._schema
+    tensors = list(schema.arguments) + list(schema.returns)
+    return not schema.is_mutable and all(argument.alias_info is None for argument in tensors)
+
+
+def is_kept_composite(op: OpOverload, preserve: Collection[OpOverload]) -> bool:
+    """Whether a composite operator stays whole: torch keeps it, or the user asks so and its schema allows it."""
+    if op in _preserved_composites() or is_quant_primitive(op):
+        return True
+    if op not in preserve or torch.Tag.maybe_aliasing_or_mutating in op.tags:
+        return False
+    return is_functional(op) and op is not torch.ops.aten.native_batch_norm.default
