@@ -1,7 +1,8 @@
 #include "kernels/portable/shape.h"
 #include "kernels/shared/axes.h"
-#include "kernels/shared/cast_copy.h"
+#include "kernels/shared/convert_copy.h"
 #include "kernels/shared/promotion.h"
+#include "kernels/shared/view.h"
 
 namespace rushlight::portable {
 namespace {
@@ -39,7 +40,7 @@ void cat_out(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_t 
     if (is_nothing(tensor)) continue;
     View part(out, position * out.stride(axis));
     for (int64_t i = 0; i < out.dim(); ++i) part.add(tensor.size(i), out.stride(i));
-    cast_copy(context, tensor, part.tensor());
+    convert_copy(context, tensor, part.tensor());
     position += tensor.size(axis);
   }
 }

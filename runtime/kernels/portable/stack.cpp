@@ -1,7 +1,8 @@
 #include "kernels/portable/shape.h"
 #include "kernels/shared/axes.h"
-#include "kernels/shared/cast_copy.h"
+#include "kernels/shared/convert_copy.h"
 #include "kernels/shared/promotion.h"
+#include "kernels/shared/view.h"
 
 namespace rushlight::portable {
 
@@ -26,7 +27,7 @@ void stack_out(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_
     for (int64_t i = 0; i < out.dim(); ++i) {
       if (i != axis) part.add(out.size(i), out.stride(i));
     }
-    cast_copy(context, tensors[k], part.tensor());
+    convert_copy(context, tensors[k], part.tensor());
   }
 }
 

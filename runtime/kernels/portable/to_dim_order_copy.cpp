@@ -1,6 +1,6 @@
 #include "kernels/portable/shape.h"
 #include "kernels/shared/axes.h"
-#include "kernels/shared/cast_copy.h"
+#include "kernels/shared/convert_copy.h"
 
 namespace rushlight::portable {
 
@@ -8,7 +8,7 @@ void to_dim_order_copy_out(KernelRuntimeContext& context, const Tensor& in, bool
                            std::optional<Span<const int64_t>> dim_order, Tensor& out) {
   (void)non_blocking;
   if (!require_dim_order(context, dim_order, out) || !resize_out(context, out, in.sizes())) return;
-  cast_copy(context, in, out);
+  convert_copy(context, in, out);
 }
 
 }  // namespace rushlight::portable

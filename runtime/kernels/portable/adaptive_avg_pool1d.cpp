@@ -1,0 +1,13 @@
+#include "kernels/portable/nn.h"
+#include "kernels/shared/pooling.h"
+
+namespace rushlight::portable {
+
+void adaptive_avg_pool1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out) {
+  RL_KERNEL_REQUIRE(context, output_size.size() == 1, InvalidArgument, "output_size has %zu values, not 1",
+                    output_size.size());
+  adaptive_average_pool(context, in, output_size, out);
+}
+
+}  // namespace rushlight::portable

@@ -1,0 +1,31 @@
+#include "kernels/portable/nn.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/matmul.h"
+
+namespace rushlight::portable {
+
+void baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
+                 const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  RL_KERNEL_REQUIRE(context, a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
+                    InvalidArgument, "baddbmm needs stacks b x n x m and b x m x p");
+  if (!require_same_dtype(context, a, b) || !require_same_dtype(context, a, out) ||
+      !require_same_dtype(context, a, summand)) {
+    return;
+  }
+  MatmulProblem problem;
+  problem.batches = a.size(0);
+  problem.rows = a.size(1);
+  problem.columns = b.size(2);
+  problem.depth = a.size(2);
+  const int64_t sizes[] = {problem.batches, problem.rows, problem.columns};
+  if (!broadcast_matrix(context, summand, sizes, &problem.bias)) return;
+  if (!resize_out(context, out, {problem.batches, problem.rows, problem.columns})) return;
+  problem.a = matrix_of(a, true);
+  problem.b = matrix_of(b, true);
+  problem.out = matrix_of(out, true);
+  problem.alpha = alpha;
+  problem.beta = beta;
+  matmul(context, a.scalar_type(), problem);
+}
+
+}  // namespace rushlight::portable

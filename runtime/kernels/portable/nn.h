@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kernels/shared/matmul.h"
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::portable {
+
+void mm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void addmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
+               const Scalar& beta, const Scalar& alpha, Tensor& out);
+void baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
+                 const Scalar& beta, const Scalar& alpha, Tensor& out);
+void linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                const std::optional<Tensor>& bias, Tensor& out);
+void convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                     const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
+                     Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
+                     Tensor& out);
+void convolution_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& in,
+                              const Tensor& weight, const std::optional<Span<const int64_t>>& bias_sizes,
+                              Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+                              bool transposed, Span<const int64_t> output_padding, int64_t groups,
+                              Span<const bool> output_mask, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias);
+void avg_pool1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                    Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool count_include_pad,
+                    Tensor& out);
+void avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                    Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool count_include_pad,
+                    std::optional<int64_t> divisor, Tensor& out);
+void avg_pool3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                    Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool count_include_pad,
+                    std::optional<int64_t> divisor, Tensor& out);
+void max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                                 Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+                                 bool ceil_mode, Tensor& out, Tensor& indices);
+void max_pool3d_with_indices_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                                 Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+                                 bool ceil_mode, Tensor& out, Tensor& indices);
+void adaptive_avg_pool1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out);
+void adaptive_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out);
+void adaptive_avg_pool3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out);
+
+}  // namespace rushlight::portable

@@ -1,0 +1,232 @@
+#include "kernels/shared/convolution.h"
+
+#include <algorithm>
+
+#include "kernels/shared/accumulate.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/matmul_tile.h"
+
+namespace rushlight {
+namespace {
+
+// Where the window's element at `tap` reads when it produces output position `position` of one dim: the input position,
+// or -1 for none.
+inline int64_t source_position(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
+  const Window& w = c.window;
+  int64_t source;
+  if (c.transposed) {
+    source = position + w.padding[axis] - tap * w.dilation[axis];
+    if (source < 0 || source % w.stride[axis] != 0) return -1;
+    source /= w.stride[axis];
+  } else {
+    source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
+  }
+  return source >= 0 && source < size ? source : -1;
+}
+
+struct Weight {
+  int64_t outputs, inputs;  // channels of one group
+  int64_t output_stride, input_stride, group_stride;
+  int64_t stride[3];
+};
+
+Weight weight_of(const Convolution& c, const Tensor& weight) {
+  Weight w;
+  const int64_t first = weight.stride(0), second = weight.stride(1);
+  if (c.transposed) {
+    w.inputs = weight.size(0) / c.groups;
+    w.outputs = weight.size(1);
+    w.input_stride = first;
+    w.output_stride = second;
+    w.group_stride = first * w.inputs;
+  } else {
+    w.outputs = weight.size(0) / c.groups;
+    w.inputs = weight.size(1);
+    w.output_stride = first;
+    w.input_stride = second;
+    w.group_stride = first * w.outputs;
+  }
+  for (int i = 0; i < 3; ++i) w.stride[i] = i < 3 - c.dims ? 0 : weight.stride(2 + i - (3 - c.dims));
+  return w;
+}
+
+// A product of the weight, [outputs, inputs x taps], with the image's windows, [inputs x taps, positions].
+template <typename T>
+void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
+         const std::optional<Tensor>& bias, const Tensor& out_tensor) {
+  using Accumulator = AccumulatorOf<T>;
+  const Image in(in_tensor, c.dims), out(out_tensor, c.dims);
+  const Weight weight = weight_of(c, weight_tensor);
+  const int64_t row_tiles = (weight.outputs + kTileRows - 1) / kTileRows;
+  const int64_t column_tiles = (out.volume() + kTileColumns - 1) / kTileColumns;
+  const int64_t taps = c.window.volume();
+  const int64_t depth = weight.inputs * taps;
+  context.parallel_for(0, out.batch * c.groups * row_tiles * column_tiles, 1, [&](int64_t begin, int64_t end) {
+    MatmulTile<Accumulator> tile;
+    int64_t offsets[kTileDepth];
+    int64_t positions[kTileColumns][3];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t r0 = task % row_tiles * kTileRows;
+      const int64_t c0 = task / row_tiles % column_tiles * kTileColumns;
+      const int64_t group = task / (row_tiles * column_tiles) % c.groups;
+      const int64_t batch = task / (row_tiles * column_tiles * c.groups);
+      const int64_t rows = std::min(kTileRows, weight.outputs - r0);
+      const int64_t columns = std::min(kTileColumns, out.volume() - c0);
+      for (int64_t i = 0; i < columns; ++i) {
+        int64_t rest = c0 + i;
+        for (int axis = 2; axis >= 0; --axis) {
+          positions[i][axis] = rest % out.size[axis];
+          rest /= out.size[axis];
+        }
+      }
+      const T* image =
+          in_tensor.const_data_ptr<T>() + batch * in.batch_stride + group * weight.inputs * in.channel_stride;
+      const T* left = weight_tensor.const_data_ptr<T>() + group * weight.group_stride + r0 * weight.output_stride;
+      tile.clear();
+      for (int64_t k0 = 0; k0 < depth; k0 += kTileDepth) {
+        const int64_t step = std::min(kTileDepth, depth - k0);
+        for (int64_t k = 0; k < step; ++k) {
+          const int64_t channel = (k0 + k) / taps;
+          int64_t rest = (k0 + k) % taps;
+          int64_t tap[3];
+          offsets[k] = channel * weight.input_stride;
+          for (int axis = 2; axis >= 0; --axis) {
+            tap[axis] = rest % c.window.kernel[axis];
+            rest /= c.window.kernel[axis];
+            offsets[k] += tap[axis] * weight.stride[axis];
+          }
+          const T* plane = image + channel * in.channel_stride;
+          Accumulator* packed = tile.packed[k];
+          for (int64_t i = 0; i < columns; ++i) {
+            const int64_t z = source_position(c, 0, positions[i][0], tap[0], in.size[0]);
+            const int64_t y = source_position(c, 1, positions[i][1], tap[1], in.size[1]);
+            const int64_t x = source_position(c, 2, positions[i][2], tap[2], in.size[2]);
+            packed[i] = (z | y | x) < 0
+                            ? Accumulator(0)
+                            : static_cast<Accumulator>(plane[z * in.stride[0] + y * in.stride[1] + x * in.stride[2]]);
+          }
+          std::fill(packed + columns, packed + kTileColumns, Accumulator(0));
+        }
+        tile.multiply(left, weight.output_stride, offsets, rows, step);
+      }
+      T* target = out_tensor.mutable_data_ptr<T>() + batch * out.batch_stride;
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t channel = group * weight.outputs + r0 + r;
+        const Accumulator start =
+            bias ? static_cast<Accumulator>(bias->const_data_ptr<T>()[channel * bias->stride(0)]) : Accumulator(0);
+        for (int64_t i = 0; i < columns; ++i) {
+          target[channel * out.channel_stride + positions[i][0] * out.stride[0] + positions[i][1] * out.stride[1] +
+                 positions[i][2] * out.stride[2]] = static_cast<T>(tile.sums[r][i] + start);
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, const Tensor& small_tensor,
+                         const Tensor& large_tensor, const Tensor& gradient) {
+  using Accumulator = AccumulatorOf<T>;
+  const Image small(small_tensor, c.dims), large(large_tensor, c.dims);
+  const int64_t per_group = gradient.size(0) / c.groups;
+  const int64_t taps = c.window.volume();
+  const Window& w = c.window;
+  context.parallel_for(0, gradient.size(0) * gradient.size(1) * taps, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      int64_t tap[3], rest = task % taps, offset = 0;
+      for (int axis = 2; axis >= 0; --axis) {
+        tap[axis] = rest % w.kernel[axis];
+        rest /= w.kernel[axis];
+        if (axis >= 3 - c.dims) offset += tap[axis] * gradient.stride(2 + axis - (3 - c.dims));
+      }
+      const int64_t b = task / taps % gradient.size(1);
+      const int64_t a = task / taps / gradient.size(1);
+      const int64_t channel = a / per_group * gradient.size(1) + b;
+      Accumulator sum(0);
+      for (int64_t n = 0; n < small.batch; ++n) {
+        const T* from = small_tensor.const_data_ptr<T>() + n * small.batch_stride + a * small.channel_stride;
+        const T* with = large_tensor.const_data_ptr<T>() + n * large.batch_stride + channel * large.channel_stride;
+        for (int64_t z = 0; z < small.size[0]; ++z) {
+          const int64_t lz = z * w.stride[0] - w.padding[0] + tap[0] * w.dilation[0];
+          if (lz < 0 || lz >= large.size[0]) continue;
+          for (int64_t y = 0; y < small.size[1]; ++y) {
+            const int64_t ly = y * w.stride[1] - w.padding[1] + tap[1] * w.dilation[1];
+            if (ly < 0 || ly >= large.size[1]) continue;
+            for (int64_t x = 0; x < small.size[2]; ++x) {
+              const int64_t lx = x * w.stride[2] - w.padding[2] + tap[2] * w.dilation[2];
+              if (lx < 0 || lx >= large.size[2]) continue;
+              sum += static_cast<Accumulator>(from[z * small.stride[0] + y * small.stride[1] + x * small.stride[2]]) *
+                     static_cast<Accumulator>(with[lz * large.stride[0] + ly * large.stride[1] + lx * large.stride[2]]);
+            }
+          }
+        }
+      }
+      gradient.mutable_data_ptr<T>()[a * gradient.stride(0) + b * gradient.stride(1) + offset] = static_cast<T>(sum);
+    }
+  });
+}
+
+}  // namespace
+
+bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, Span<const int64_t> stride,
+                      Span<const int64_t> padding, Span<const int64_t> dilation, bool transposed,
+                      Span<const int64_t> output_padding, int64_t groups, Convolution* c) {
+  c->dims = weight.dim() - 2;
+  c->transposed = transposed;
+  c->groups = groups;
+  if (c->dims < 1 || c->dims > 3 || (in.dim() != weight.dim() && in.dim() != weight.dim() - 1)) {
+    context.fail(Error::InvalidArgument, "convolution needs a weight of rank 3, 4 or 5, not %lld, and such an input",
+                 static_cast<long long>(weight.dim()));
+    return false;
+  }
+  for (int64_t i = 0; i < c->dims; ++i) c->window.kernel[3 - c->dims + i] = weight.size(2 + i);
+  if (!read_window_field(context, "stride", stride, c->dims, 1, c->window.stride) ||
+      !read_window_field(context, "padding", padding, c->dims, 0, c->window.padding) ||
+      !read_window_field(context, "dilation", dilation, c->dims, 1, c->window.dilation) ||
+      (transposed && !read_window_field(context, "output_padding", output_padding, c->dims, 0, c->output_padding))) {
+    return false;
+  }
+  const int64_t channels = in.size(in.dim() - c->dims - 1);
+  const bool fits =
+      groups > 0 && weight.size(0) % groups == 0 && weight.size(0) > 0 &&
+      (transposed ? channels == weight.size(0) : channels % groups == 0 && channels / groups == weight.size(1));
+  if (!fits) {
+    context.fail(Error::InvalidArgument, "an input of %lld channels, a weight of %lld x %lld and %lld groups disagree",
+                 static_cast<long long>(channels), static_cast<long long>(weight.size(0)),
+                 static_cast<long long>(weight.size(1)), static_cast<long long>(groups));
+  }
+  return fits;
+}
+
+Shape convolved_shape(const Convolution& c, const Tensor& in, const Tensor& weight) {
+  Shape shape;
+  if (in.dim() == weight.dim()) shape.push(in.size(0));
+  shape.push(c.transposed ? weight.size(1) * c.groups : weight.size(0));
+  for (int axis = 3 - static_cast<int>(c.dims); axis < 3; ++axis) {
+    const Window& w = c.window;
+    const int64_t size = in.size(in.dim() - 3 + axis);
+    const int64_t reach = w.dilation[axis] * (w.kernel[axis] - 1);
+    if (c.transposed) {
+      shape.push((size - 1) * w.stride[axis] - 2 * w.padding[axis] + reach + c.output_padding[axis] + 1);
+    } else {
+      shape.push(
+          size + 2 * w.padding[axis] < reach + 1 ? -1 : (size + 2 * w.padding[axis] - reach - 1) / w.stride[axis] + 1);
+    }
+  }
+  return shape;
+}
+
+void convolve(KernelRuntimeContext& context, const Convolution& c, const Tensor& in, const Tensor& weight,
+              const std::optional<Tensor>& bias, const Tensor& out) {
+  switch_dtype<kMatmulTypes>(context, in.scalar_type(),
+                             [&](auto tag) { run<typename decltype(tag)::type>(context, c, in, weight, bias, out); });
+}
+
+void convolve_weight_gradient(KernelRuntimeContext& context, const Convolution& c, const Tensor& small,
+                              const Tensor& large, const Tensor& gradient) {
+  switch_dtype<dtypes::kFloatH>(context, small.scalar_type(), [&](auto tag) {
+    run_weight_gradient<typename decltype(tag)::type>(context, c, small, large, gradient);
+  });
+}
+
+}  // namespace rushlight

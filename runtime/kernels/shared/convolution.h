@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/shared/matmul.h"
+#include "kernels/shared/window.h"
+
+namespace rushlight {
+
+// The arguments of aten::convolution in one shape: [batch, channels, depth, height, width].
+struct Convolution {
+  int64_t dims = 2;  // spatial dims that the tensors have
+  int64_t groups = 1;
+  bool transposed = false;
+  Window window;  // its kernel comes from the weight
+  int64_t output_padding[3] = {0, 0, 0};
+};
+
+// Checks the arguments against each other and fills `convolution`. The input may lack the batch dim.
+bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, Span<const int64_t> stride,
+                      Span<const int64_t> padding, Span<const int64_t> dilation, bool transposed,
+                      Span<const int64_t> output_padding, int64_t groups, Convolution* convolution);
+
+// The shape that the convolution of `in` has; a size that cannot be is -1.
+Shape convolved_shape(const Convolution& convolution, const Tensor& in, const Tensor& weight);
+
+// out = in * weight + bias. `out` has its shape already, which is taken as it is: with `transposed`, any of the sizes
+// that convolve to in's.
+void convolve(KernelRuntimeContext& context, const Convolution& convolution, const Tensor& in, const Tensor& weight,
+              const std::optional<Tensor>& bias, const Tensor& out);
+
+// gradient[a, b, k...] = sum over batch and positions of small[n, a, p] * large[n, b, p * stride - padding + k *
+// dilation]: the gradient of the weight, where `large` is the input and `small` the gradient of the output, or with
+// `transposed` the other way round.
+void convolve_weight_gradient(KernelRuntimeContext& context, const Convolution& convolution, const Tensor& small,
+                              const Tensor& large, const Tensor& gradient);
+
+}  // namespace rushlight

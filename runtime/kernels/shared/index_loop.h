@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight {
+
+// Calls body(index, offset) for every element of a densely packed tensor in the order in which the elements lie:
+// `index[axis]` is its position, `offset` its distance from the first in elements. `work` estimates the operations
+// per element; threads share the elements.
+template <typename Body>
+void for_each_index(KernelRuntimeContext& context, const Tensor& out, int64_t work, const Body& body) {
+  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, work));
+  context.parallel_for(0, out.numel(), grain, [&](int64_t begin, int64_t end) {
+    const int rank = static_cast<int>(out.dim());
+    const Span<const DimOrderType> order = out.dim_order();
+    int64_t index[kMaxDim] = {};
+    int64_t rest = begin;
+    for (int i = rank - 1; i >= 0; --i) {
+      const int axis = order[static_cast<size_t>(i)];
+      index[axis] = rest % out.size(axis);
+      rest /= out.size(axis);
+    }
+    for (int64_t offset = begin; offset < end; ++offset) {
+      body(static_cast<const int64_t*>(index), offset);
+      for (int i = rank - 1; i >= 0; --i) {
+        const int axis = order[static_cast<size_t>(i)];
+        if (++index[axis] < out.size(axis)) break;
+        index[axis] = 0;
+      }
+    }
+  });
+}
+
+}  // namespace rushlight

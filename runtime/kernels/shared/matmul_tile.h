@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rushlight {
+
+// Matrix products are made of tiles: kTileRows rows of the left operand times kTileColumns columns of the right one,
+// kTileDepth products at a time.
+inline constexpr int64_t kTileRows = 32;
+inline constexpr int64_t kTileColumns = 32;
+inline constexpr int64_t kTileDepth = 64;
+
+// Sums of a tile and the right operand's packed part of it. Zero where the matrices end.
+template <typename Accumulator>
+struct MatmulTile {
+  Accumulator sums[kTileRows][kTileColumns];
+  Accumulator packed[kTileDepth][kTileColumns];
+
+  void clear() { std::fill(&sums[0][0], &sums[0][0] + kTileRows * kTileColumns, Accumulator(0)); }
+
+  // sums[r][c] += left(r, k) * packed[k][c], where left(r, k) is at left[r * row_stride + offsets[k]].
+  template <typename T>
+  void multiply(const T* left, int64_t row_stride, const int64_t* offsets, int64_t rows, int64_t depth) {
+    for (int64_t r = 0; r < rows; ++r) {
+      Accumulator row[kTileColumns];
+      std::copy(sums[r], sums[r] + kTileColumns, row);
+      const T* from = left + r * row_stride;
+      for (int64_t k = 0; k < depth; ++k) {
+        const Accumulator factor = static_cast<Accumulator>(from[offsets[k]]);
+        for (int64_t c = 0; c < kTileColumns; ++c) row[c] += factor * packed[k][c];
+      }
+      std::copy(row, row + kTileColumns, sums[r]);
+    }
+  }
+};
+
+}  // namespace rushlight
