@@ -1,0 +1,184 @@
+#include "kernels/optimized/conv2d.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/halo.h"
+#include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/workers.h"
+
+namespace rushlight::optimized {
+
+using tiles::GemmInit;
+using tiles::Product;
+using tiles::Tiles;
+
+namespace {
+
+// Floats of padded input that a worker holds: a depthwise plane in the first level cache, a block of channels in the
+// second.
+constexpr int64_t kDepthwiseFloats = 5 * 1024;
+constexpr int64_t kBandFloats = 256 * 1024;
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Most rows of output, up to `all`, whose padded input over `channels` fits `floats`; divides `all` evenly.
+int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
+  const Halo one(conv, 1, 0);
+  const int64_t row = channels * one.phases_h * one.phases_w * one.row;
+  const int64_t halo = one.rows - 1;
+  const int64_t most = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
+  const int64_t bands = (all + most - 1) / most;
+  return (all + bands - 1) / bands;
+}
+
+bool pointwise(const Conv2d& conv) {
+  return conv.kernel_h == 1 && conv.kernel_w == 1 && conv.stride_h == 1 && conv.stride_w == 1 && conv.pad_h == 0 &&
+         conv.pad_w == 0;
+}
+
+// Each image is a product of the weights with the image.
+bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
+  const int64_t pixels = conv.height * conv.width;
+  const int64_t channels = conv.channels / conv.groups;
+  const int64_t outputs = conv.outputs / conv.groups;
+  for (int64_t group = 0; group < conv.groups; ++group) {
+    Product product{};
+    product.m = outputs, product.n = pixels, product.k = channels;
+    product.a = conv.weight + group * outputs * channels;
+    product.lda = channels;
+    product.right = Product::Right::Rows;
+    product.b = conv.input + group * channels * pixels;
+    product.ldb = pixels;
+    product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+    product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+    product.c = conv.out + group * outputs * pixels;
+    product.ldc = pixels;
+    if (!matrix_products(context, product, conv.batch, 0, conv.channels * pixels, conv.outputs * pixels)) return false;
+  }
+  return true;
+}
+
+bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
+  const Tiles& tiles = tiles::tiles();
+  const int64_t multiplier = conv.outputs / conv.channels;
+  const int64_t taps = conv.kernel_h * conv.kernel_w;
+  tiles::DepthwisePlane plane{conv.height,
+                              conv.width,
+                              conv.out_height,
+                              conv.out_width,
+                              conv.kernel_h,
+                              conv.kernel_w,
+                              conv.stride_h,
+                              conv.stride_w,
+                              conv.pad_h,
+                              conv.pad_w,
+                              conv.dilation_h,
+                              conv.dilation_w,
+                              1,
+                              0};
+  plane.row = depthwise_row(plane, tiles);
+  const int64_t halo = (conv.kernel_h - 1) * conv.dilation_h + 1 - conv.stride_h;
+  const int64_t most = std::max<int64_t>(4, (kDepthwiseFloats / plane.row - halo) / conv.stride_h);
+  const int64_t bands = (conv.out_height + most - 1) / most;
+  plane.band = std::min(conv.out_height, round_up((conv.out_height + bands - 1) / bands, 4));
+  const int64_t size = round_up(depthwise_scratch(plane), 16);
+  const int64_t workers = worker_count(context);
+  float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
+  if (scratch == nullptr) return false;
+  std::memset(scratch, 0, static_cast<size_t>(workers * size) * sizeof(float));
+  const int64_t in_size = conv.height * conv.width;
+  const int64_t out_size = conv.out_height * conv.out_width;
+  for_workers(context, workers, conv.batch * conv.outputs, [&](int64_t worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t output = i % conv.outputs;
+      tiles.depthwise(plane, conv.input + i / multiplier * in_size, conv.weight + output * taps,
+                      conv.bias ? conv.bias[output] : 0.0f, conv.out + i * out_size, scratch + worker * size);
+    }
+  });
+  return true;
+}
+
+// Implicit products: a worker copies a band of the input with its padding; the product's right operand is rows of it.
+bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
+  const Tiles& tiles = tiles::tiles();
+  const int64_t channels = conv.channels / conv.groups;
+  const int64_t outputs = conv.outputs / conv.groups;
+  const int64_t taps = conv.kernel_h * conv.kernel_w;
+  const int64_t depth = channels * taps;
+  const int64_t planes = conv.batch * conv.groups;
+  const int64_t workers = worker_count(context);
+
+  // Divide bands among workers if there are enough of them; else outputs.
+  int64_t rows = band_rows(conv, channels, conv.out_height, kBandFloats);
+  int64_t output_parts = 1;
+  if (workers > 1 && planes % workers != 0) {
+    if (planes * conv.out_height >= 6 * workers) {
+      const int64_t bands = round_up((conv.out_height + rows - 1) / rows, workers);
+      rows = (conv.out_height + bands - 1) / bands;
+    } else {
+      output_parts = std::min(workers, (outputs + tiles.gemm_rows - 1) / tiles.gemm_rows);
+    }
+  }
+  const int64_t bands = (conv.out_height + rows - 1) / rows;
+  const Halo halo(conv, rows, tiles::column_step(tiles));
+  const int64_t packing = round_up(product_scratch(tiles, depth, rows * halo.row), 16);
+  const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
+  if (channels * halo.plane > INT32_MAX) {
+    context.fail(Error::MemoryAllocationFailed, "a row of the padded input does not fit 2^31 elements");
+    return false;
+  }
+  float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
+  int32_t* offsets = context.allocate_temporary_array<int32_t>(static_cast<size_t>(depth));
+  if (scratch == nullptr || offsets == nullptr) return false;
+  for (int64_t k = 0; k < depth; ++k) {
+    const int64_t tap = k % taps;
+    offsets[k] =
+        static_cast<int32_t>(k / taps * halo.plane + halo.tap_offset(conv, tap / conv.kernel_w, tap % conv.kernel_w));
+  }
+  for_workers(context, workers, planes * bands * output_parts, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* packed = scratch + worker * size;
+    float* padded = packed + packing;
+    std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t part = i % output_parts;
+      const int64_t y = i / output_parts % bands * rows;
+      const int64_t plane = i / (output_parts * bands);
+      const int64_t group = plane % conv.groups;
+      const int64_t out_rows = std::min(rows, conv.out_height - y);
+      const float* input = conv.input + plane * channels * conv.height * conv.width;
+      for (int64_t c = 0; c < channels; ++c) {
+        halo.fill(tiles, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
+      }
+      Product product{};
+      product.m = outputs, product.n = out_rows * halo.row, product.k = depth;
+      product.a = conv.weight + group * outputs * depth;
+      product.lda = depth;
+      product.right = Product::Right::Gathered;
+      product.b = padded;
+      product.offsets = offsets;
+      product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+      product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+      product.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
+      product.ldc = conv.out_height * conv.out_width;
+      product.row = halo.row;
+      product.kept = conv.out_width;
+      multiply(tiles, product, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, product.n,
+               packed);
+    }
+  });
+  return true;
+}
+
+}  // namespace
+
+bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
+  if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
+  if (pointwise(conv)) return pointwise_conv2d(context, conv);
+  if (conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2) {
+    return depthwise_conv2d(context, conv);
+  }
+  return general_conv2d(context, conv);
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::optimized {
+
+// A two-dimensional convolution of float32 in row-major NCHW; weights [outputs, channels / groups, kernel_h, kernel_w].
+struct Conv2d {
+  int64_t batch, channels, height, width;
+  int64_t outputs, out_height, out_width;
+  int64_t kernel_h, kernel_w;
+  int64_t stride_h, stride_w;
+  int64_t pad_h, pad_w;
+  int64_t dilation_h, dilation_w;
+  int64_t groups;
+  const float* input;
+  const float* weight;
+  const float* bias;  // [outputs] or null
+  float* out;
+};
+
+// False, and the failure recorded, if there is no scratch memory.
+bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,70 @@
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+#include "kernels/optimized/tiles/tiles.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#define RL_TILES_X86 1
+#endif
+
+namespace rushlight::tiles {
+
+namespace generic {
+extern const Tiles tiles;
+}
+#if RL_TILES_X86
+namespace avx2 {
+extern const Tiles tiles;
+}
+namespace avx512 {
+extern const Tiles tiles;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const Tiles tiles;
+}
+#endif
+
+namespace {
+
+#if RL_TILES_X86
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+}
+#endif
+
+const Tiles* choose() {
+  if (const char* wanted = std::getenv("RUSHLIGHT_ISA")) {
+    if (const Tiles* set = tiles_named(wanted)) return set;
+  }
+  for (const char* name : {"avx512", "avx2", "neon"}) {
+    if (const Tiles* set = tiles_named(name)) return set;
+  }
+  return &generic::tiles;
+}
+
+}  // namespace
+
+const Tiles* tiles_named(const char* name) {
+#if RL_TILES_X86
+  if (std::strcmp(name, "avx512") == 0) return has_avx512() ? &avx512::tiles : nullptr;
+  if (std::strcmp(name, "avx2") == 0) return has_avx2() ? &avx2::tiles : nullptr;
+#elif defined(__aarch64__)
+  if (std::strcmp(name, "neon") == 0) return &neon::tiles;
+#endif
+  if (std::strcmp(name, "generic") == 0) return &generic::tiles;
+  return nullptr;
+}
+
+const Tiles& tiles() {
+  static const Tiles* const chosen = choose();
+  return *chosen;
+}
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,25 @@
+// All tiles of one instruction set; included once by each tiles_<isa>.cpp.
+#pragma once
+
+#include "kernels/optimized/tiles/impl/copy.h"
+#include "kernels/optimized/tiles/impl/depthwise.h"
+#include "kernels/optimized/tiles/impl/gemm.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+static constexpr Tiles make_tiles(const char* name) {
+  Tiles t{};
+  t.name = name;
+  t.width = kWidth;
+  t.gemm_rows = kTileRows;
+  t.gemm_vectors = kTileVectors;
+  t.gemm = &gemm;
+  t.pack_rows = &pack_rows;
+  t.pack_transposed = &pack_transposed;
+  t.pack_gathered = &pack_gathered;
+  t.depthwise = &depthwise;
+  t.copy_strided = &copy_strided;
+  return t;
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

@@ -1,0 +1,98 @@
+// Vectors of RL_TILES_WIDTH floats, in namespace rushlight::tiles::RL_TILES_ISA. Everything here has internal linkage
+// or lives in that namespace: code compiled for one instruction set must never be merged with code for another.
+#pragma once
+
+#if !defined(RL_TILES_ISA) || !defined(RL_TILES_WIDTH)
+#error "define RL_TILES_ISA (a namespace) and RL_TILES_WIDTH (floats in a vector) before including tiles"
+#endif
+
+#include <cstdint>
+
+#define RL_INLINE static inline __attribute__((always_inline))
+#define RL_UNROLL _Pragma("GCC unroll 64")
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+inline constexpr int kWidth = RL_TILES_WIDTH;
+
+typedef float Floats __attribute__((vector_size(kWidth * 4)));
+typedef int32_t Ints __attribute__((vector_size(kWidth * 4)));
+typedef float UnalignedFloats __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
+typedef int32_t UnalignedInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
+
+// x - 0 is x for every x, -0 among them, so that the subtraction vanishes.
+RL_INLINE Floats splat(float x) { return x - Floats{}; }
+RL_INLINE Ints splat_int(int32_t x) { return x - Ints{}; }
+
+RL_INLINE Floats load(const float* p) { return *reinterpret_cast<const UnalignedFloats*>(p); }
+RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p) = v; }
+
+RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
+RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
+
+// mask is all ones or all zeros in each lane.
+RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
+// NaN in `x` stays.
+RL_INLINE Floats at_least(Floats x, Floats low) { return low > x ? low : x; }
+RL_INLINE Floats at_most(Floats x, Floats high) { return high < x ? high : x; }
+
+// Copies n floats, 0 <= n < 2 * kWidth.
+RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
+  if (n >= kWidth) {
+    store(to, load(from));
+    to += kWidth, from += kWidth, n -= kWidth;
+  }
+  if constexpr (kWidth > 8) {
+    if (n & 8) {
+      __builtin_memcpy(to, from, 32);
+      to += 8, from += 8;
+    }
+  }
+  if constexpr (kWidth > 4) {
+    if (n & 4) {
+      __builtin_memcpy(to, from, 16);
+      to += 4, from += 4;
+    }
+  }
+  if (n & 2) {
+    __builtin_memcpy(to, from, 8);
+    to += 2, from += 2;
+  }
+  if (n & 1) *to = *from;
+}
+
+// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
+  alignas(kWidth * 4) float lanes[kWidth];
+  *reinterpret_cast<Floats*>(lanes) = splat(fill);
+  copy_few(lanes, p, n);
+  return *reinterpret_cast<Floats*>(lanes);
+}
+RL_INLINE void store_few(float* p, Floats v, int64_t n) {
+  alignas(kWidth * 4) float lanes[kWidth];
+  *reinterpret_cast<Floats*>(lanes) = v;
+  copy_few(p, lanes, n);
+}
+
+// Pairwise, halves first: the order of additions is fixed by the width.
+RL_INLINE float sum(Floats v) {
+  alignas(kWidth * 4) float lanes[kWidth];
+  *reinterpret_cast<Floats*>(lanes) = v;
+  RL_UNROLL for (int half = kWidth / 2; half > 0; half /= 2) {
+    RL_UNROLL for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+// NaN if a lane is NaN.
+RL_INLINE float max_of(Floats v) {
+  float best = v[0];
+  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] > best || v[i] != v[i]) ? v[i] : best;
+  return best;
+}
+RL_INLINE float min_of(Floats v) {
+  float best = v[0];
+  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] < best || v[i] != v[i]) ? v[i] : best;
+  return best;
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

@@ -1,0 +1,83 @@
+// Inner loops over float32, one set of them for each instruction set. They know no tensors: a caller (a kernel, or a
+// plan made ahead of time) lays out the work and calls tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::tiles {
+
+enum class GemmInit : uint8_t {
+  Zero,
+  Row,         // bias[i] for row i
+  Column,      // bias[j] for column j
+  Accumulate,  // what c holds
+};
+
+// c[i, j] = init + sum over l < k of a[i, l] * b[l, j], l ascending, each product fused into the sum where the
+// instruction set can.
+struct GemmTile {
+  const float* a;  // [rows, k], row stride lda
+  int64_t lda;
+  const float* b;  // [k, vectors * width], packed, aligned to a vector
+  int64_t k;
+  GemmInit init;
+  const float* bias;  // [rows] or [vectors * width]
+  float* c;           // [rows, vectors * width], row stride ldc
+  int64_t ldc;
+};
+
+// A plane of a depthwise convolution in row-major order; stride_w is 1 or 2.
+struct DepthwisePlane {
+  int64_t height, width;
+  int64_t out_height, out_width;
+  int64_t kernel_h, kernel_w;
+  int64_t stride_h, stride_w;
+  int64_t pad_h, pad_w;
+  int64_t dilation_h, dilation_w;
+  int64_t band;  // rows of output whose input is held padded at a time
+  int64_t row;   // floats in a padded row; see depthwise_row()
+};
+
+// The set of tiles for one instruction set.
+struct Tiles {
+  const char* name;
+  int width;         // floats in a vector
+  int gemm_rows;     // most rows of a GEMM tile
+  int gemm_vectors;  // most vectors across a GEMM tile
+
+  // 1 <= rows <= gemm_rows, 1 <= vectors <= gemm_vectors.
+  void (*gemm)(int rows, int vectors, const GemmTile& tile);
+
+  // Packing of `to[k, vectors * width]`; columns beyond `columns` become zero.
+  void (*pack_rows)(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to);
+  // b[j * ldb + l] becomes to[l, j].
+  void (*pack_transposed)(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to);
+  // Row l is b[offsets[l] ...], read whole.
+  void (*pack_gathered)(int vectors, const float* b, const int32_t* offsets, int64_t k, float* to);
+
+  // `scratch` has depthwise_scratch() floats, zero at first; it keeps zeros where planes of one shape have padding.
+  void (*depthwise)(const DepthwisePlane& plane, const float* input, const float* weights, float bias, float* out,
+                    float* scratch);
+
+  // to[i] = from[i * stride], i < n.
+  void (*copy_strided)(const float* from, int64_t stride, int64_t n, float* to);
+};
+
+// Floats in a padded row, with what vectors read beyond it.
+inline int64_t depthwise_row(const DepthwisePlane& plane, const Tiles& tiles) {
+  const int64_t outputs = plane.out_width > tiles.width ? plane.out_width : tiles.width;
+  const int64_t reach = outputs * plane.stride_w + (plane.kernel_w - 1) * plane.dilation_w;
+  return (reach + tiles.width) / tiles.width * tiles.width;
+}
+inline int64_t depthwise_scratch(const DepthwisePlane& plane) {
+  return ((plane.band - 1) * plane.stride_h + (plane.kernel_h - 1) * plane.dilation_h + 1) * plane.row;
+}
+
+// The best set for this machine, chosen once. RUSHLIGHT_ISA (generic, avx2, avx512) in the environment asks for a
+// lesser one.
+const Tiles& tiles();
+// By name, or null if this machine or build has none.
+const Tiles* tiles_named(const char* name);
+
+}  // namespace rushlight::tiles
