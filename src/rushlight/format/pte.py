@@ -48,7 +48,7 @@ from rushlight.format.segments import (
 
 __all__ = ["MAX_VERSION", "NamedDataEntry", "PTEFile", "read_pte", "write_pte", "write_pte_to_file"]
 
-# The newest schema version that is read, and the one that is written by default.
+# The newest schema version that is known.
 MAX_VERSION = 0
 
 
@@ -163,6 +163,8 @@ def _assemble(
     if delegate_alignment is not None:
         check_alignment("delegate_alignment", delegate_alignment)
     program = file.program
+    if not 0 <= program.version <= MAX_VERSION:
+        raise EncodeError(f"version {program.version} cannot be written, only up to {MAX_VERSION}")
     if program.segments or program.constant_segment.offsets or program.mutable_data_segments:
         raise EncodeError("the program already refers to segments; give its data in PTEFile instead")
     if program.named_data:

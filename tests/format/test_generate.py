@@ -1,0 +1,133 @@
+from pathlib import Path
+
+import pytest
+
+from rushlight.format.fbs import SchemaSyntaxError, parse_schema
+from rushlight.format.generate import main, stale
+from rushlight.format.generate_cpp import cpp_header
+from rushlight.format.generate_python import python_tables
+from rushlight.format.wire import Schema
+from rushlight.format.wire_tables import FLAT_TENSOR, PROGRAM
+
+ROOT = Path(__file__).parents[2]
+
+SCHEMA = """
+namespace test.space;  // a comment
+file_identifier "TST1";
+file_extension "tst";
+enum Color : short { Red = 3, Green, Blue = -1, }
+table Point { x: float = 1.5; color: Color = Blue; }
+union Shape { Point, Dot: Point }
+table Root {
+  shape: Shape (required);
+  old: [ushort] (deprecated);
+  data: [ubyte] (force_align: 32, required);
+  is_set: bool = true;
+  points: [Point];
+  names: [string];
+  id: int = -1;
+}
+root_type Root;
+"""
+
+
+def parse(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "test.fbs"
+    path.write_text(text)
+    return path
+
+
+def test_generated_files_are_current() -> None:
+    assert stale(ROOT) == []
+
+
+def test_check_fails_if_a_file_is_not_current(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "schema").mkdir()
+    for source in (ROOT / "schema").glob("*.fbs"):
+        (tmp_path / "schema" / source.name).write_text(source.read_text())
+    for folder in ("runtime/program", "src/rushlight/format"):
+        (tmp_path / folder).mkdir(parents=True)
+    arguments = ["--root", str(tmp_path)]
+    assert main([*arguments, "--check"]) == 1
+    assert "schema_generated.h" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert main([*arguments, "--check"]) == 0
+
+
+def test_the_committed_tables_are_what_the_generator_evaluates_to() -> None:
+    for name, committed in (("program", PROGRAM), ("flat_tensor", FLAT_TENSOR)):
+        scope: dict[str, Schema] = {}
+        exec(python_tables({name: parse_schema(ROOT / "schema" / f"{name}.fbs")}), scope)
+        assert scope[name.upper()] == committed
+
+
+def test_slots_defaults_and_attributes(tmp_path: Path) -> None:
+    schema = parse_schema(parse(tmp_path, SCHEMA))
+    assert (schema.namespace, schema.identifier, schema.extension, schema.root) == (
+        "test.space",
+        "TST1",
+        "tst",
+        "Root",
+    )
+    assert schema.enums["Color"].members == {"Red": 3, "Green": 4, "Blue": -1}
+    assert schema.unions["Shape"].members == {"Point": "Point", "Dot": "Point"}
+    fields = {field.name: field for field in schema.tables["Root"].fields}
+    assert [field.slot for field in fields.values()] == [1, 2, 3, 4, 5, 6, 7]
+    assert fields["old"].deprecated and fields["shape"].required and fields["data"].required
+    assert (fields["data"].align, fields["is_set"].default, fields["id"].default) == (32, 1, -1)
+    point = schema.tables["Point"].fields
+    assert (point[0].default, point[1].default) == (1.5, -1)
+    assert schema.depth() == 2
+
+
+def test_cpp_accessors(tmp_path: Path) -> None:
+    text = cpp_header(parse_schema(parse(tmp_path, SCHEMA)), "test.fbs")
+    for line in (
+        "namespace test::space {",
+        "enum class Color : int16_t {",
+        "  float x() const { return scalar<float>(4, 1.5f); }",
+        "  Color color() const { return scalar<Color>(6, Color::Blue); }",
+        "  Shape shape_type() const { return scalar<Shape>(4, Shape::NONE); }",
+        "  Point shape_as_Dot() const { return shape_type() == Shape::Dot ? table<Point>(6) : Point(); }",
+        "  flatbuffer::Vector<Point> points() const { return vector<Point>(14); }",
+        "  flatbuffer::Vector<std::string_view> names() const { return vector<std::string_view>(16); }",
+        "  bool is_set() const { return scalar<bool>(12, true); }",
+        '  {"shape_type", flatbuffer::Kind::UnionTag, 1, true, 0},',
+        '  {"old", flatbuffer::Kind::Scalars, 2, false, 0},',
+        "inline constexpr uint16_t kShapeMembers[] = {0, 0};",
+        "inline constexpr flatbuffer::Schema kRootSchema = "
+        '{descriptors::kTables, descriptors::kUnions, 1, 2, "TST1"};',
+    ):
+        assert line in text.splitlines()
+    assert "old()" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("table A { b: int", "expected ';'"),
+        ("struct A { b: int; }", "'struct' is not supported"),
+        ("table A { b: C; } root_type A;", "unknown type 'C'"),
+        ("table A { b: [A]; } root_type A;", "table A contains itself"),
+        ("union U { A } table A { b: [U]; } root_type A;", "vectors of unions"),
+        ("union U { B } table A { b: U; } root_type A;", "unknown table 'B'"),
+        ("table A { b: int (required); } root_type A;", "only references can be required"),
+        ("table A { b: int (key); } root_type A;", "attribute 'key' is not supported"),
+        ("table A {} table A {} root_type A;", "A is declared twice"),
+        ("enum E : byte { X, X }", "E.X is declared twice"),
+        ("enum E : float { X }", "'float' cannot be the type of an enum"),
+        ("enum E : byte { X = 1 } table A { b: E; } root_type A;", "default is not a member"),
+        ("table A { b: int = x; } root_type A;", "'x' is no default of a int"),
+        ('file_identifier "toolong";', "four characters"),
+        ("table A {}", "root_type '' is not a table"),
+        ("table A { b: int; } %", "unexpected '%'"),
+    ],
+)
+def test_what_the_parser_refuses(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SchemaSyntaxError, match=message):
+        parse_schema(parse(tmp_path, text))
+
+
+def test_syntax_errors_name_the_line(tmp_path: Path) -> None:
+    with pytest.raises(SchemaSyntaxError, match=r"test\.fbs:3: expected ':'"):
+        parse_schema(parse(tmp_path, "\ntable A {\n  b int;\n}"))
