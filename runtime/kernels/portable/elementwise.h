@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::portable {
+
+void abs_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void acos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void acosh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+void add_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+void addcdiv_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& a, const Tensor& b, const Scalar& value,
+                 Tensor& out);
+void addcmul_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& a, const Tensor& b, const Scalar& value,
+                 Tensor& out);
+void asin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void asinh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void atan2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void atan_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void atanh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void bitwise_and_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void bitwise_and_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void bitwise_left_shift_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void bitwise_left_shift_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void bitwise_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void bitwise_or_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void bitwise_or_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void bitwise_right_shift_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void bitwise_right_shift_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b,
+                                           Tensor& out);
+void bitwise_xor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void bitwise_xor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void ceil_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
+               const std::optional<Scalar>& max, Tensor& out);
+void clamp_tensor_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
+                      const std::optional<Tensor>& max, Tensor& out);
+void clone_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> memory_format, Tensor& out);
+void conj_physical_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void copy_(KernelRuntimeContext& context, Tensor& in, const Tensor& source, bool non_blocking);
+void copy_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& source, bool non_blocking, Tensor& out);
+void cos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void cosh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void div_out_mode(KernelRuntimeContext& context, const Tensor& a, const Tensor& b,
+                  std::optional<std::string_view> rounding_mode, Tensor& out);
+void div_scalar_mode_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b,
+                         std::optional<std::string_view> rounding_mode, Tensor& out);
+void div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void elu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& alpha, const Scalar& scale,
+             const Scalar& input_scale, Tensor& out);
+void eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void eq_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void erfc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void exp2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void expm1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void fill_scalar_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& value, Tensor& out);
+void fill_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& value, Tensor& out);
+void floor_divide_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void floor_divide_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void floor_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void fmod_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void fmod_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void frac_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
+void gt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void gt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void hardshrink_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& lambda, Tensor& out);
+void hardsigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void hardswish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& min, const Scalar& max, Tensor& out);
+void hypot_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void isinf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void isnan_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out);
+void lerp_scalar_out(KernelRuntimeContext& context, const Tensor& from, const Tensor& to, const Scalar& weight,
+                     Tensor& out);
+void lerp_tensor_out(KernelRuntimeContext& context, const Tensor& from, const Tensor& to, const Tensor& weight,
+                     Tensor& out);
+void lgamma_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void log10_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void log1p_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void log2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void logical_and_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void logical_or_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void logical_xor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void logit_out(KernelRuntimeContext& context, const Tensor& in, std::optional<double> eps, Tensor& out);
+void lt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void lt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void masked_fill_scalar_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& mask, const Scalar& value,
+                            Tensor& out);
+void masked_fill_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& mask, const Tensor& value,
+                            Tensor& out);
+void maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void mish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void ne_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void pow_scalar_out(KernelRuntimeContext& context, const Scalar& a, const Tensor& b, Tensor& out);
+void pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void pow_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void relu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void remainder_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void remainder_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void round_decimals_out(KernelRuntimeContext& context, const Tensor& in, int64_t decimals, Tensor& out);
+void round_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+void rsub_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+void sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void sign_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void sin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void sinh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void softplus_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& beta, const Scalar& threshold,
+                  Tensor& out);
+void softshrink_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& lambda, Tensor& out);
+void sqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void square_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void sub_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+void sub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+void tan_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void tanh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void threshold_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& threshold, const Scalar& value,
+                   Tensor& out);
+void to_copy_out(KernelRuntimeContext& context, const Tensor& in, bool non_blocking,
+                 std::optional<int64_t> memory_format, Tensor& out);
+void trunc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void where_self_out(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
+                    Tensor& out);
+
+}  // namespace rushlight::portable

@@ -1,0 +1,16 @@
+#include "kernels/portable/elementwise.h"
+#include "kernels/shared/elementwise.h"
+
+namespace rushlight::portable {
+
+void hardswish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  elementwise<kinds::kFloating>(context, {in}, out, in.scalar_type(), [](auto) {
+    return [](auto x) {
+      using C = decltype(x);
+      const C gate = x + 3;
+      return x * (gate < 0 ? C(0) : gate > 6 ? C(6) : gate) / 6;
+    };
+  });
+}
+
+}  // namespace rushlight::portable

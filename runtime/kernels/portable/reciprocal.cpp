@@ -1,0 +1,11 @@
+#include "kernels/portable/elementwise.h"
+#include "kernels/shared/elementwise.h"
+
+namespace rushlight::portable {
+
+void reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  elementwise_float<kinds::kFloating | kinds::kComplex>(context, in, out,
+                                                        [](auto) { return [](auto x) { return decltype(x)(1) / x; }; });
+}
+
+}  // namespace rushlight::portable

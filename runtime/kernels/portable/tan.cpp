@@ -1,0 +1,13 @@
+#include <cmath>
+
+#include "kernels/portable/elementwise.h"
+#include "kernels/shared/elementwise.h"
+
+namespace rushlight::portable {
+
+void tan_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  elementwise_float<kinds::kFloating | kinds::kComplex>(context, in, out,
+                                                        [](auto) { return [](auto x) { return std::tan(x); }; });
+}
+
+}  // namespace rushlight::portable

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/shared/integer.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight {
+
+// Whether an integer was divided by zero in an elementwise loop, which cannot stop.
+class ZeroDivision {
+ public:
+  void note() { seen_.store(true, std::memory_order_relaxed); }
+  void report(KernelRuntimeContext& context) const {
+    if (seen_.load(std::memory_order_relaxed)) context.fail(Error::InvalidArgument, "an integer is divided by zero");
+  }
+
+ private:
+  std::atomic<bool> seen_{false};
+};
+
+// The quotient rounded towards negative infinity, as exact as if the division were (the rule of Python's float floor
+// division): a multiple of y is subtracted before dividing.
+template <typename C>
+C floor_quotient(C x, C y) {
+  if (y == 0) return x / y;
+  C mod = std::fmod(x, y);
+  C quotient = (x - mod) / y;
+  if (mod != 0 && (y < 0) != (mod < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(C(0), x / y);
+  const C rounded = std::floor(quotient);
+  return quotient - rounded > C(0.5) ? rounded + 1 : rounded;
+}
+
+// The remainder of the floor division; it has y's sign.
+template <typename C>
+C floor_remainder(C x, C y) {
+  const C mod = std::fmod(x, y);
+  return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+}
+
+// Integer operations that note a division by zero and then give 0; `function` is one of integer.h.
+template <int64_t (*function)(int64_t, int64_t)>
+struct Checked {
+  ZeroDivision* zero;
+  int64_t operator()(int64_t x, int64_t y) const {
+    if (y == 0) {
+      zero->note();
+      return 0;
+    }
+    return function(x, y);
+  }
+};
+
+}  // namespace rushlight

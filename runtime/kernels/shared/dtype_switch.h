@@ -1,0 +1,121 @@
+#pragma once
+
+#include "kernels/shared/complex.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/scalar.h"
+#include "rushlight/core/scalar_type.h"
+
+namespace rushlight {
+
+template <typename T>
+struct TypeTag {
+  using type = T;
+};
+
+namespace detail {
+
+template <typename T, const DtypeSet& allowed, typename Body>
+bool dtype_case(ScalarType type, Body& body) {
+  if constexpr (allowed.contains(scalar_type_of<T>)) {
+    if (type == scalar_type_of<T>) {
+      body(TypeTag<T>{});
+      return true;
+    }
+  }
+  return false;
+}
+
+template <const DtypeSet& allowed, typename Body, typename... Types>
+bool dtype_cases(ScalarType type, Body& body, TypeTag<Types>...) {
+  return (dtype_case<Types, allowed>(type, body) || ...);
+}
+
+}  // namespace detail
+
+// Calls body(TypeTag<T>{}) with the C++ type T of `type`; a type that is not in `allowed` fails.
+//   switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) { using T = typename decltype(tag)::type;
+//   });
+template <const DtypeSet& allowed, typename Body>
+void switch_dtype(KernelRuntimeContext& context, ScalarType type, Body&& body) {
+  if (!detail::dtype_cases<allowed>(type, body, TypeTag<float>{}, TypeTag<Half>{}, TypeTag<BFloat16>{},
+                                    TypeTag<double>{}, TypeTag<int64_t>{}, TypeTag<int32_t>{}, TypeTag<int16_t>{},
+                                    TypeTag<int8_t>{}, TypeTag<uint8_t>{}, TypeTag<bool>{}, TypeTag<ComplexFloat>{},
+                                    TypeTag<ComplexHalf>{}, TypeTag<ComplexDouble>{}, TypeTag<uint16_t>{},
+                                    TypeTag<uint32_t>{}, TypeTag<uint64_t>{})) {
+    context.fail(Error::InvalidType, "elements of %s are not supported", dtype_name(type));
+  }
+}
+
+// 16 bytes that are only moved.
+struct alignas(8) Bytes16 {
+  uint64_t words[2];
+};
+
+// Calls body(TypeTag<T>{}) with a trivial type T of `size` bytes, for kernels that only move elements.
+template <typename Body>
+void switch_element_size(KernelRuntimeContext& context, size_t size, Body&& body) {
+  switch (size) {
+    case 1:
+      return body(TypeTag<uint8_t>{});
+    case 2:
+      return body(TypeTag<uint16_t>{});
+    case 4:
+      return body(TypeTag<uint32_t>{});
+    case 8:
+      return body(TypeTag<uint64_t>{});
+    case 16:
+      return body(TypeTag<Bytes16>{});
+    default:
+      context.fail(Error::InvalidType, "elements of %zu bytes are not supported", size);
+  }
+}
+
+// The type in which a dtype's arithmetic happens: integers and bool in int64_t (narrowing the result gives what
+// wrap-around in the narrow type gives), float16 and bfloat16 in float.
+constexpr ScalarType compute_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::Half:
+    case ScalarType::BFloat16:
+    case ScalarType::Float:
+      return ScalarType::Float;
+    case ScalarType::Double:
+      return ScalarType::Double;
+    case ScalarType::ComplexHalf:
+    case ScalarType::ComplexFloat:
+      return ScalarType::ComplexFloat;
+    case ScalarType::ComplexDouble:
+      return ScalarType::ComplexDouble;
+    default:
+      return ScalarType::Long;
+  }
+}
+
+// Which families of compute types a kernel is made for.
+namespace kinds {
+inline constexpr unsigned kInteger = 1;
+inline constexpr unsigned kFloating = 2;
+inline constexpr unsigned kComplex = 4;
+inline constexpr unsigned kReal = kInteger | kFloating;
+inline constexpr unsigned kAll = kReal | kComplex;
+}  // namespace kinds
+
+// Calls body(TypeTag<C>{}) with the compute type C of `type`: int64_t, float, double, ComplexFloat or ComplexDouble,
+// whichever `allowed` (of kinds) has; another fails.
+template <unsigned allowed, typename Body>
+void switch_compute(KernelRuntimeContext& context, ScalarType type, Body&& body) {
+  const ScalarType compute = compute_type(type);
+  if constexpr ((allowed & kinds::kInteger) != 0) {
+    if (compute == ScalarType::Long) return body(TypeTag<int64_t>{});
+  }
+  if constexpr ((allowed & kinds::kFloating) != 0) {
+    if (compute == ScalarType::Float) return body(TypeTag<float>{});
+    if (compute == ScalarType::Double) return body(TypeTag<double>{});
+  }
+  if constexpr ((allowed & kinds::kComplex) != 0) {
+    if (compute == ScalarType::ComplexFloat) return body(TypeTag<ComplexFloat>{});
+    if (compute == ScalarType::ComplexDouble) return body(TypeTag<ComplexDouble>{});
+  }
+  context.fail(Error::InvalidType, "arithmetic in %s is not supported", dtype_name(type));
+}
+
+}  // namespace rushlight

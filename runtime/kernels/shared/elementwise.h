@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/promotion.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight {
+
+// An elementwise function in its compute type. `loop` sees densely packed arrays; dtypes, strides, broadcasting and
+// threads are run_elementwise's.
+struct ElementwiseFunction {
+  void (*loop)(const void* function, const void* const* inputs, void* output, int64_t n);
+  const void* function;
+  ScalarType compute;                   // of the inputs
+  ScalarType result;                    // of the output: a compute type or Bool
+  ScalarType common;                    // inputs take this type's range and precision first
+  bool numbers_keep_precision = false;  // but not floating zero-dim inputs
+};
+
+// out = function(inputs...). `out` has its shape already and may be an input's memory if dtype and shape are equal.
+void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out,
+                     const ElementwiseFunction& function);
+
+// Sets out's shape to that to which the inputs broadcast.
+bool resize_to_broadcast(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out);
+
+namespace detail {
+
+template <typename C, typename Function, size_t... I>
+auto elementwise_loop(std::index_sequence<I...>) {
+  using Result = std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))>;
+  return +[](const void* function, const void* const* inputs, void* output, int64_t n) {
+    // Functions without state are called on a copy, which optimises better.
+    const Function f = *static_cast<const Function*>(function);
+    Result* out = static_cast<Result*>(output);
+    const C* in[] = {static_cast<const C*>(inputs[I])...};
+    for (int64_t i = 0; i < n; ++i) out[i] = f(in[I][i]...);
+  };
+}
+
+template <typename C, typename Function, size_t... I>
+std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))> elementwise_result(
+    std::index_sequence<I...>);
+
+}  // namespace detail
+
+// out = f(inputs...) with f: (C, ...) -> C, bool or another compute type.
+template <typename C, size_t N, typename Function>
+void map_elements(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
+                  const Function& f, bool numbers_keep_precision = false) {
+  using Indices = std::make_index_sequence<N>;
+  using Result = decltype(detail::elementwise_result<C, Function>(Indices{}));
+  run_elementwise(context, Span<const Tensor>(inputs, N), out,
+                  {detail::elementwise_loop<C, Function>(Indices{}), &f, scalar_type_of<C>, scalar_type_of<Result>,
+                   common, numbers_keep_precision});
+}
+
+// A whole elementwise kernel: broadcasts, computes in the compute type C of `common`, and writes into `out` a result
+// of type `common`, or bool if f gives bool. `make(C())` gives f: (C, ...) -> C or bool.
+template <unsigned allowed, size_t N, typename Make>
+void elementwise(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
+                 const Make& make, bool numbers_keep_precision = false) {
+  if (!resize_to_broadcast(context, Span<const Tensor>(inputs, N), out)) return;
+  switch_compute<allowed>(context, common, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const auto f = make(C());
+    using Result = decltype(detail::elementwise_result<C, std::decay_t<decltype(f)>>(std::make_index_sequence<N>{}));
+    ScalarType result = std::is_same_v<Result, bool> ? ScalarType::Bool : common;
+    if (is_complex_type<C> && !is_complex_type<Result>) result = real_type(result);
+    if (!require_cast(context, result, out)) return;
+    map_elements<C>(context, inputs, out, common, f, numbers_keep_precision);
+  });
+}
+
+// `elementwise` of one input whose result is floating also for integers.
+template <unsigned allowed = kinds::kFloating, typename Make>
+void elementwise_float(KernelRuntimeContext& context, const Tensor& input, const Tensor& out, const Make& make) {
+  elementwise<allowed>(context, {input}, out, float_result(input.scalar_type()), make);
+}
+
+// A number in the compute type C of dtype `type`, first converted to `type`.
+template <typename C>
+C number_in(const Scalar& number, ScalarType type) {
+  if constexpr (is_complex_type<C>) {
+    return C(number.to<typename C::value_type>());
+  } else if constexpr (std::is_same_v<C, int64_t>) {
+    switch (type) {
+      case ScalarType::Bool:
+        return number.to<bool>();
+      case ScalarType::Byte:
+        return static_cast<uint8_t>(number.to<int64_t>());
+      case ScalarType::Char:
+        return static_cast<int8_t>(number.to<int64_t>());
+      case ScalarType::Short:
+        return static_cast<int16_t>(number.to<int64_t>());
+      case ScalarType::Int:
+        return static_cast<int32_t>(number.to<int64_t>());
+      default:
+        return number.to<int64_t>();
+    }
+  } else {
+    const C value = number.to<C>();
+    if (type == ScalarType::Half) return static_cast<C>(static_cast<float>(Half(static_cast<float>(value))));
+    if (type == ScalarType::BFloat16) return static_cast<C>(static_cast<float>(BFloat16(static_cast<float>(value))));
+    return value;
+  }
+}
+
+}  // namespace rushlight

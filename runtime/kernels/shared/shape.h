@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight {
+
+// Sizes held by value. A size that no tensor can have is kept as -1, a rank above kMaxDim as such; resize_out refuses
+// both.
+struct Shape {
+  SizesType sizes[kMaxDim] = {};
+  int dim = 0;
+
+  Shape() = default;
+  explicit Shape(Span<const SizesType> from) {
+    for (const SizesType size : from) push(size);
+  }
+  void push(int64_t size) {
+    if (dim < kMaxDim) set(dim, size);
+    ++dim;
+  }
+  void set(int64_t axis, int64_t size) {
+    sizes[axis] = size < 0 || size > INT32_MAX ? -1 : static_cast<SizesType>(size);
+  }
+  Span<const SizesType> span() const { return {sizes, static_cast<size_t>(dim)}; }
+};
+
+// Sets the shape of `out`. On failure records it and gives false, as all functions below.
+bool resize_out(KernelRuntimeContext& context, const Tensor& out, Span<const SizesType> sizes);
+bool resize_out(KernelRuntimeContext& context, const Tensor& out, std::initializer_list<int64_t> sizes);
+// The shape of `like`.
+bool resize_out_like(KernelRuntimeContext& context, const Tensor& out, const Tensor& like);
+
+// Broadcasts `shape` with `sizes`, in place.
+bool broadcast_shape(KernelRuntimeContext& context, Shape& shape, Span<const SizesType> sizes);
+
+// Requires that a result of type `from` may be written into `out`.
+bool require_cast(KernelRuntimeContext& context, ScalarType from, const Tensor& out);
+
+// `axis` in [-rank, rank) to [0, rank); a rank of 0 counts as 1.
+bool normalize_dim(KernelRuntimeContext& context, int64_t axis, int64_t rank, int64_t* result);
+
+inline uint8_t* at(const Tensor& tensor, int64_t element) {
+  return tensor.mutable_data_ptr<uint8_t>() + element * static_cast<int64_t>(tensor.element_size());
+}
+
+}  // namespace rushlight

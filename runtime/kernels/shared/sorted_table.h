@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "rushlight/core/kernel.h"
+
+namespace rushlight {
+
+// The rows in the order that a KernelTable has.
+template <size_t N>
+constexpr std::array<Kernel, N> sorted_table(const Kernel (&rows)[N]) {
+  std::array<Kernel, N> sorted{};
+  for (size_t i = 0; i < N; ++i) {
+    size_t j = i;
+    for (; j > 0 && std::string_view(rows[i].name) < std::string_view(sorted[j - 1].name); --j) {
+      sorted[j] = sorted[j - 1];
+    }
+    sorted[j] = rows[i];
+  }
+  return sorted;
+}
+
+// Whether no two neighbours of a sorted table have one name.
+template <size_t N>
+constexpr bool names_are_unique(const std::array<Kernel, N>& sorted) {
+  for (size_t i = 1; i < N; ++i) {
+    if (std::string_view(sorted[i - 1].name) == std::string_view(sorted[i].name)) return false;
+  }
+  return true;
+}
+
+}  // namespace rushlight
