@@ -18,6 +18,15 @@ bool fail(Malformed* malformed, const char* reason, size_t offset) {
   return false;
 }
 
+// Start of the header, or null if the magic number is not there.
+const uint8_t* find_header(const void* data, size_t size, const char* magic) {
+  if (size < kStart + 4) {
+    return nullptr;
+  }
+  const uint8_t* head = static_cast<const uint8_t*>(data) + kStart;
+  return std::memcmp(head, magic, 4) == 0 ? head : nullptr;
+}
+
 // Checks the parts against each other. A `segment_size` of 0 means all that follows the base.
 bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malformed* malformed) {
   if (layout->tables_size < header_end || layout->tables_size > file_size) {
@@ -48,9 +57,9 @@ bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malforme
 bool read_program_layout(const void* data, size_t size, uint64_t file_size, FileLayout* layout, Malformed* malformed) {
   constexpr uint32_t kLengthWithoutSize = 24;
   constexpr uint32_t kLength = 32;
-  const uint8_t* head = static_cast<const uint8_t*>(data) + kStart;
   *layout = {file_size, 0, 0};
-  if (size < kStart + 4 || std::memcmp(head, "eh00", 4) != 0) {
+  const uint8_t* head = find_header(data, size, "eh00");
+  if (head == nullptr) {
     return true;
   }
   const size_t available = size - kStart;
@@ -73,9 +82,9 @@ bool read_program_layout(const void* data, size_t size, uint64_t file_size, File
 bool read_flat_tensor_layout(const void* data, size_t size, uint64_t file_size, FileLayout* layout,
                              Malformed* malformed) {
   constexpr uint32_t kLength = 40;
-  const uint8_t* head = static_cast<const uint8_t*>(data) + kStart;
   *layout = {file_size, 0, 0};
-  if (size < kStart + 4 || std::memcmp(head, "FH01", 4) != 0) {
+  const uint8_t* head = find_header(data, size, "FH01");
+  if (head == nullptr) {
     return fail(malformed, "no \"FH01\" header", kStart);
   }
   if (size < kStart + kLength) {
