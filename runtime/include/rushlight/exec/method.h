@@ -16,6 +16,8 @@
 
 namespace rushlight {
 
+struct MethodState;
+
 // Options given to one backend when its delegates are initialised.
 struct BackendOptions {
   std::string_view backend;
@@ -39,8 +41,9 @@ class Method final {
  public:
   // Builds the method `name` in the memory handed in. `program` and the memory outlive the method; the allocators
   // are this method's alone until it is destroyed.
-  // NotFound: no such method. OperatorMissing: kernels or backends are absent (all of them are named).
-  // InvalidProgram: an instruction's arguments do not suit its kernel. MemoryAllocationFailed: memory is too small.
+  // NotFound: no such method, or backends or external data are absent. OperatorMissing: kernels are absent (all of
+  // them are named). InvalidProgram: an instruction's arguments do not suit its kernel. NotSupported: a kernel does not
+  // take the dtype. MemoryAllocationFailed: memory is too small.
   static Result<Method> load(const Program& program, std::string_view name, const MemoryManager& memory,
                              const Environment& environment);
 
@@ -79,10 +82,12 @@ class Method final {
   Error reset_execution();
 
  private:
-  struct State;
   friend class MethodLoader;
-  explicit Method(State* state) : state_(state) {}
-  State* state_;
+  explicit Method(MethodState* state) : state_(state) {}
+  Error set_tensor_input(size_t index, const Tensor& given);
+  Error set_plain_input(size_t index, const EValue& given);
+  Error check_memory_given() const;
+  MethodState* state_;
 };
 
 }  // namespace rushlight

@@ -64,9 +64,10 @@ class MethodMeta {
   std::string_view encoded_output_spec() const;
 
  private:
-  friend class Program;
-  explicit MethodMeta(const void* plan) : plan_(static_cast<const uint8_t*>(plan)) {}
-  const uint8_t* plan_;  // validated
+  friend class PlanView;
+  MethodMeta(const uint8_t* root, uint32_t index) : root_(root), index_(index) {}
+  const uint8_t* root_;  // of the validated tables
+  uint32_t index_;       // of the method
 };
 
 }  // namespace rushlight

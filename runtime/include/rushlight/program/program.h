@@ -38,12 +38,13 @@ class Program final {
   bool has_named_data(std::string_view key) const;
   Result<FreeableBuffer> load_named_data(std::string_view key) const;
 
-  // For Method.
+  // For Method: the method as plain views.
   Result<PlanView> plan(std::string_view name) const;
 
  private:
   friend class PlanView;
   Program() = default;
+  Result<uint32_t> find_method(std::string_view name) const;
   Result<FreeableBuffer> load_segment(uint32_t index, SegmentKind kind) const;
 
   DataLoader* loader_ = nullptr;

@@ -1,0 +1,227 @@
+#include <cstring>
+
+#include "exec/method_state.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/exec/method.h"
+
+#if defined(__GNUC__)
+#define RL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#define RL_UNLIKELY(condition) (condition)
+#endif
+
+namespace rushlight {
+namespace {
+
+// "method 'forward', instruction 3 (aten::add.out): why", `why` being the last error message.
+Error failed_at(const MethodState& state, size_t chain, size_t index, Error code) {
+  const InstructionView view = state.plan.instruction(chain, index);
+  const char* operation = "";
+  const char* overload = "";
+  if (view.kind == InstructionKind::Kernel) {
+    const OperatorName name = state.plan.operator_name(view.first);
+    operation = name.name.data();
+    overload = name.overload.data();
+  } else if (view.kind == InstructionKind::Delegate) {
+    operation = state.plan.delegate_id(view.first).data();
+  }
+  return fail(code, "method '%.80s', instruction %zu of chain %zu (%.120s%s%.80s): %s", state.plan.name().data(), index,
+              chain, operation, *overload ? "." : "", overload,
+              *last_error_message() ? last_error_message() : to_string(code));
+}
+
+// Whether the condition of a jump is false: a tensor is true if all of its elements are.
+bool is_false(const EValue& condition) {
+  if (!condition.is_tensor()) return !condition.to_bool();
+  const Tensor tensor = condition.to_tensor();
+  const uint8_t* data = tensor.const_data_ptr<uint8_t>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (data[i] == 0) return true;
+  }
+  return false;
+}
+
+bool same_kind(Tag a, Tag b) {
+  const auto is_number = [](Tag tag) { return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool; };
+  return a == b || (is_number(a) && is_number(b));
+}
+
+// A kernel that takes EValue& may replace values. One that would change what kind of thing a value is could make
+// later instructions take it for what it is not, so that is undone and refused.
+void call_guarded(const Instruction& instruction, KernelRuntimeContext& context) {
+  EValue before[16];
+  for (uint8_t i = 0; i < instruction.arity; ++i) before[i] = *instruction.arguments[i];
+  instruction.kernel(context, instruction.arguments);
+  for (uint8_t i = 0; i < instruction.arity; ++i) {
+    EValue& value = *instruction.arguments[i];
+    if (same_kind(value.tag(), before[i].tag())) continue;
+    const Tag tag = value.tag();
+    value = before[i];
+    context.fail(Error::InvalidType, "argument %d is a %s and cannot hold the result, a %s", i,
+                 to_string(before[i].tag()), to_string(tag));
+  }
+}
+
+void free_value(EValue& value) {
+  if (!value.is_tensor()) return;
+  TensorImpl& tensor = *value.to_tensor().impl();
+  if (tensor.dynamism != ShapeDynamism::DynamicUnbound) return;
+  for (int i = 0; i < tensor.dim; ++i) tensor.sizes[i] = 0;
+  tensor.numel = 0;
+}
+
+EventId event_id(const MethodState& state, size_t chain, size_t index) {
+  static constexpr EventKind kinds[] = {EventKind::Kernel, EventKind::Kernel, EventKind::Delegate,
+                                        EventKind::Move,   EventKind::Jump,   EventKind::Free};
+  const Opcode opcode = state.chains[chain].instructions[index].opcode;
+  return {kinds[static_cast<size_t>(opcode)], static_cast<int32_t>(chain), static_cast<int32_t>(index), -1};
+}
+
+uint64_t trace_begin(const MethodState& state, size_t chain, size_t index) {
+  const Instruction& instruction = state.chains[chain].instructions[index];
+  std::string_view name = "";
+  switch (instruction.opcode) {
+    case Opcode::Kernel:
+    case Opcode::GuardedKernel:
+      name = instruction.row->name;
+      break;
+    case Opcode::Delegate:
+      name = state.plan.delegate_id(state.plan.instruction(chain, index).first);
+      break;
+    case Opcode::Move:
+      name = "move";
+      break;
+    case Opcode::JumpFalse:
+      name = "jump";
+      break;
+    case Opcode::Free:
+      name = "free";
+      break;
+  }
+  return state.tracer->begin_event(event_id(state, chain, index), name);
+}
+
+void log_kernel_results(EventTracer& tracer, const EventId& id, const Instruction& instruction) {
+  const BoxedKernel& boxed = instruction.row->boxed;
+  bool has_out = false;
+  for (uint16_t i = 0; i < boxed.arity; ++i) {
+    if (boxed.kinds[i] != ArgKind::OutTensor && boxed.kinds[i] != ArgKind::OutTensorList) continue;
+    tracer.log_value(id, *instruction.arguments[i]);
+    has_out = true;
+  }
+  if (has_out || instruction.argument_count == 0) return;
+  tracer.log_value(id, *instruction.arguments[instruction.argument_count - 1]);
+}
+
+void trace_end(const MethodState& state, uint64_t token, size_t chain, size_t index, Error error) {
+  const Instruction& instruction = state.chains[chain].instructions[index];
+  const EventId id = event_id(state, chain, index);
+  state.tracer->end_event(token, id);
+  if (error != Error::Ok || !state.tracer->wants_values()) return;
+  if (instruction.row) {
+    log_kernel_results(*state.tracer, id, instruction);
+  } else if (instruction.opcode == Opcode::Move) {
+    state.tracer->log_value(id, *instruction.to);
+  } else if (instruction.opcode == Opcode::Delegate) {
+    for (uint32_t i = 0; i < instruction.argument_count; ++i) state.tracer->log_value(id, *instruction.arguments[i]);
+  }
+}
+
+Error call_delegate(const MethodState& state, const Instruction& instruction, size_t chain, size_t index) {
+  BackendExecutionContext context{state.memory.temporary, state.threads, state.tracer, event_id(state, chain, index)};
+  const DelegateState& delegate = *instruction.delegate;
+  return delegate.backend->execute(context, delegate.handle,
+                                   Span<EValue* const>(instruction.arguments, instruction.argument_count));
+}
+
+// Runs instructions from state.next_*: one, or to the end, which is EndOfMethod.
+Error run(MethodState& state, bool is_single_step) {
+  KernelRuntimeContext context(state.memory.temporary, state.threads, state.tracer);
+  MemoryAllocator* const temporary = state.memory.temporary;
+  for (; state.next_chain < state.num_chains; ++state.next_chain, state.next_instruction = 0) {
+    const InstructionChain chain = state.chains[state.next_chain];
+    for (uint32_t at = state.next_instruction; at < chain.count;) {
+      const Instruction& instruction = chain.instructions[at];
+      uint32_t next = at + 1;
+      Error error = Error::Ok;
+      uint64_t token = 0;
+      if (RL_UNLIKELY(state.tracer)) token = trace_begin(state, state.next_chain, at);
+      switch (instruction.opcode) {
+        case Opcode::Kernel:
+          instruction.kernel(context, instruction.arguments);
+          error = context.failure();
+          break;
+        case Opcode::GuardedKernel:
+          call_guarded(instruction, context);
+          error = context.failure();
+          break;
+        case Opcode::Delegate:
+          error = call_delegate(state, instruction, state.next_chain, at);
+          break;
+        case Opcode::Move:
+          *instruction.to = *instruction.from;
+          break;
+        case Opcode::JumpFalse:
+          if (is_false(*instruction.from)) next = instruction.destination;
+          break;
+        case Opcode::Free:
+          free_value(*instruction.from);
+          break;
+      }
+      if (RL_UNLIKELY(state.tracer)) trace_end(state, token, state.next_chain, at, error);
+      if (temporary && temporary->used() > 0) temporary->reset();
+      if (RL_UNLIKELY(error != Error::Ok)) return failed_at(state, state.next_chain, at, error);
+      at = next;
+      if (is_single_step) {
+        state.next_instruction = at;
+        return Error::Ok;
+      }
+    }
+  }
+  return Error::EndOfMethod;
+}
+
+}  // namespace
+
+Error Method::check_memory_given() const {
+  for (uint32_t i = 0; i < state_->num_from_caller; ++i) {
+    const TensorImpl& tensor = *state_->from_caller[i];
+    if (tensor.data || tensor.numel == 0) continue;
+    for (uint32_t j = 0; j < state_->num_inputs; ++j) {
+      RL_REQUIRE(state_->inputs[j].tensor != &tensor, InvalidState, "input %u of method '%.80s' has not been set", j,
+                 state_->plan.name().data());
+    }
+    for (uint32_t j = 0; j < state_->num_outputs; ++j) {
+      RL_REQUIRE(state_->outputs[j].tensor != &tensor, InvalidState,
+                 "output %u of method '%.80s' has no memory: give it with set_output_data_ptr()", j,
+                 state_->plan.name().data());
+    }
+  }
+  return Error::Ok;
+}
+
+Error Method::execute() {
+  RL_TRY(check_memory_given());
+  RL_TRY(reset_execution());
+  clear_last_error_message();
+  EventTracer* const tracer = state_->tracer;
+  uint64_t token = 0;
+  if (RL_UNLIKELY(tracer)) token = tracer->begin_event({EventKind::Method}, state_->plan.name());
+  const Error error = run(*state_, false);
+  if (RL_UNLIKELY(tracer)) tracer->end_event(token, {EventKind::Method});
+  return error == Error::EndOfMethod ? Error::Ok : error;
+}
+
+Error Method::step() {
+  RL_TRY(check_memory_given());
+  clear_last_error_message();
+  return run(*state_, true);
+}
+
+Error Method::reset_execution() {
+  state_->next_chain = 0;
+  state_->next_instruction = 0;
+  return Error::Ok;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,264 @@
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "exec/method_loader.h"
+#include "exec/operator_text.h"
+
+namespace rushlight {
+namespace {
+
+// Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
+constexpr uint16_t kMaxGuardedArity = 16;
+
+bool is_out(ArgKind kind) { return kind == ArgKind::OutTensor || kind == ArgKind::OutTensorList; }
+
+bool is_tensor_kind(ArgKind kind) {
+  return is_out(kind) || kind == ArgKind::Tensor || kind == ArgKind::OptionalTensor || kind == ArgKind::TensorList ||
+         kind == ArgKind::OptionalTensorList;
+}
+
+// Names, as many as fit, separated by commas.
+class NameList {
+ public:
+  void add(const char* name) {
+    if (is_full_) return;
+    const int written = std::snprintf(text_ + length_, sizeof(text_) - length_, "%s%s", length_ ? ", " : "", name);
+    if (written < 0 || length_ + static_cast<size_t>(written) + 5 >= sizeof(text_)) {
+      std::snprintf(text_ + length_, sizeof(text_) - length_, "%s", length_ ? ", ..." : "...");
+      is_full_ = true;
+    } else {
+      length_ += static_cast<size_t>(written);
+    }
+  }
+  const char* text() const { return text_; }
+
+ private:
+  char text_[360] = "";
+  size_t length_ = 0;
+  bool is_full_ = false;
+};
+
+}  // namespace
+
+Error MethodLoader::find_operators() {
+  const size_t count = plan_.num_operators();
+  RL_TRY(take(count, &operators_));
+  NameList missing;
+  size_t num_missing = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const OperatorText name(plan_.operator_name(i));
+    operators_[i] = find_kernel(environment_.kernels, name.view);
+    if (operators_[i]) continue;
+    missing.add(name.text);
+    ++num_missing;
+  }
+  RL_REQUIRE(num_missing == 0, OperatorMissing,
+             "method '%.40s' calls %zu operators that have no kernel here: %s (link or hand over a kernel table that "
+             "has them)",
+             method_name(), num_missing, missing.text());
+  return Error::Ok;
+}
+
+Error MethodLoader::init_delegates() {
+  const size_t count = plan_.num_delegates();
+  NameList missing;
+  size_t num_missing = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view id = plan_.delegate_id(i);
+    const Backend* row = find_backend(environment_.backends, id);
+    if (row && row->backend->is_available()) continue;
+    missing.add(id.data());
+    ++num_missing;
+  }
+  RL_REQUIRE(num_missing == 0, NotFound,
+             "method '%.40s' needs backends that are absent or not available on this machine: %s (link or hand over a "
+             "backend table that has them)",
+             method_name(), missing.text());
+  RL_TRY(take(count, &state_.delegates));
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view id = plan_.delegate_id(i);
+    RL_ASSIGN(FreeableBuffer processed, plan_.load_delegate_data(i));
+    CompileSpec* specs = nullptr;
+    const size_t num_specs = plan_.num_compile_specs(i);
+    RL_TRY(take(num_specs, &specs));
+    for (size_t j = 0; j < num_specs; ++j) new (&specs[j]) CompileSpec(plan_.compile_spec(i, j));
+    Span<const BackendOption> options;
+    for (const BackendOptions& entry : environment_.backend_options) {
+      if (entry.backend == id) options = entry.options;
+    }
+    DelegateState* delegate = new (&state_.delegates[i])
+        DelegateState{find_backend(environment_.backends, id)->backend, nullptr, std::move(processed)};
+    BackendInitContext context{state_.memory.method, state_.threads, state_.tracer,
+                               plan_.name(),         &state_.data,   options};
+    clear_last_error_message();
+    auto handle = delegate->backend->init(context, &delegate->processed, Span<const CompileSpec>(specs, num_specs));
+    if (!handle.ok()) {
+      delegate->~DelegateState();
+      return fail(handle.error(), "delegate %zu (%.80s) of method '%.80s' cannot be initialised: %s", i, id.data(),
+                  method_name(), *last_error_message() ? last_error_message() : to_string(handle.error()));
+    }
+    delegate->handle = *handle;
+    state_.num_delegates = static_cast<uint32_t>(i + 1);
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::load_chains() {
+  const size_t count = plan_.num_chains();
+  RL_TRY(take(count, &state_.chains));
+  for (size_t chain = 0; chain < count; ++chain) {
+    const size_t length = plan_.num_instructions(chain);
+    Instruction* instructions = nullptr;
+    RL_TRY(take(length, &instructions));
+    for (size_t i = 0; i < length; ++i) RL_TRY(load_instruction(chain, i, new (&instructions[i]) Instruction{}));
+    state_.chains[chain] = {instructions, static_cast<uint32_t>(length)};
+    state_.num_chains = static_cast<uint32_t>(chain + 1);
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* out) {
+  const InstructionView view = plan_.instruction(chain, index);
+  EValue** arguments = nullptr;
+  RL_TRY(take(view.args.size(), &arguments));
+  for (size_t i = 0; i < view.args.size(); ++i) arguments[i] = &state_.values[view.args[i]];
+  out->argument_count = static_cast<uint32_t>(view.args.size());
+  switch (view.kind) {
+    case InstructionKind::Kernel:
+      out->arguments = arguments;
+      return load_kernel_call(chain, index, view, out);
+    case InstructionKind::Delegate:
+      out->opcode = Opcode::Delegate;
+      out->delegate = &state_.delegates[view.first];
+      out->arguments = arguments;
+      for (const int32_t value : view.args) note_read(value);
+      return Error::Ok;
+    case InstructionKind::Move:
+      out->opcode = Opcode::Move;
+      out->from = &state_.values[view.first];
+      out->to = &state_.values[view.second];
+      note_read(view.first);
+      return Error::Ok;
+    case InstructionKind::JumpFalse:
+      out->opcode = Opcode::JumpFalse;
+      out->from = &state_.values[view.first];
+      out->destination = view.second;
+      note_read(view.first);
+      return Error::Ok;
+    case InstructionKind::Free:
+      out->opcode = Opcode::Free;
+      out->from = &state_.values[view.first];
+      return Error::Ok;
+  }
+  return Error::Internal;
+}
+
+Error MethodLoader::load_kernel_call(size_t chain, size_t index, const InstructionView& view, Instruction* out) {
+  const TensorImpl* first = nullptr;
+  const Kernel* kernel = choose_kernel(view, &first);
+  RL_TRY(check_arguments(chain, index, *kernel, view));
+  RL_REQUIRE(!first || kernel->dtypes.bits() == 0 || kernel->dtypes.contains(first->dtype), NotSupported,
+             "method '%.80s', instruction %zu: the kernel of %.200s does not take tensors of %s", method_name(), index,
+             kernel->name, dtype_name(first->dtype));
+  const BoxedKernel& boxed = kernel->boxed;
+  bool takes_values = false;
+  for (uint16_t i = 0; i < boxed.arity; ++i) {
+    if (!is_out(boxed.kinds[i])) note_read(static_cast<size_t>(view.args[i]));
+    takes_values = takes_values || boxed.kinds[i] == ArgKind::Value;
+  }
+  for (size_t i = 0; i < view.args.size(); ++i) {
+    const bool is_result = i >= boxed.arity || is_out(boxed.kinds[i]);
+    if (!is_result) continue;
+    const auto value = static_cast<size_t>(view.args[i]);
+    if (i < boxed.arity) RL_TRY(check_written(chain, index, *kernel, value));
+    note_written(value);
+  }
+  RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported, "kernel %.200s takes too many values",
+             kernel->name);
+  out->opcode = takes_values ? Opcode::GuardedKernel : Opcode::Kernel;
+  out->arity = static_cast<uint8_t>(takes_values ? boxed.arity : 0);
+  out->kernel = boxed.call;
+  out->row = kernel;
+  return Error::Ok;
+}
+
+const TensorImpl* MethodLoader::first_tensor(const Kernel& kernel, Span<const int32_t> arguments) const {
+  for (size_t i = 0; i < kernel.boxed.arity && i < arguments.size(); ++i) {
+    if (!is_tensor_kind(kernel.boxed.kinds[i])) continue;
+    const auto index = static_cast<size_t>(arguments[i]);
+    const Tag tag = plan_.tag(index);
+    if (tag == Tag::Tensor) return tensor_of(state_.values[index]);
+    if (tag != Tag::TensorList && tag != Tag::OptionalTensorList) continue;
+    for (const int32_t item : plan_.tensor_list(index)) {
+      if (item >= 0 && plan_.tag(static_cast<size_t>(item)) == Tag::Tensor) return tensor_of(state_.values[item]);
+    }
+  }
+  return nullptr;
+}
+
+// The row of the first table that has the operator for the dtype of its first tensor; else the first row.
+const Kernel* MethodLoader::choose_kernel(const InstructionView& view, const TensorImpl** first) const {
+  const Kernel* kernel = operators_[view.first];
+  *first = first_tensor(*kernel, view.args);
+  if (!*first || kernel->dtypes.contains((*first)->dtype)) return kernel;
+  for (const KernelTable& table : environment_.kernels) {
+    const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), kernel->name);
+    if (other && other->dtypes.contains((*first)->dtype)) return other;
+  }
+  return kernel;
+}
+
+Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view) {
+  const BoxedKernel& boxed = kernel.boxed;
+  size_t outs = 0;
+  for (uint16_t i = 0; i < boxed.arity; ++i) outs += is_out(boxed.kinds[i]);
+  // After the operator's own arguments a program names its results, one by one or as a list.
+  const size_t results = outs > 0 ? outs : 1;
+  RL_REQUIRE(view.args.size() >= boxed.arity && view.args.size() <= boxed.arity + results, InvalidProgram,
+             "method '%.80s', instruction %zu of chain %zu: %.200s takes %d arguments, but %zu are given",
+             method_name(), index, chain, kernel.name, boxed.arity, view.args.size());
+  for (uint16_t i = 0; i < boxed.arity; ++i) {
+    const Tag tag = state_.values[view.args[i]].tag();
+    RL_REQUIRE(accepts(boxed.kinds[i], tag), InvalidProgram,
+               "method '%.80s', instruction %zu of chain %zu: argument %d of %.200s is a %s, but value %d is a %s",
+               method_name(), index, chain, i, kernel.name, to_string(boxed.kinds[i]), view.args[i], to_string(tag));
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kernel, size_t value) {
+  bool is_constant = (flags_[value] & kReadOnly) != 0;
+  if (plan_.tag(value) == Tag::TensorList) {
+    for (const int32_t item : plan_.tensor_list(value)) is_constant = is_constant || (flags_[item] & kReadOnly);
+  }
+  RL_REQUIRE(!is_constant, InvalidProgram,
+             "method '%.80s', instruction %zu of chain %zu: %.200s writes value %zu, a constant", method_name(), index,
+             chain, kernel.name, value);
+  return Error::Ok;
+}
+
+// Planned memory that is read before an instruction wrote it is state that starts as zeros.
+void MethodLoader::note_read(size_t value) {
+  const Tag tag = plan_.tag(value);
+  if (tag == Tag::TensorList || tag == Tag::OptionalTensorList) {
+    for (const int32_t item : plan_.tensor_list(value)) {
+      if (item >= 0) note_read(static_cast<size_t>(item));
+    }
+    return;
+  }
+  if (tag != Tag::Tensor || (flags_[value] & kWritten)) return;
+  flags_[value] |= kWritten;
+  const TensorView view = plan_.tensor(value);
+  if (view.source == TensorSource::Planned && view.nbytes > 0) {
+    std::memset(tensor_of(state_.values[value])->data, 0, view.nbytes);
+  }
+}
+
+void MethodLoader::note_written(size_t value) {
+  flags_[value] |= kWritten;
+  if (plan_.tag(value) != Tag::TensorList) return;
+  for (const int32_t item : plan_.tensor_list(value)) flags_[item] |= kWritten;
+}
+
+}  // namespace rushlight

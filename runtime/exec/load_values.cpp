@@ -1,0 +1,247 @@
+#include <cstring>
+#include <new>
+
+#include "exec/method_loader.h"
+#include "program/shape.h"
+
+namespace rushlight {
+
+// Notes which values are read, moved to and constant, before any is built.
+Error MethodLoader::mark_references() {
+  const size_t count = plan_.num_values();
+  RL_TRY(take(count, &flags_));
+  for (size_t i = 0; i < count; ++i) flags_[i] = 0;
+  for (const int32_t input : plan_.inputs()) flags_[input] |= kInput;
+  for (size_t i = 0; i < count; ++i) {
+    const Tag tag = plan_.tag(i);
+    if (tag == Tag::IntList) {
+      for (const int64_t item : plan_.int_list(i)) flags_[item] |= kRead;
+    } else if (tag == Tag::TensorList || tag == Tag::OptionalTensorList) {
+      for (const int32_t item : plan_.tensor_list(i)) {
+        if (item >= 0) flags_[item] |= kRead;
+      }
+    } else if (tag == Tag::Tensor) {
+      const TensorSource source = plan_.tensor(i).source;
+      if (source == TensorSource::Constant || source == TensorSource::External) flags_[i] |= kReadOnly | kWritten;
+      if (source == TensorSource::PlannedInitial || source == TensorSource::PlannedExternal) flags_[i] |= kWritten;
+    }
+  }
+  for (const int32_t output : plan_.outputs()) flags_[output] |= kRead;
+  for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
+    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
+      const InstructionView view = plan_.instruction(chain, i);
+      for (const int32_t argument : view.args) flags_[argument] |= kRead;
+      if (view.kind == InstructionKind::Move) {
+        flags_[view.first] |= kRead;
+        flags_[view.second] |= kMoveTarget;
+      } else if (view.kind == InstructionKind::JumpFalse) {
+        flags_[view.first] |= kRead;
+      }
+    }
+  }
+  // What is moved from a constant, or from what was moved itself, may be a constant.
+  for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
+    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
+      const InstructionView view = plan_.instruction(chain, i);
+      if (view.kind != InstructionKind::Move) continue;
+      if (flags_[view.first] & (kReadOnly | kMoveTarget)) flags_[view.second] |= kReadOnly;
+    }
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::load_values() {
+  const size_t count = plan_.num_values();
+  RL_TRY(take(count, &state_.values));
+  size_t external = 0;
+  for (size_t i = 0; i < count; ++i) {
+    new (&state_.values[i]) EValue();
+    external += plan_.tag(i) == Tag::Tensor && plan_.tensor(i).source == TensorSource::External;
+  }
+  RL_TRY(take(external, &state_.external));
+  for (size_t i = 0; i < count; ++i) {
+    switch (plan_.tag(i)) {
+      case Tag::Tensor:
+        RL_TRY(load_tensor(i));
+        break;
+      case Tag::IntList:
+      case Tag::DoubleList:
+      case Tag::BoolList:
+      case Tag::TensorList:
+      case Tag::OptionalTensorList:
+        RL_TRY(load_list(i));
+        break;
+      default:
+        RL_TRY(load_scalar(i));
+    }
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::load_scalar(size_t index) {
+  EValue& value = state_.values[index];
+  switch (plan_.tag(index)) {
+    case Tag::Int:
+      value = EValue(plan_.int_value(index));
+      break;
+    case Tag::Double:
+      value = EValue(plan_.double_value(index));
+      break;
+    case Tag::Bool:
+      value = EValue(plan_.bool_value(index));
+      break;
+    case Tag::String: {
+      std::string_view* text = nullptr;
+      RL_TRY(take(1, &text));
+      new (text) std::string_view(plan_.string_value(index));
+      value = EValue(text);
+      break;
+    }
+    default:
+      // An integer that is given at run time may be written as Null.
+      if ((flags_[index] & (kInput | kRead)) == (kInput | kRead)) value = EValue(int64_t{0});
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::load_tensor(size_t index) {
+  const TensorView view = plan_.tensor(index);
+  const size_t dim = view.sizes.size();
+  TensorImpl* tensor = nullptr;
+  RL_TRY(take(1, &tensor));
+  new (tensor) TensorImpl();
+  tensor->dtype = view.dtype;
+  tensor->dynamism = view.dynamism;
+  tensor->dim = static_cast<uint8_t>(dim);
+  tensor->dim_order = view.dim_order.data();
+  tensor->numel = view.numel;
+  tensor->capacity = view.nbytes;
+  RL_TRY(take(dim, &tensor->strides));
+  if (view.dynamism == ShapeDynamism::Static) {
+    tensor->sizes = const_cast<SizesType*>(view.sizes.data());  // resize_tensor() never writes a static shape
+  } else {
+    RL_TRY(take(dim, &tensor->sizes));
+    for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = view.sizes[i];
+    if (view.dynamism == ShapeDynamism::DynamicBound) tensor->max_sizes = view.sizes.data();
+  }
+  if (view.dynamism == ShapeDynamism::DynamicUnbound && !view.is_planned()) {
+    // Nothing bounds it, so it is empty until it is resized.
+    for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = 0;
+    tensor->numel = 0;
+  }
+  strides_from_dim_order({tensor->sizes, dim}, tensor->dim_order, tensor->strides);
+  RL_TRY(give_storage(index, view, tensor));
+  state_.values[index] = EValue(tensor);
+  return Error::Ok;
+}
+
+Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImpl* tensor) {
+  switch (view.source) {
+    case TensorSource::Caller:
+      tensor->capacity = 0;
+      return Error::Ok;
+    case TensorSource::Constant: {
+      RL_ASSIGN(const void* const data, plan_.constant(view));
+      tensor->data = const_cast<void*>(data);  // check_written() keeps kernels from writing it
+      return Error::Ok;
+    }
+    case TensorSource::External:
+      return load_external(index, view, tensor);
+    case TensorSource::Planned:
+    case TensorSource::PlannedInitial:
+    case TensorSource::PlannedExternal:
+      break;
+  }
+  RL_ASSIGN(tensor->data, state_.memory.planned->get(view.memory, view.offset, view.nbytes));
+  RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidArgument,
+             "planned memory %u of method '%.80s' is not aligned to 16 bytes", view.memory + 1, method_name());
+  if (view.source == TensorSource::PlannedInitial) return plan_.load_initial_value(view, tensor->data);
+  if (view.source == TensorSource::PlannedExternal) return load_external(index, view, tensor);
+  return Error::Ok;
+}
+
+Error MethodLoader::load_external(size_t index, const TensorView& view, TensorImpl* tensor) {
+  const NamedDataMap* outside = state_.data.outside();
+  RL_REQUIRE(outside, NotFound, "value %zu of method '%.80s' needs '%.80s' from a data file (.ptd), but none is given",
+             index, method_name(), view.name.data());
+  RL_ASSIGN(const TensorLayout layout, outside->tensor_layout(view.name));
+  bool is_same = layout.dtype == view.dtype && layout.sizes.size() == view.sizes.size();
+  for (size_t i = 0; is_same && i < view.sizes.size(); ++i) {
+    is_same = layout.sizes[i] == view.sizes[i] && layout.dim_order[i] == view.dim_order[i];
+  }
+  RL_REQUIRE(is_same, InvalidExternalData,
+             "'%.80s' in the data file differs in dtype, shape or dim order from what method '%.80s' needs",
+             view.name.data(), method_name());
+  if (view.is_planned()) return outside->load_into(view.name, tensor->data, view.nbytes);
+  RL_ASSIGN(FreeableBuffer bytes, outside->data(view.name));
+  RL_REQUIRE(bytes.size() >= view.nbytes, InvalidExternalData, "'%.80s' has %zu bytes in the data file, not %zu",
+             view.name.data(), bytes.size(), view.nbytes);
+  tensor->data = const_cast<void*>(bytes.data());
+  RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidExternalData,
+             "'%.80s' is not aligned to its elements in the data file", view.name.data());
+  new (&state_.external[state_.num_external++]) FreeableBuffer(std::move(bytes));
+  return Error::Ok;
+}
+
+template <typename T, typename Item>
+Error MethodLoader::load_boxed_list(size_t index, Span<const Item> items) {
+  EValue** values = nullptr;
+  T* room = nullptr;
+  BoxedList<T>* list = nullptr;
+  RL_TRY(take(items.size(), &values));
+  RL_TRY(take(items.size(), &room));
+  RL_TRY(take(1, &list));
+  for (size_t i = 0; i < items.size(); ++i) {
+    values[i] = items[i] >= 0 ? &state_.values[items[i]] : nullptr;
+    std::memset(static_cast<void*>(&room[i]), 0, sizeof(T));
+  }
+  new (list) BoxedList<T>{values, room, static_cast<uint32_t>(items.size())};
+  state_.values[index] = EValue(list);
+  return Error::Ok;
+}
+
+Error MethodLoader::load_list(size_t index) {
+  switch (plan_.tag(index)) {
+    case Tag::IntList:
+      return load_boxed_list<int64_t>(index, plan_.int_list(index));
+    case Tag::TensorList:
+      return load_boxed_list<Tensor>(index, plan_.tensor_list(index));
+    case Tag::OptionalTensorList:
+      return load_boxed_list<std::optional<Tensor>>(index, plan_.tensor_list(index));
+    case Tag::DoubleList: {
+      Span<const double>* list = nullptr;
+      RL_TRY(take(1, &list));
+      state_.values[index] = EValue(new (list) Span<const double>(plan_.double_list(index)));
+      return Error::Ok;
+    }
+    default: {
+      Span<const bool>* list = nullptr;
+      RL_TRY(take(1, &list));
+      state_.values[index] = EValue(new (list) Span<const bool>(plan_.bool_list(index)));
+      return Error::Ok;
+    }
+  }
+}
+
+Error MethodLoader::load_ends() {
+  const auto inputs = plan_.inputs();
+  const auto outputs = plan_.outputs();
+  RL_TRY(take(inputs.size(), &state_.inputs));
+  RL_TRY(take(outputs.size(), &state_.outputs));
+  RL_TRY(take(inputs.size() + outputs.size(), &state_.from_caller));
+  const auto end = [&](size_t index, bool is_input) {
+    EValue& value = state_.values[index];
+    TensorImpl* tensor = tensor_of(value);
+    const bool from_caller = tensor && plan_.tensor(index).source == TensorSource::Caller;
+    if (from_caller) state_.from_caller[state_.num_from_caller++] = tensor;
+    return MethodEnd{&value, tensor, from_caller && (is_input || !(flags_[index] & kInput)),
+                     is_input && !tensor && !(flags_[index] & kRead)};
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) state_.inputs[i] = end(static_cast<size_t>(inputs[i]), true);
+  for (size_t i = 0; i < outputs.size(); ++i) state_.outputs[i] = end(static_cast<size_t>(outputs[i]), false);
+  state_.num_inputs = static_cast<uint32_t>(inputs.size());
+  state_.num_outputs = static_cast<uint32_t>(outputs.size());
+  return Error::Ok;
+}
+
+}  // namespace rushlight

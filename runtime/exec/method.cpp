@@ -1,0 +1,187 @@
+#include "rushlight/exec/method.h"
+
+#include <cstring>
+#include <utility>
+
+#include "exec/method_loader.h"
+#include "exec/method_state.h"
+
+namespace rushlight {
+namespace {
+
+// Whether dims of more than one element have the strides that `tensor` would have with the sizes of `given`.
+bool same_layout(const TensorImpl& tensor, const Tensor& given) {
+  StridesType strides[kMaxDim];
+  strides_from_dim_order(given.sizes(), tensor.dim_order, strides);
+  for (int64_t i = 0; i < given.dim(); ++i) {
+    if (given.size(i) > 1 && given.stride(i) != strides[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Method> Method::load(const Program& program, std::string_view name, const MemoryManager& memory,
+                            const Environment& environment) {
+  RL_ASSIGN(const PlanView plan, program.plan(name));
+  return MethodLoader::load(plan, memory, environment);
+}
+
+Method::Method(Method&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+
+Method& Method::operator=(Method&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+Method::~Method() {
+  if (!state_) return;
+  for (uint32_t i = state_->num_delegates; i-- > 0;) {
+    DelegateState& delegate = state_->delegates[i];
+    delegate.backend->destroy(delegate.handle);
+    delegate.~DelegateState();
+  }
+  for (uint32_t i = state_->num_external; i-- > 0;) state_->external[i].~FreeableBuffer();
+  state_->~MethodState();
+}
+
+MethodMeta Method::meta() const { return state_->plan.meta(); }
+size_t Method::inputs_size() const { return state_->num_inputs; }
+size_t Method::outputs_size() const { return state_->num_outputs; }
+const EValue& Method::get_input(size_t index) const { return *state_->inputs[index].value; }
+const EValue& Method::get_output(size_t index) const { return *state_->outputs[index].value; }
+bool Method::input_needs_memory(size_t index) const { return state_->inputs[index].from_caller; }
+bool Method::output_needs_memory(size_t index) const { return state_->outputs[index].from_caller; }
+
+Error Method::set_input(size_t index, const EValue& given) {
+  const char* name = state_->plan.name().data();
+  RL_REQUIRE(index < state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs; there is none of index %zu",
+             name, state_->num_inputs, index);
+  const MethodEnd& input = state_->inputs[index];
+  if (input.tensor) {
+    RL_REQUIRE(given.is_tensor(), InvalidType, "input %zu of method '%.80s' is a tensor, but a %s is given", index,
+               name, to_string(given.tag()));
+    return set_tensor_input(index, given.to_tensor());
+  }
+  return set_plain_input(index, given);
+}
+
+Error Method::set_tensor_input(size_t index, const Tensor& given) {
+  const char* name = state_->plan.name().data();
+  MethodEnd& input = state_->inputs[index];
+  TensorImpl& tensor = *input.tensor;
+  RL_REQUIRE(given.scalar_type() == tensor.dtype, InvalidArgument,
+             "input %zu of method '%.80s' has elements of %s, but the tensor given has %s", index, name,
+             dtype_name(tensor.dtype), dtype_name(given.scalar_type()));
+  RL_REQUIRE(given.dim() == tensor.dim, InvalidArgument,
+             "input %zu of method '%.80s' has %d dimensions, but the tensor given has %d", index, name, tensor.dim,
+             static_cast<int>(given.dim()));
+  for (int i = 0; i < tensor.dim; ++i) {
+    const auto size = static_cast<int>(given.size(i));
+    RL_REQUIRE(tensor.dynamism != ShapeDynamism::Static || size == tensor.sizes[i], InvalidArgument,
+               "dim %d of input %zu of method '%.80s' has %d elements, but the tensor given has %d", i, index, name,
+               static_cast<int>(tensor.sizes[i]), size);
+    RL_REQUIRE(size >= 0 && (!tensor.max_sizes || size <= tensor.max_sizes[i]), InvalidArgument,
+               "dim %d of input %zu of method '%.80s' has at most %d elements, but the tensor given has %d", i, index,
+               name, static_cast<int>(tensor.max_sizes[i]), size);
+  }
+  RL_REQUIRE(same_layout(tensor, given), InvalidArgument,
+             "the tensor given for input %zu of method '%.80s' is not dense in the method's dim order; copy it to %s "
+             "memory format",
+             index, name,
+             is_contiguous_dim_order({tensor.dim_order, tensor.dim})      ? "contiguous"
+             : is_channels_last_dim_order({tensor.dim_order, tensor.dim}) ? "channels-last"
+                                                                          : "the method's");
+  if (input.from_caller) {
+    RL_REQUIRE(given.const_data_ptr() || given.nbytes() == 0, InvalidArgument,
+               "the tensor given for input %zu of method '%.80s' has no data", index, name);
+    tensor.data = given.mutable_data_ptr();
+    tensor.capacity = given.nbytes();
+  }
+  RL_TRY(resize_tensor(Tensor(&tensor), given.sizes()));
+  if (!input.from_caller && given.const_data_ptr() != tensor.data && given.nbytes() > 0) {
+    std::memcpy(tensor.data, given.const_data_ptr(), given.nbytes());
+  }
+  *input.value = EValue(&tensor);
+  return Error::Ok;
+}
+
+Error Method::set_plain_input(size_t index, const EValue& given) {
+  const char* name = state_->plan.name().data();
+  EValue& value = *state_->inputs[index].value;
+  const bool is_free = value.is_none() && given.tag() == Tag::Int;  // an integer that nothing reads
+  RL_REQUIRE(given.tag() == value.tag() || is_free, InvalidType,
+             "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag()),
+             to_string(given.tag()));
+  if (!state_->inputs[index].is_fixed) {
+    value = given;
+    return Error::Ok;
+  }
+  switch (value.tag()) {
+    case Tag::Int:
+      RL_REQUIRE(given.to_int() == value.to_int(), InvalidArgument,
+                 "input %zu of method '%.80s' was fixed to %lld when it was exported, but %lld is given", index, name,
+                 static_cast<long long>(value.to_int()), static_cast<long long>(given.to_int()));
+      return Error::Ok;
+    case Tag::Bool:
+      RL_REQUIRE(given.to_bool() == value.to_bool(), InvalidArgument,
+                 "input %zu of method '%.80s' was fixed to %s when it was exported, but %s is given", index, name,
+                 value.to_bool() ? "true" : "false", given.to_bool() ? "true" : "false");
+      return Error::Ok;
+    case Tag::Double: {
+      const double difference = given.to_double() - value.to_double();
+      const bool both_nan = given.to_double() != given.to_double() && value.to_double() != value.to_double();
+      RL_REQUIRE(difference == 0.0 || given.to_double() == value.to_double() || both_nan, InvalidArgument,
+                 "input %zu of method '%.80s' was fixed to %g when it was exported, but %g is given", index, name,
+                 value.to_double(), given.to_double());
+      return Error::Ok;
+    }
+    case Tag::String:
+      RL_REQUIRE(given.to_string_view() == value.to_string_view(), InvalidArgument,
+                 "input %zu of method '%.80s' was fixed to '%.80s' when it was exported, but another string is given",
+                 index, name, value.to_string_view().data());
+      return Error::Ok;
+    default:
+      return Error::Ok;
+  }
+}
+
+Error Method::set_inputs(Span<const EValue> values) {
+  RL_REQUIRE(values.size() == state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs, but %zu are given",
+             state_->plan.name().data(), state_->num_inputs, values.size());
+  for (size_t i = 0; i < values.size(); ++i) RL_TRY(set_input(i, values[i]));
+  return Error::Ok;
+}
+
+Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
+  const char* name = state_->plan.name().data();
+  RL_REQUIRE(index < state_->num_outputs, InvalidArgument, "method '%.80s' has %u outputs; there is none of index %zu",
+             name, state_->num_outputs, index);
+  const MethodEnd& output = state_->outputs[index];
+  RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor but a %s", index, name,
+             to_string(output.value->tag()));
+  RL_REQUIRE(output.from_caller, InvalidState, "output %zu of method '%.80s' has memory of its own", index, name);
+  TensorImpl& tensor = *output.tensor;
+  size_t needed = element_size(tensor.dtype);
+  for (int i = 0; i < tensor.dim; ++i) {
+    needed *= static_cast<size_t>(tensor.max_sizes ? tensor.max_sizes[i] : tensor.sizes[i]);
+  }
+  RL_REQUIRE(data && size >= needed, InvalidArgument, "output %zu of method '%.80s' needs %zu bytes, but %zu are given",
+             index, name, needed, data ? size : 0);
+  tensor.data = data;
+  tensor.capacity = size;
+  return Error::Ok;
+}
+
+Result<Tensor> Method::get_attribute(std::string_view name) const {
+  const PlanView& plan = state_->plan;
+  for (size_t i = 0; i < plan.num_values(); ++i) {
+    if (plan.tag(i) == Tag::Tensor && plan.tensor(i).name == name && !name.empty()) {
+      return state_->values[i].to_tensor();
+    }
+  }
+  return fail(Error::NotFound, "method '%.80s' has no buffer or parameter named '%.*s'", plan.name().data(),
+              static_cast<int>(name.size()), name.data());
+}
+
+}  // namespace rushlight

@@ -1,0 +1,44 @@
+#include "exec/method_loader.h"
+
+#include <new>
+#include <utility>
+
+namespace rushlight {
+
+Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& memory, const Environment& environment) {
+  RL_REQUIRE(memory.method, InvalidArgument, "method '%.80s' needs a method allocator", plan.name().data());
+  void* room = memory.method->allocate(sizeof(MethodState), alignof(MethodState));
+  RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
+             plan.name().data(), memory.method->size());
+  // The method destroys what has been built if a later step fails.
+  Method method(new (room) MethodState(plan, memory, environment));
+  MethodLoader loader(*method.state_, environment);
+  RL_TRY(loader.run());
+  return Result<Method>(std::move(method));
+}
+
+Error MethodLoader::run() {
+  RL_TRY(check_memories());
+  RL_TRY(find_operators());
+  RL_TRY(mark_references());
+  RL_TRY(load_values());
+  RL_TRY(load_ends());
+  RL_TRY(init_delegates());
+  return load_chains();
+}
+
+Error MethodLoader::check_memories() {
+  const size_t needed = plan_.num_planned_memories();
+  const HierarchicalAllocator* planned = state_.memory.planned;
+  const size_t given = planned ? planned->count() : 0;
+  RL_REQUIRE(needed <= given, InvalidArgument, "method '%.80s' is planned into %zu memories, but %zu are given",
+             method_name(), needed, given);
+  for (size_t i = 0; i < needed; ++i) {
+    RL_REQUIRE(plan_.planned_memory_size(i) <= planned->buffer_size(i), MemoryAllocationFailed,
+               "method '%.80s' needs %zu bytes in planned memory %zu, but %zu are given", method_name(),
+               plan_.planned_memory_size(i), i + 1, planned->buffer_size(i));
+  }
+  return Error::Ok;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+
+#include "exec/method_state.h"
+#include "rushlight/core/memory.h"
+#include "rushlight/exec/method.h"
+
+namespace rushlight {
+
+// Builds a Method: values, kernels, delegates, instructions. All that can be checked is checked here, so that the
+// instruction loop need not.
+class MethodLoader {
+ public:
+  static Result<Method> load(const PlanView& plan, const MemoryManager& memory, const Environment& environment);
+
+ private:
+  // What is known of a value while loading.
+  enum Flag : uint8_t {
+    kRead = 1,  // an instruction or a list refers to it
+    kMoveTarget = 2,
+    kReadOnly = 4,  // may refer to a constant
+    kWritten = 8,   // an instruction before this one wrote it, or it has an initial value
+    kInput = 16,
+  };
+
+  MethodLoader(MethodState& state, const Environment& environment)
+      : state_(state), plan_(state.plan), environment_(environment) {}
+
+  template <typename T>
+  Error take(size_t count, T** array) const;
+  const char* method_name() const { return plan_.name().data(); }
+
+  Error run();
+  Error check_memories();
+
+  // load_values.cpp
+  Error mark_references();
+  Error load_values();
+  Error load_scalar(size_t index);
+  Error load_tensor(size_t index);
+  Error give_storage(size_t index, const TensorView& view, TensorImpl* tensor);
+  Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
+  Error load_list(size_t index);
+  template <typename T, typename Item>
+  Error load_boxed_list(size_t index, Span<const Item> items);
+  Error load_ends();
+
+  // load_instructions.cpp
+  Error find_operators();
+  Error init_delegates();
+  Error load_chains();
+  Error load_instruction(size_t chain, size_t index, Instruction* out);
+  Error load_kernel_call(size_t chain, size_t index, const InstructionView& view, Instruction* out);
+  const Kernel* choose_kernel(const InstructionView& view, const TensorImpl** first) const;
+  Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
+  Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
+  void note_read(size_t value);
+  void note_written(size_t value);
+  const TensorImpl* first_tensor(const Kernel& kernel, Span<const int32_t> arguments) const;
+
+  MethodState& state_;
+  const PlanView& plan_;
+  const Environment& environment_;
+  uint8_t* flags_ = nullptr;            // [num_values]
+  const Kernel** operators_ = nullptr;  // [num_operators], the first row of each name
+};
+
+template <typename T>
+Error MethodLoader::take(size_t count, T** array) const {
+  *array = nullptr;
+  if (count == 0) return Error::Ok;
+  MemoryAllocator& allocator = *state_.memory.method;
+  *array = allocator.allocate_array<T>(count);
+  RL_REQUIRE(*array, MemoryAllocationFailed,
+             "method '%.80s' does not fit the method allocator: %zu of %zu bytes are used, %zu more are needed",
+             method_name(), allocator.used(), allocator.size(), count * sizeof(T));
+  return Error::Ok;
+}
+
+}  // namespace rushlight

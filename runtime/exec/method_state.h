@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "exec/method_data.h"
+#include "program/plan_view.h"
+#include "rushlight/exec/method.h"
+
+namespace rushlight {
+
+enum class Opcode : uint8_t {
+  Kernel,
+  GuardedKernel,  // takes EValue&: its arguments' tags are checked after it ran
+  Delegate,
+  Move,
+  JumpFalse,
+  Free,
+};
+
+struct DelegateState {
+  BackendInterface* backend;
+  DelegateHandle* handle;
+  FreeableBuffer processed;
+};
+
+// An instruction with everything looked up.
+struct Instruction {
+  Opcode opcode;
+  uint8_t arity;         // GuardedKernel
+  uint32_t destination;  // JumpFalse
+  union {
+    KernelFunction kernel;
+    DelegateState* delegate;
+    EValue* from;  // Move, JumpFalse (the condition), Free
+  };
+  union {
+    EValue* const* arguments;  // Kernel, Delegate
+    EValue* to;                // Move
+  };
+  uint32_t argument_count;
+  const Kernel* row;  // of a kernel
+};
+
+struct InstructionChain {
+  const Instruction* instructions;
+  uint32_t count;
+};
+
+// An input or output of the method.
+struct MethodEnd {
+  EValue* value;
+  TensorImpl* tensor;  // the value's own, wherever moves have left `value`; null unless it is a tensor
+  bool from_caller;    // a tensor without memory of the plan
+  bool is_fixed;       // a number or string that no instruction reads: the program was specialised for it
+};
+
+struct MethodState {
+  MethodState(const PlanView& view, const MemoryManager& manager, const Environment& environment)
+      : plan(view),
+        memory(manager),
+        threads(environment.threads),
+        tracer(environment.tracer),
+        data(&view.program(), environment.data) {}
+
+  PlanView plan;
+  MemoryManager memory;
+  ThreadPool* threads;
+  EventTracer* tracer;
+  MethodData data;
+
+  EValue* values = nullptr;
+  MethodEnd* inputs = nullptr;
+  MethodEnd* outputs = nullptr;
+  uint32_t num_inputs = 0;
+  uint32_t num_outputs = 0;
+  // Tensors that must have memory from the caller before a run.
+  TensorImpl** from_caller = nullptr;
+  uint32_t num_from_caller = 0;
+  InstructionChain* chains = nullptr;
+  uint32_t num_chains = 0;
+  DelegateState* delegates = nullptr;
+  uint32_t num_delegates = 0;  // initialised so far
+  FreeableBuffer* external = nullptr;
+  uint32_t num_external = 0;  // loaded so far
+  // Where step() goes on.
+  uint32_t next_chain = 0;
+  uint32_t next_instruction = 0;
+};
+
+// The tensor behind a value that has not been moved to.
+inline TensorImpl* tensor_of(const EValue& value) { return value.is_tensor() ? value.to_tensor().impl() : nullptr; }
+
+}  // namespace rushlight

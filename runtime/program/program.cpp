@@ -1,0 +1,144 @@
+#include "rushlight/program/program.h"
+
+#include <cstring>
+
+#include "program/extended_header.h"
+#include "program/gate.h"
+#include "program/plan_view.h"
+#include "program/tables.h"
+
+namespace rushlight {
+namespace {
+
+// "file: reason (table.field, at byte N)" as the last error message.
+Error malformed(const flatbuffer::Malformed& why) {
+  if (why.table) {
+    return fail(Error::InvalidProgram, "the program is damaged: %s (%s%s%s, at byte %zu)", why.reason, why.table,
+                why.field ? "." : "", why.field ? why.field : "", why.offset);
+  }
+  return fail(Error::InvalidProgram, "the program is damaged: %s (at byte %zu)", why.reason, why.offset);
+}
+
+Error check_identifier(const uint8_t* bytes) {
+  if (is_program_header(bytes, 8)) return Error::Ok;
+  const bool is_known_kind = std::memcmp(bytes + 4, "ET", 2) == 0;
+  char found[5] = {};
+  for (int i = 0; i < 4; ++i)
+    found[i] = bytes[4 + i] >= 0x20 && bytes[4 + i] < 0x7f ? static_cast<char>(bytes[4 + i]) : '.';
+  if (is_known_kind) {
+    return fail(Error::NotSupported, "the program has the identifier '%s'; only 'ET12' is known here", found);
+  }
+  return fail(Error::InvalidProgram, "not a .pte file: the identifier is '%s' where 'ET12' should be", found);
+}
+
+}  // namespace
+
+bool is_program_header(const void* data, size_t size) {
+  return size >= 8 && std::memcmp(static_cast<const uint8_t*>(data) + 4, schema::kProgramSchema.identifier, 4) == 0;
+}
+
+Result<Program> Program::load(DataLoader* loader) {
+  RL_ASSIGN(const size_t file_size, loader->size());
+  RL_REQUIRE(file_size >= 8, InvalidProgram, "not a .pte file: it has %zu bytes", file_size);
+  const size_t head_size = file_size < kHeaderBytes ? file_size : kHeaderBytes;
+  FileLayout layout{};
+  flatbuffer::Malformed why;
+  {
+    RL_ASSIGN(const FreeableBuffer head, loader->load(0, head_size, SegmentKind::Program));
+    RL_TRY(check_identifier(static_cast<const uint8_t*>(head.data())));
+    if (!read_program_layout(head.data(), head_size, file_size, &layout, &why)) return malformed(why);
+  }
+  Program program;
+  program.loader_ = loader;
+  program.segment_base_ = layout.segment_base;
+  RL_ASSIGN(program.tables_, loader->load(0, static_cast<size_t>(layout.tables_size), SegmentKind::Program));
+  const void* tables = program.tables_.data();
+  if (!flatbuffer::verify(schema::kProgramSchema, tables, static_cast<size_t>(layout.tables_size), &why)) {
+    return malformed(why);
+  }
+  program.root_ = flatbuffer::follow(static_cast<const uint8_t*>(tables));
+  RL_TRY(check_program(program.root_, layout));
+  const schema::SubsegmentOffsets constants = program_at(program.root_).constant_segment();
+  if (!constants.offsets().empty()) {
+    RL_ASSIGN(program.constants_, program.load_segment(constants.segment_index(), SegmentKind::Constant));
+  }
+  return program;
+}
+
+Result<FreeableBuffer> Program::load_segment(uint32_t index, SegmentKind kind) const {
+  const schema::DataSegment segment = program_at(root_).segments()[index];
+  if (segment.size() == 0) return FreeableBuffer("", 0);
+  return loader_->load(static_cast<size_t>(segment_base_ + segment.offset()), static_cast<size_t>(segment.size()),
+                       kind);
+}
+
+size_t Program::num_methods() const { return program_at(root_).execution_plan().size(); }
+
+Result<std::string_view> Program::method_name(size_t index) const {
+  RL_REQUIRE(index < num_methods(), InvalidArgument, "the program has %zu methods, none of index %zu", num_methods(),
+             index);
+  return plan_at(root_, static_cast<uint32_t>(index)).name();
+}
+
+Result<uint32_t> Program::find_method(std::string_view name) const {
+  char names[256];
+  size_t length = 0;
+  names[0] = '\0';
+  for (uint32_t i = 0; i < num_methods(); ++i) {
+    const std::string_view candidate = plan_at(root_, i).name();
+    if (candidate == name) return i;
+    const bool is_room = length + candidate.size() + 8 < sizeof(names);
+    const std::string_view shown = is_room ? candidate : std::string_view("...");
+    if (length + shown.size() + 3 >= sizeof(names)) continue;
+    if (length > 0) {
+      std::memcpy(names + length, ", ", 2);
+      length += 2;
+    }
+    std::memcpy(names + length, shown.data(), shown.size());
+    length += shown.size();
+    names[length] = '\0';
+  }
+  return fail(Error::NotFound, "the program has no method '%.*s'; it has %s", static_cast<int>(name.size()),
+              name.data(), length > 0 ? names : "none");
+}
+
+bool Program::has_method(std::string_view name) const {
+  for (const schema::ExecutionPlan plan : program_at(root_).execution_plan()) {
+    if (plan.name() == name) return true;
+  }
+  return false;
+}
+
+Result<PlanView> Program::plan(std::string_view name) const {
+  RL_ASSIGN(const uint32_t index, find_method(name));
+  return PlanView(this, index);
+}
+
+Result<MethodMeta> Program::method_meta(std::string_view name) const {
+  RL_ASSIGN(const PlanView view, plan(name));
+  return view.meta();
+}
+
+size_t Program::num_named_data() const { return program_at(root_).named_data().size(); }
+
+Result<std::string_view> Program::named_data_key(size_t index) const {
+  RL_REQUIRE(index < num_named_data(), InvalidArgument, "the program has %zu named data, none of index %zu",
+             num_named_data(), index);
+  return program_at(root_).named_data()[index].key();
+}
+
+bool Program::has_named_data(std::string_view key) const {
+  for (const schema::NamedData item : program_at(root_).named_data()) {
+    if (item.key() == key) return true;
+  }
+  return false;
+}
+
+Result<FreeableBuffer> Program::load_named_data(std::string_view key) const {
+  for (const schema::NamedData item : program_at(root_).named_data()) {
+    if (item.key() == key) return load_segment(item.segment_index(), SegmentKind::Backend);
+  }
+  return fail(Error::NotFound, "the program has no data named '%.*s'", static_cast<int>(key.size()), key.data());
+}
+
+}  // namespace rushlight

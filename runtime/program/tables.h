@@ -1,0 +1,20 @@
+#pragma once
+
+#include "program/flatbuffer.h"
+#include "program/schema_generated.h"
+#include "rushlight/core/span.h"
+
+namespace rushlight {
+
+// A vector of numbers in place; verification has checked its alignment.
+template <typename T>
+Span<const T> span_of(const flatbuffer::Vector<T>& vector) {
+  return {vector.data(), vector.size()};
+}
+
+inline schema::Program program_at(const uint8_t* root) { return schema::Program(root); }
+inline schema::ExecutionPlan plan_at(const uint8_t* root, uint32_t index) {
+  return program_at(root).execution_plan()[index];
+}
+
+}  // namespace rushlight
