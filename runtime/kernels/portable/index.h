@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::portable {
+
+void embedding_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& indices, int64_t padding_idx,
+                   bool scale_grad_by_freq, bool sparse, Tensor& out);
+void gather_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, bool sparse_grad,
+                Tensor& out);
+void index_Tensor_out(KernelRuntimeContext& context, const Tensor& in, Span<const std::optional<Tensor>> indices,
+                      Tensor& out);
+void index_put_(KernelRuntimeContext& context, Tensor& self, Span<const std::optional<Tensor>> indices,
+                const Tensor& values, bool accumulate);
+void index_put_out(KernelRuntimeContext& context, const Tensor& in, Span<const std::optional<Tensor>> indices,
+                   const Tensor& values, bool accumulate, Tensor& out);
+void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, Tensor& out);
+void masked_scatter_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& mask, const Tensor& source,
+                        Tensor& out);
+void masked_select_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& mask, Tensor& out);
+void nonzero_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void scatter_src_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                     const Tensor& src, Tensor& out);
+void scatter_value_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                       const Scalar& value, Tensor& out);
+void scatter_reduce_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                        const Tensor& src, std::string_view reduce, Tensor& out);
+void scatter_value_reduce_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                              const Scalar& value, std::string_view reduce, Tensor& out);
+void scatter_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                     const Tensor& src, Tensor& out);
+void scatter_reduce_two_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                            const Tensor& src, std::string_view reduce, bool include_self, Tensor& out);
+
+}  // namespace rushlight::portable

@@ -1,0 +1,153 @@
+#include "kernels/shared/advanced_index.h"
+
+#include "kernels/shared/axes.h"
+
+namespace rushlight {
+namespace {
+
+bool is_mask(const Tensor& index) {
+  return index.scalar_type() == ScalarType::Bool || index.scalar_type() == ScalarType::Byte;
+}
+
+int64_t count_nonzero(const Tensor& mask) {
+  const uint8_t* data = mask.const_data_ptr<uint8_t>();
+  int64_t count = 0;
+  for (int64_t i = 0; i < mask.numel(); ++i) count += data[i] != 0;
+  return count;
+}
+
+// Fills positions[axis][k] with where the k-th element that holds is, in row-major order.
+void list_nonzero(const Tensor& mask, int64_t count, int64_t* positions) {
+  const uint8_t* data = mask.const_data_ptr<uint8_t>();
+  int64_t index[kMaxDim] = {};
+  int64_t found = 0;
+  for (int64_t i = 0; i < mask.numel(); ++i) {
+    int64_t offset = 0;
+    for (int64_t d = 0; d < mask.dim(); ++d) offset += index[d] * mask.stride(d);
+    if (data[offset] != 0) {
+      for (int64_t d = 0; d < mask.dim(); ++d) positions[d * count + found] = index[d];
+      ++found;
+    }
+    for (int64_t d = mask.dim() - 1; d >= 0; --d) {
+      if (++index[d] < mask.size(d)) break;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+bool AdvancedIndex::broadcast(KernelRuntimeContext& context, Span<const SizesType> sizes) {
+  return broadcast_shape(context, index_shape_, sizes);
+}
+
+bool AdvancedIndex::add_mask(KernelRuntimeContext& context, const Tensor& mask, int64_t first_axis) {
+  for (int64_t d = 0; d < mask.dim(); ++d) {
+    if (first_axis + d >= rank_ || mask.size(d) != sizes_[first_axis + d]) {
+      context.fail(Error::InvalidArgument, "a mask does not have the shape of the dims from %lld on",
+                   static_cast<long long>(first_axis));
+      return false;
+    }
+  }
+  const int64_t count = count_nonzero(mask);
+  const SizesType size = static_cast<SizesType>(count);
+  if (!broadcast(context, Span<const SizesType>(&size, 1))) return false;
+  if (mask.dim() == 0) return true;
+  int64_t* positions = context.allocate_temporary_array<int64_t>(static_cast<size_t>(count * mask.dim() + 1));
+  if (!positions) return false;
+  list_nonzero(mask, count, positions);
+  for (int64_t d = 0; d < mask.dim(); ++d) {
+    Axis& axis = axes_[axis_count_++];
+    axis = {IndexReader(positions + d * count), sizes_[first_axis + d], strides_[first_axis + d], {}};
+    axis.steps[kMaxDim - 1] = count == 1 ? 0 : 1;
+    indexed_ |= 1u << (first_axis + d);
+  }
+  return true;
+}
+
+bool AdvancedIndex::add_positions(KernelRuntimeContext& context, const Tensor& index, int64_t first_axis) {
+  if (first_axis >= rank_) {
+    context.fail(Error::InvalidArgument, "there are more indices than the tensor's %lld dims",
+                 static_cast<long long>(rank_));
+    return false;
+  }
+  if (!require_indices(context, index, -sizes_[first_axis], sizes_[first_axis])) return false;
+  if (!broadcast(context, index.sizes())) return false;
+  Axis& axis = axes_[axis_count_++];
+  axis = {IndexReader(index), sizes_[first_axis], strides_[first_axis], {}};
+  for (int64_t d = 0; d < index.dim(); ++d) {
+    axis.steps[kMaxDim - index.dim() + d] = index.size(d) == 1 ? 0 : index.stride(d);
+  }
+  indexed_ |= 1u << first_axis;
+  return true;
+}
+
+bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
+                         Span<const std::optional<Tensor>> indices) {
+  rank_ = indexed.dim();
+  for (int64_t i = 0; i < rank_; ++i) {
+    sizes_[i] = indexed.size(i);
+    strides_[i] = indexed.stride(i);
+  }
+  int64_t axis = 0;
+  bool begun = false, ended = false, split = false;
+  for (const std::optional<Tensor>& index : indices) {
+    if (!index) {
+      ended = begun;
+      ++axis;
+      continue;
+    }
+    split = split || ended;
+    if (!begun) index_place_ = axis;
+    begun = true;
+    if (is_mask(*index)) {
+      if (!add_mask(context, *index, axis)) return false;
+      axis += index->dim();
+    } else {
+      if (!add_positions(context, *index, axis)) return false;
+      ++axis;
+    }
+  }
+  if (axis > rank_) {
+    context.fail(Error::InvalidArgument, "there are more indices than the tensor's %lld dims",
+                 static_cast<long long>(rank_));
+    return false;
+  }
+  if (split) index_place_ = 0;
+  // Steps were noted from the right, as dims broadcast.
+  const int shift = kMaxDim - index_shape_.dim;
+  for (int i = 0; i < axis_count_; ++i) {
+    for (int d = 0; d < index_shape_.dim; ++d) axes_[i].steps[d] = axes_[i].steps[d + shift];
+  }
+  for (int64_t i = 0, place = 0; i <= rank_; ++i) {
+    if (place == index_place_) {
+      for (int d = 0; d < index_shape_.dim; ++d) shape_.push(index_shape_.sizes[d]);
+      place = -1;
+    }
+    if (i == rank_) break;
+    if ((indexed_ >> i & 1u) != 0) continue;
+    shape_.push(sizes_[i]);
+    if (place >= 0) ++place;
+  }
+  if (shape_.dim > kMaxDim) {
+    context.fail(Error::InvalidArgument, "the indexed shape has %d dims, more than %d", shape_.dim, kMaxDim);
+    return false;
+  }
+  return true;
+}
+
+int64_t AdvancedIndex::positions() const { return checked_numel(index_shape_.span()); }
+
+StridedLoops AdvancedIndex::block(const int64_t* strides) const {
+  StridedLoops loops;
+  int64_t place = 0;
+  for (int64_t i = 0; i < rank_; ++i) {
+    if ((indexed_ >> i & 1u) != 0) continue;
+    if (place == index_place_) place += index_shape_.dim;
+    loops.add(sizes_[i], strides_[i], strides[place]);
+    ++place;
+  }
+  return loops;
+}
+
+}  // namespace rushlight

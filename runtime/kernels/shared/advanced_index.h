@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/shared/index_reader.h"
+#include "kernels/shared/shape.h"
+#include "kernels/shared/strided_copy.h"
+
+namespace rushlight {
+
+// How x[i, :, j, ...] picks elements of x, as numpy and torch define it: positions come from index tensors that
+// broadcast with each other, masks stand for the positions where they hold, and the index dims take the place of the
+// indexed dims if these are neighbours, else they come first.
+class AdvancedIndex {
+ public:
+  // Checks `indices` against `indexed` and the positions against its sizes. False and the failure recorded otherwise.
+  bool read(KernelRuntimeContext& context, const Tensor& indexed, Span<const std::optional<Tensor>> indices);
+
+  // The shape of x[...].
+  const Shape& shape() const { return shape_; }
+
+  // Calls body(first element in `indexed`, first element in `other`) for each position of the index dims, in row-major
+  // order from `begin` to `end`; `other` has the strides given, for shape(). block() tells which elements follow.
+  template <typename Body>
+  void for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const;
+  int64_t positions() const;
+  // The loops over the dims that are not indexed: source strides those of `indexed`, destination strides those given.
+  StridedLoops block(const int64_t* strides) const;
+
+ private:
+  struct Axis {
+    IndexReader positions;
+    int64_t size, stride;    // of the axis of `indexed`
+    int64_t steps[kMaxDim];  // of `positions`, for each index dim
+  };
+  bool add_mask(KernelRuntimeContext& context, const Tensor& mask, int64_t first_axis);
+  bool add_positions(KernelRuntimeContext& context, const Tensor& index, int64_t axis);
+  bool broadcast(KernelRuntimeContext& context, Span<const SizesType> sizes);
+
+  Shape shape_;
+  Shape index_shape_;
+  int64_t index_place_ = 0;  // where the index dims begin in shape_
+  uint32_t indexed_ = 0;     // axes of `indexed`, as bits
+  int64_t rank_ = 0;
+  int64_t sizes_[kMaxDim];
+  int64_t strides_[kMaxDim];
+  int axis_count_ = 0;
+  Axis axes_[kMaxDim];
+};
+
+template <typename Body>
+void AdvancedIndex::for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const {
+  int64_t index[kMaxDim] = {};
+  int64_t rest = begin;
+  for (int d = index_shape_.dim - 1; d >= 0; --d) {
+    index[d] = rest % index_shape_.sizes[d];
+    rest /= index_shape_.sizes[d];
+  }
+  for (int64_t position = begin; position < end; ++position) {
+    int64_t from = 0, other = 0;
+    for (int i = 0; i < axis_count_; ++i) {
+      const Axis& axis = axes_[i];
+      int64_t element = 0;
+      for (int d = 0; d < index_shape_.dim; ++d) element += index[d] * axis.steps[d];
+      const int64_t at = axis.positions[element];
+      from += (at < 0 ? at + axis.size : at) * axis.stride;
+    }
+    for (int d = 0; d < index_shape_.dim; ++d) other += index[d] * strides[index_place_ + d];
+    body(from, other);
+    for (int d = index_shape_.dim - 1; d >= 0; --d) {
+      if (++index[d] < index_shape_.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace rushlight
