@@ -1,5 +1,5 @@
 #include "kernels/portable/nn.h"
-#include "kernels/shared/accumulate.h"
+#include "kernels/shared/accumulator.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convolution.h"
 #include "kernels/shared/dtype_switch.h"

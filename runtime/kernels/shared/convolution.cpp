@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/shared/accumulate.h"
+#include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/matmul_tile.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/shared/matmul.h"
 
-#include "kernels/shared/accumulate.h"
+#include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/matmul_tile.h"
 

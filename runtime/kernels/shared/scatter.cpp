@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "kernels/shared/accumulate.h"
+#include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/fill.h"
 #include "kernels/shared/gather_loop.h"
