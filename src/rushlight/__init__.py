@@ -1,6 +1,6 @@
 """Rushlight: PyTorch models, prepared ahead of time and run on devices by a small native runtime.
 
-Importing the package loads neither torch nor the compiler; each name loads what it needs when it is first used.
+Importing the package loads neither torch nor the compiler; each name loads what it needs at its first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the runtime raises. Each error is a RushlightError, which is a RuntimeError, and the built-in exception of its kind."""
+"""What the runtime raises: each error is a RushlightError, and the built-in exception of its kind."""
 
 from __future__ import annotations
 

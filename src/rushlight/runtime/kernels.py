@@ -18,10 +18,10 @@ def call_kernel(
 
     Args:
         name: operator and overload, such as "aten::add.out".
-        args: as the operator's schema has them, outs last. Tensors are torch tensors, numpy arrays or anything with
-            DLPack, and must be densely packed in some dim order. The kernel writes into the outs given; one that is
-            larger than the result is resized: its first elements hold the result. dtypes and memory formats are
-            torch's or their numbers.
+        args: as the operator's schema has them, outs last. Tensors are torch tensors, numpy arrays or
+            anything with DLPack, densely packed in some dim order. The kernel writes into the outs
+            given; one that is larger than the result is resized: its first elements hold the result. dtypes
+            and memory formats are torch's or their numbers.
         library: the library to search; all, the fastest first, if None.
         threads: how many threads the kernel may use.
 
