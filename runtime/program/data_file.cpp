@@ -76,6 +76,13 @@ Result<DataFile> DataFile::load(DataLoader* loader) {
   return file;
 }
 
+bool DataFile::has(std::string_view key) const {
+  for (const NamedData item : FlatTensor(root_).named_data()) {
+    if (item.key() == key) return true;
+  }
+  return false;
+}
+
 Result<TensorLayout> DataFile::tensor_layout(std::string_view key) const {
   RL_ASSIGN(const NamedData item, find(FlatTensor(root_), key));
   RL_REQUIRE(item.has_tensor_layout(), NotFound, "'%.*s' in the data file is not a tensor",

@@ -70,7 +70,7 @@ class LoadedMethod {
   Method& method() { return *method_; }
   const LoadedProgram& program() const { return *program_; }
 
-  // Gives memory to the outputs that the plan has none for: `output` keeps it until the next call or the end.
+  // Gives memory to the outputs that the plan has none for; freed with this.
   Error allocate_outputs();
 
   // Sets the inputs, runs, and leaves the outputs in method().
@@ -118,6 +118,7 @@ class Module {
 
  private:
   Module() = default;
+  static Result<std::unique_ptr<Module>> make(std::shared_ptr<LoadedProgram> program, const Options& options);
   std::shared_ptr<LoadedProgram> program_;
   std::shared_ptr<LoadedData> data_;
   Environment environment_;

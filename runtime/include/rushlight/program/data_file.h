@@ -16,6 +16,7 @@ class DataFile final : public NamedDataMap {
   DataFile(DataFile&&) noexcept = default;
   DataFile& operator=(DataFile&&) noexcept = default;
 
+  bool has(std::string_view key) const;
   Result<TensorLayout> tensor_layout(std::string_view key) const override;
   Result<FreeableBuffer> data(std::string_view key) const override;
   Error load_into(std::string_view key, void* buffer, size_t size) const override;

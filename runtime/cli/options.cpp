@@ -1,0 +1,115 @@
+#include "cli/options.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace rushlight {
+namespace {
+
+constexpr char kHelp[] =
+    "usage: executor_runner --model_path FILE.pte [options]\n"
+    "  --model_path FILE        program to run (also as the first plain argument)\n"
+    "  --method_name NAME       method to run (default: forward)\n"
+    "  --inputs FILE[,FILE...]  one file of raw little-endian elements per tensor input; without it tensors are\n"
+    "                           filled with ones\n"
+    "  --data_path FILE[,...]   .ptd files with data that the program keeps outside\n"
+    "  --num_executions N       runs (default: 1)\n"
+    "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
+    "  --print_output MODE      all, summary or none (default: summary)\n"
+    "  --list                   print the methods with their inputs and outputs, and stop\n"
+    "exit status: 0 done, 1 the program failed, 2 wrong usage\n";
+
+bool parse_count(const char* option, const char* text, long* count) {
+  char* end = nullptr;
+  *count = std::strtol(text, &end, 10);
+  if (*text != '\0' && *end == '\0' && *count > 0) return true;
+  std::fprintf(stderr, "executor_runner: %s takes a positive number, not '%s'\n", option, text);
+  return false;
+}
+
+// Splits in place at commas.
+void split(char* text, std::vector<const char*>* parts) {
+  for (char* part = text; part;) {
+    char* comma = std::strchr(part, ',');
+    if (comma) *comma = '\0';
+    if (*part) parts->push_back(part);
+    part = comma ? comma + 1 : nullptr;
+  }
+}
+
+bool parse_print(const char* text, PrintMode* mode) {
+  if (std::strcmp(text, "all") == 0) {
+    *mode = PrintMode::All;
+  } else if (std::strcmp(text, "summary") == 0) {
+    *mode = PrintMode::Summary;
+  } else if (std::strcmp(text, "none") == 0) {
+    *mode = PrintMode::None;
+  } else {
+    std::fprintf(stderr, "executor_runner: --print_output takes all, summary or none, not '%s'\n", text);
+    return false;
+  }
+  return true;
+}
+
+bool set_option(const std::string& name, char* value, Options* options) {
+  if (name == "--model_path") {
+    options->model_path = value;
+  } else if (name == "--method_name") {
+    options->method_name = value;
+  } else if (name == "--inputs") {
+    split(value, &options->input_paths);
+  } else if (name == "--data_path") {
+    split(value, &options->data_paths);
+  } else if (name == "--num_executions") {
+    return parse_count("--num_executions", value, &options->executions);
+  } else if (name == "--num_threads") {
+    return parse_count("--num_threads", value, &options->threads);
+  } else if (name == "--print_output") {
+    return parse_print(value, &options->print);
+  } else {
+    std::fprintf(stderr, "executor_runner: unknown option '%s'; --help lists them\n", name.c_str());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ParseResult parse_options(int argc, char** argv, Options* options) {
+  for (int i = 1; i < argc; ++i) {
+    char* argument = argv[i];
+    if (std::strcmp(argument, "--help") == 0 || std::strcmp(argument, "-h") == 0) {
+      std::fputs(kHelp, stdout);
+      return ParseResult::Help;
+    }
+    if (std::strcmp(argument, "--list") == 0) {
+      options->list = true;
+      continue;
+    }
+    if (argument[0] != '-' && options->model_path.empty()) {
+      options->model_path = argument;
+      continue;
+    }
+    std::string name = argument;
+    char* value = std::strchr(argument, '=');
+    if (value) {
+      name.resize(static_cast<size_t>(value - argument));
+      ++value;
+    } else if (i + 1 < argc) {
+      value = argv[++i];
+    } else {
+      std::fprintf(stderr, "executor_runner: '%s' is unknown or lacks its value; --help lists the options\n", argument);
+      return ParseResult::Wrong;
+    }
+    if (name.compare(0, 2, "--") != 0 && name[0] == '-') name.insert(0, "-");
+    if (!set_option(name, value, options)) return ParseResult::Wrong;
+  }
+  if (options->model_path.empty()) {
+    std::fprintf(stderr, "executor_runner: --model_path is missing\n%s", kHelp);
+    return ParseResult::Wrong;
+  }
+  return ParseResult::Run;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/options.h"
+#include "rushlight/exec/method.h"
+
+namespace rushlight {
+
+// The method's name, inputs, outputs, memories and backends.
+void print_method(const MethodMeta& meta);
+
+void print_outputs(const Method& method, PrintMode mode);
+
+}  // namespace rushlight

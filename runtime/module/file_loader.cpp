@@ -1,0 +1,112 @@
+#include "rushlight/module/file_loader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "rushlight/platform/platform.h"
+
+namespace rushlight {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+struct OpenFile {
+  int file;
+  size_t size;
+};
+
+Result<OpenFile> open_file(const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  RL_REQUIRE(file >= 0, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
+  struct stat status;
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(file);
+    return fail(Error::AccessFailed, "'%.300s' is not a regular file", path);
+  }
+  return OpenFile{file, static_cast<size_t>(status.st_size)};
+}
+
+Error check_range(size_t offset, size_t size, size_t available) {
+  RL_REQUIRE(offset <= available && size <= available - offset, AccessFailed,
+             "%zu bytes at offset %zu are asked of a file of %zu", size, offset, available);
+  return Error::Ok;
+}
+
+Error read_range(int file, size_t offset, size_t size, size_t available, void* buffer) {
+  RL_TRY(check_range(offset, size, available));
+  auto* out = static_cast<uint8_t*>(buffer);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::pread(file, out + done, size - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    RL_REQUIRE(count > 0, AccessFailed, "the file ends or fails at byte %zu: %s", offset + done,
+               count == 0 ? "it has become shorter" : std::strerror(errno));
+    done += static_cast<size_t>(count);
+  }
+  return Error::Ok;
+}
+
+void release_memory(void*, const void* data, size_t) { platform::release(const_cast<void*>(data)); }
+
+size_t page_size() {
+  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+void unmap(void*, const void* data, size_t size) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  const size_t lead = address % page_size();
+  ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileDataLoader>> FileDataLoader::open(const char* path) {
+  RL_ASSIGN(const OpenFile opened, open_file(path));
+  return std::unique_ptr<FileDataLoader>(new FileDataLoader(opened.file, opened.size));
+}
+
+FileDataLoader::~FileDataLoader() { ::close(file_); }
+
+Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, SegmentKind) {
+  RL_TRY(check_range(offset, size, size_));
+  void* memory = platform::allocate(size, kAlignment);
+  RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for %zu bytes of a file", size);
+  FreeableBuffer buffer(memory, size, release_memory);
+  RL_TRY(read_range(file_, offset, size, size_, memory));
+  return buffer;
+}
+
+Error FileDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
+  return read_range(file_, offset, size, size_, buffer);
+}
+
+Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path) {
+  RL_ASSIGN(const OpenFile opened, open_file(path));
+  return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size));
+}
+
+MmapDataLoader::~MmapDataLoader() { ::close(file_); }
+
+Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentKind) {
+  RL_TRY(check_range(offset, size, size_));
+  if (size == 0) return FreeableBuffer("", 0);
+  const size_t lead = offset % page_size();
+  void* mapped =
+      ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_, static_cast<off_t>(offset - lead));
+  RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
+             std::strerror(errno));
+  return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+}
+
+Error MmapDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
+  return read_range(file_, offset, size, size_, buffer);
+}
+
+}  // namespace rushlight

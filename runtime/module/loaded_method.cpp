@@ -1,0 +1,68 @@
+#include <utility>
+
+#include "rushlight/module/module.h"
+#include "rushlight/platform/platform.h"
+
+namespace rushlight {
+namespace {
+
+constexpr size_t kArenaAlignment = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedProgram> program, std::string_view name,
+                                                         const Environment& environment,
+                                                         std::shared_ptr<LoadedData> data) {
+  std::unique_ptr<LoadedMethod> loaded(new LoadedMethod());
+  loaded->program_ = std::move(program);
+  loaded->data_ = std::move(data);
+  const Program& source = loaded->program_->program();
+  RL_ASSIGN(const MethodMeta meta, source.method_meta(name));
+  RL_TRY(loaded->allocate_planned(meta));
+  Environment own = environment;
+  if (loaded->data_) own.data = loaded->data_.get();
+  const MemoryManager memory{&loaded->method_memory_, loaded->planned_memory_.get(), &loaded->temporary_memory_};
+  RL_ASSIGN(Method method, Method::load(source, name, memory, own));
+  loaded->method_ = std::make_unique<Method>(std::move(method));
+  return loaded;
+}
+
+LoadedMethod::~LoadedMethod() {
+  method_.reset();
+  for (void* memory : arenas_) platform::release(memory);
+  for (void* memory : outputs_) platform::release(memory);
+}
+
+Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
+  const size_t count = meta.num_memory_planned_buffers();
+  for (size_t i = 0; i < count; ++i) {
+    RL_ASSIGN(const size_t size, meta.memory_planned_buffer_size(i));
+    void* memory = platform::allocate(size, kArenaAlignment);
+    RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of planned memory %zu of method '%.80s'",
+               size, i + 1, meta.name().data());
+    arenas_.push_back(memory);
+    planned_.emplace_back(static_cast<uint8_t*>(memory), size);
+    planned_bytes_ += size;
+  }
+  planned_memory_ = std::make_unique<HierarchicalAllocator>(Span<Span<uint8_t>>(planned_.data(), planned_.size()));
+  return Error::Ok;
+}
+
+Error LoadedMethod::allocate_outputs() {
+  for (size_t i = 0; i < method_->outputs_size(); ++i) {
+    if (!method_->output_needs_memory(i)) continue;
+    RL_ASSIGN(const TensorInfo info, method_->meta().output_tensor_meta(i));
+    void* memory = platform::allocate(info.nbytes, kArenaAlignment);
+    RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of output %zu", info.nbytes, i);
+    outputs_.push_back(memory);
+    RL_TRY(method_->set_output_data_ptr(i, memory, info.nbytes));
+  }
+  return Error::Ok;
+}
+
+Error LoadedMethod::run(Span<const EValue> inputs) {
+  RL_TRY(method_->set_inputs(inputs));
+  return method_->execute();
+}
+
+}  // namespace rushlight

@@ -1,0 +1,132 @@
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "rushlight/module/file_loader.h"
+#include "rushlight/module/module.h"
+#include "rushlight/platform/platform.h"
+#include "rushlight/program/buffer_loader.h"
+
+namespace rushlight {
+namespace {
+
+constexpr size_t kAlignment = 16;
+
+// Puts `prefix` in front of the last error message.
+Error named(const char* prefix, Error code) { return fail(code, "%.200s: %s", prefix, last_error_message()); }
+
+}  // namespace
+
+// Owns the loader and what it reads from.
+struct LoadedProgram::Source {
+  std::unique_ptr<FileDataLoader> file;
+  std::unique_ptr<MmapDataLoader> map;
+  std::unique_ptr<BufferDataLoader> buffer;
+  std::shared_ptr<void> keep_alive;
+  void* copy = nullptr;
+
+  ~Source() {
+    if (copy) platform::release(copy);
+  }
+  DataLoader* loader() const {
+    if (file) return file.get();
+    if (map) return map.get();
+    return buffer.get();
+  }
+};
+
+LoadedProgram::~LoadedProgram() = default;
+
+Result<std::shared_ptr<LoadedProgram>> LoadedProgram::load(std::unique_ptr<Source> source) {
+  std::shared_ptr<LoadedProgram> loaded(new LoadedProgram());
+  loaded->source_ = std::move(source);
+  RL_ASSIGN(Program program, Program::load(loaded->source_->loader()));
+  loaded->program_ = std::make_unique<Program>(std::move(program));
+  return loaded;
+}
+
+Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_file(const char* path, Mode mode) {
+  auto source = std::make_unique<Source>();
+  if (mode == Mode::Mmap) {
+    RL_ASSIGN(source->map, MmapDataLoader::open(path));
+  } else {
+    RL_ASSIGN(source->file, FileDataLoader::open(path));
+  }
+  auto loaded = load(std::move(source));
+  if (!loaded.ok()) return named(path, loaded.error());
+  return loaded;
+}
+
+Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_buffer(const void* data, size_t size,
+                                                                  std::shared_ptr<void> keep_alive) {
+  auto source = std::make_unique<Source>();
+  if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) {
+    source->copy = platform::allocate(size, kAlignment);
+    RL_REQUIRE(source->copy, MemoryAllocationFailed, "no memory to copy the %zu bytes of a program", size);
+    std::memcpy(source->copy, data, size);
+    data = source->copy;
+  } else {
+    source->keep_alive = std::move(keep_alive);
+  }
+  source->buffer = std::make_unique<BufferDataLoader>(data, size);
+  return load(std::move(source));
+}
+
+struct LoadedData::File {
+  std::unique_ptr<MmapDataLoader> loader;
+  std::unique_ptr<DataFile> map;
+};
+
+LoadedData::~LoadedData() = default;
+
+Result<std::shared_ptr<LoadedData>> LoadedData::from_files(Span<const char* const> paths) {
+  std::shared_ptr<LoadedData> loaded(new LoadedData());
+  for (const char* path : paths) {
+    auto file = std::make_unique<File>();
+    RL_ASSIGN(file->loader, MmapDataLoader::open(path));
+    auto map = DataFile::load(file->loader.get());
+    if (!map.ok()) return named(path, map.error());
+    file->map = std::make_unique<DataFile>(std::move(*map));
+    loaded->files_.push_back(std::move(file));
+  }
+  return loaded;
+}
+
+const NamedDataMap* LoadedData::find(std::string_view key) const {
+  for (const auto& file : files_) {
+    if (file->map->has(key)) return file->map.get();
+  }
+  fail(Error::NotFound, "the data files have nothing named '%.*s'", static_cast<int>(key.size()), key.data());
+  return nullptr;
+}
+
+Result<TensorLayout> LoadedData::tensor_layout(std::string_view key) const {
+  const NamedDataMap* map = find(key);
+  return map ? map->tensor_layout(key) : Error::NotFound;
+}
+
+Result<FreeableBuffer> LoadedData::data(std::string_view key) const {
+  const NamedDataMap* map = find(key);
+  return map ? map->data(key) : Error::NotFound;
+}
+
+Error LoadedData::load_into(std::string_view key, void* buffer, size_t size) const {
+  const NamedDataMap* map = find(key);
+  return map ? map->load_into(key, buffer, size) : Error::NotFound;
+}
+
+uint32_t LoadedData::size() const {
+  uint32_t total = 0;
+  for (const auto& file : files_) total += file->map->size();
+  return total;
+}
+
+const char* LoadedData::key(uint32_t index) const {
+  for (const auto& file : files_) {
+    if (index < file->map->size()) return file->map->key(index);
+    index -= file->map->size();
+  }
+  return "";
+}
+
+}  // namespace rushlight

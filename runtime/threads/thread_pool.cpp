@@ -1,0 +1,180 @@
+#include "rushlight/threads/thread_pool.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace rushlight {
+namespace {
+
+constexpr auto kSpinTime = std::chrono::microseconds(50);
+
+// Counts forks, from 1: threads and locks of an older generation are another process's.
+std::atomic<uint64_t> process_generation{1};
+
+uint64_t generation() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { process_generation.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+  return process_generation.load(std::memory_order_relaxed);
+}
+
+thread_local bool is_inside_task = false;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Spins until `done` or until the time is over; tells which.
+template <typename Done>
+bool spin(const Done& done) {
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+}  // namespace
+
+// The threads beside the caller. A thread takes part in a job if it comes while the job is open; the caller closes it
+// when no index is left and waits only for those that came.
+class HostThreadPool::Workers {
+ public:
+  // Fewer if the system refuses to start as many.
+  explicit Workers(size_t wanted) : generation_(generation()), threads_(new pthread_t[wanted]), wanted_(wanted) {
+    const auto start = [](void* self) -> void* {
+      static_cast<Workers*>(self)->work();
+      return nullptr;
+    };
+    while (started_ < wanted && pthread_create(&threads_[started_], nullptr, start, this) == 0) ++started_;
+  }
+
+  ~Workers() {
+    stop_.store(true);
+    announce();
+    for (size_t i = 0; i < started_; ++i) pthread_join(threads_[i], nullptr);
+  }
+
+  uint64_t born() const { return generation_; }
+  size_t wanted() const { return wanted_; }
+
+  void run(size_t count, void (*task)(void*, size_t), void* context) {
+    task_ = task;
+    context_ = context;
+    total_ = count;
+    next_.store(0, std::memory_order_relaxed);
+    is_open_.store(true);
+    announce();
+    take_indices();
+    is_open_.store(false);
+    const auto is_done = [this] { return active_.load() == 0; };
+    while (!spin(is_done)) std::this_thread::yield();
+  }
+
+ private:
+  void announce() {
+    epoch_.fetch_add(1);
+    if (sleepers_.load() == 0) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    wake_.notify_all();
+  }
+
+  void take_indices() {
+    is_inside_task = true;
+    for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < total_;) task_(context_, i);
+    is_inside_task = false;
+  }
+
+  void work() {
+    uint64_t seen = 0;
+    while (true) {
+      const auto is_news = [&] { return epoch_.load() != seen; };
+      if (!spin(is_news)) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        sleepers_.fetch_add(1);
+        wake_.wait(lock, is_news);
+        sleepers_.fetch_sub(1);
+      }
+      seen = epoch_.load();
+      if (stop_.load()) return;
+      active_.fetch_add(1);
+      if (is_open_.load()) take_indices();
+      active_.fetch_sub(1);
+    }
+  }
+
+  const uint64_t generation_;
+  std::unique_ptr<pthread_t[]> threads_;
+  const size_t wanted_;
+  size_t started_ = 0;
+
+  void (*task_)(void*, size_t) = nullptr;
+  void* context_ = nullptr;
+  size_t total_ = 0;
+  alignas(64) std::atomic<size_t> next_{0};
+  alignas(64) std::atomic<uint64_t> epoch_{0};
+  alignas(64) std::atomic<size_t> active_{0};
+  std::atomic<bool> is_open_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<size_t> sleepers_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+};
+
+HostThreadPool::HostThreadPool(size_t threads) : threads_(threads > 0 ? threads : 1) { generation(); }
+
+HostThreadPool::~HostThreadPool() { drop_workers(); }
+
+// Threads of before a fork are gone, and so are what they would be joined with: those are left as they are.
+void HostThreadPool::drop_workers() {
+  if (workers_ && workers_->born() == generation()) delete workers_;
+  workers_ = nullptr;
+}
+
+bool HostThreadPool::acquire() {
+  const uint64_t self = generation();
+  uint64_t owner = owner_.load(std::memory_order_relaxed);
+  return owner != self && owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);
+}
+
+void HostThreadPool::run(size_t count, void (*task)(void* context, size_t index), void* context) {
+  const size_t threads = thread_count();
+  if (count <= 1 || threads <= 1 || is_inside_task || !acquire()) {
+    for (size_t i = 0; i < count; ++i) task(context, i);
+    return;
+  }
+  if (!workers_ || workers_->born() != generation() || workers_->wanted() != threads - 1) {
+    drop_workers();
+    workers_ = new Workers(threads - 1);
+  }
+  workers_->run(count, task, context);
+  release();
+}
+
+void HostThreadPool::set_thread_count(size_t threads) {
+  threads_.store(threads > 0 ? threads : 1, std::memory_order_relaxed);
+}
+
+HostThreadPool& default_thread_pool() {
+  static HostThreadPool* const pool = new HostThreadPool(default_thread_count());
+  return *pool;
+}
+
+}  // namespace rushlight
