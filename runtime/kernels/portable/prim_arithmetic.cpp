@@ -1,0 +1,64 @@
+#include <cmath>
+
+#include "kernels/portable/prim.h"
+#include "kernels/shared/integer.h"
+
+// Arithmetic as Python has it: integers unless an operand is a double; integers wrap around beyond 64 bits.
+namespace rushlight::portable {
+namespace {
+
+template <typename Integer, typename Double>
+EValue apply(const Scalar& a, const Scalar& b, const Integer& integer, const Double& floating) {
+  if (a.is_double() || b.is_double()) return EValue(floating(a.to<double>(), b.to<double>()));
+  return EValue(integer(a.to<int64_t>(), b.to<int64_t>()));
+}
+
+bool require_divisor(KernelRuntimeContext& context, const Scalar& divisor) {
+  const bool is_zero = divisor.is_double() ? divisor.to<double>() == 0 : divisor.to<int64_t>() == 0;
+  if (is_zero) context.fail(Error::InvalidArgument, "division by zero");
+  return !is_zero;
+}
+
+double python_mod(double a, double b) {
+  const double mod = std::fmod(a, b);
+  return mod != 0 && (mod < 0) != (b < 0) ? mod + b : mod;
+}
+
+}  // namespace
+
+void prim_add(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  (void)context;
+  out = apply(a, b, wrap_add, [](double x, double y) { return x + y; });
+}
+
+void prim_sub(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  (void)context;
+  out = apply(a, b, wrap_sub, [](double x, double y) { return x - y; });
+}
+
+void prim_mul(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  (void)context;
+  out = apply(a, b, wrap_mul, [](double x, double y) { return x * y; });
+}
+
+void prim_floordiv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  if (!require_divisor(context, b)) return;
+  out = apply(a, b, floor_div, [](double x, double y) { return std::floor(x / y); });
+}
+
+void prim_truediv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  if (!require_divisor(context, b)) return;
+  out = EValue(a.to<double>() / b.to<double>());
+}
+
+void prim_mod(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  if (!require_divisor(context, b)) return;
+  out = apply(a, b, floor_mod, python_mod);
+}
+
+void prim_neg(KernelRuntimeContext& context, const Scalar& a, EValue& out) {
+  (void)context;
+  out = a.is_double() ? EValue(-a.to<double>()) : EValue(wrap_neg(a.to<int64_t>()));
+}
+
+}  // namespace rushlight::portable

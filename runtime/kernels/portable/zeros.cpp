@@ -1,0 +1,9 @@
+#include "kernels/portable/create.h"
+
+namespace rushlight::portable {
+
+void zeros_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Tensor& out) {
+  full_out(context, sizes, 0, out);
+}
+
+}  // namespace rushlight::portable
