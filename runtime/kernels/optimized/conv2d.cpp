@@ -54,7 +54,8 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
     product.c = conv.out + group * outputs * pixels;
     product.ldc = pixels;
-    if (!matrix_products(context, product, conv.batch, 0, conv.channels * pixels, conv.outputs * pixels)) return false;
+    if (!matrix_products(context, product, conv.batch, {0, conv.channels * pixels, conv.outputs * pixels}))
+      return false;
   }
   return true;
 }

@@ -6,6 +6,7 @@
 
 namespace rushlight::optimized {
 
+using tiles::GemmInit;
 using tiles::Product;
 using tiles::Tiles;
 
@@ -47,19 +48,77 @@ void multiply_part(const Tiles& tiles, const Product& p, const Grid& grid, int64
            std::min(p.n, panels * (column + 1) / grid.columns * step), scratch);
 }
 
+// Most rows for which a transposed right operand is read as it is.
+constexpr int64_t kDotRows = 8;
+// Columns that are not divided further.
+constexpr int64_t kChunk = 32;
+
+void set_initial(const Product& p, int64_t row, int64_t n0, int64_t n1) {
+  float* c = p.c + row * p.ldc;
+  if (p.init == GemmInit::Zero) {
+    std::fill(c + n0, c + n1, 0.0f);
+  } else if (p.init == GemmInit::Row) {
+    std::fill(c + n0, c + n1, p.bias[row]);
+  } else if (p.init == GemmInit::Column) {
+    std::copy(p.bias + n0, p.bias + n1, c + n0);
+  }
+}
+
+// Product `index` of those that matrix_products() takes.
+Product product_at(const Product& first, int64_t index, const Steps& steps) {
+  Product p = first;
+  p.a += index * steps.a;
+  p.b += index * steps.b;
+  p.c += index * steps.c;
+  return p;
+}
+
+void few_rows(const Tiles& tiles, const Product& p, int64_t n0, int64_t n1) {
+  for (int64_t row = 0; row < p.m; ++row) set_initial(p, row, n0, n1);
+  if (p.right == Product::Right::Transposed) {
+    tiles.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
+    return;
+  }
+  for (int64_t row = 0; row < p.m; ++row) {
+    tiles.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
+  }
+}
+
+// A few rows of A: all columns of all products are divided among workers.
+void few_rows(KernelRuntimeContext& context, const Tiles& tiles, const Product& product, int64_t count,
+              const Steps& steps, int64_t workers) {
+  const int64_t chunks = (product.n + kChunk - 1) / kChunk;
+  for_workers(context, workers, count * chunks, [&](int64_t, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t first = begin % chunks;
+      const int64_t last = std::min(chunks, first + end - begin);
+      few_rows(tiles, product_at(product, begin / chunks, steps), first * kChunk, std::min(product.n, last * kChunk));
+      begin += last - first;
+    }
+  });
+}
+
+bool has_few_rows(const Product& p) {
+  if (p.row != 0) return false;
+  if (p.right == Product::Right::Transposed) return p.m <= kDotRows;
+  return p.right == Product::Right::Rows && p.m == 1;
+}
+
 }  // namespace
 
 bool matrix_product(KernelRuntimeContext& context, const Product& product) {
-  return matrix_products(context, product, 1, 0, 0, 0);
+  return matrix_products(context, product, 1, {});
 }
 
-bool matrix_products(KernelRuntimeContext& context, const Product& product, int64_t count, int64_t a_step,
-                     int64_t b_step, int64_t c_step) {
+bool matrix_products(KernelRuntimeContext& context, const Product& product, int64_t count, const Steps& steps) {
   const Tiles& tiles = tiles::tiles();
-  const int64_t threads = worker_count(context);
   if (count == 0 || product.m == 0 || product.n == 0) return true;
   const bool small = count * product.m * product.n * std::max<int64_t>(product.k, 1) < kSerialWork;
-  const int64_t workers = small ? 1 : threads;
+  const int64_t workers = small ? 1 : worker_count(context);
+  if (has_few_rows(product)) {
+    few_rows(context, tiles, product, count, steps, workers);
+    return true;
+  }
   const Grid grid = count >= 4 * workers ? Grid{} : divide(tiles, product, workers);
   const int64_t parts = grid.rows * grid.columns;
   const int64_t scratch_size = (product_scratch(tiles, product.k, product.n) + 15) / 16 * 16;
@@ -67,11 +126,7 @@ bool matrix_products(KernelRuntimeContext& context, const Product& product, int6
   if (scratch == nullptr) return false;
   for_workers(context, workers, count * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      Product p = product;
-      p.a += i / parts * a_step;
-      p.b += i / parts * b_step;
-      p.c += i / parts * c_step;
-      multiply_part(tiles, p, grid, i % parts, scratch + worker * scratch_size);
+      multiply_part(tiles, product_at(product, i / parts, steps), grid, i % parts, scratch + worker * scratch_size);
     }
   });
   return true;

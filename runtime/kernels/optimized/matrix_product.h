@@ -8,8 +8,11 @@ namespace rushlight::optimized {
 // The product with all threads. False, and the failure recorded, if there is no scratch memory.
 bool matrix_product(KernelRuntimeContext& context, const tiles::Product& product);
 
-// `count` products; a, b and c of the next are a_step, b_step and c_step floats further on.
-bool matrix_products(KernelRuntimeContext& context, const tiles::Product& product, int64_t count, int64_t a_step,
-                     int64_t b_step, int64_t c_step);
+// Floats from the matrices of one product to those of the next.
+struct Steps {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+bool matrix_products(KernelRuntimeContext& context, const tiles::Product& product, int64_t count, const Steps& steps);
 
 }  // namespace rushlight::optimized

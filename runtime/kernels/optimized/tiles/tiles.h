@@ -56,6 +56,12 @@ struct Tiles {
   // Row l is b[offsets[l] ...], read whole.
   void (*pack_gathered)(int vectors, const float* b, const int32_t* offsets, int64_t k, float* to);
 
+  // c[i, j] += a[i] . b[j]: rows of k floats.
+  void (*add_dots)(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                   float* c, int64_t ldc);
+  // c[j] += sum over l < k of x[l] * b[l, j], j < n.
+  void (*add_scaled_rows)(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c);
+
   // `scratch` has depthwise_scratch() floats, zero at first; it keeps zeros where planes of one shape have padding.
   void (*depthwise)(const DepthwisePlane& plane, const float* input, const float* weights, float bias, float* out,
                     float* scratch);

@@ -4,6 +4,7 @@
 #include "kernels/optimized/tiles/impl/copy.h"
 #include "kernels/optimized/tiles/impl/depthwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
+#include "kernels/optimized/tiles/impl/vector_product.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
@@ -17,6 +18,8 @@ static constexpr Tiles make_tiles(const char* name) {
   t.pack_rows = &pack_rows;
   t.pack_transposed = &pack_transposed;
   t.pack_gathered = &pack_gathered;
+  t.add_dots = &add_dots;
+  t.add_scaled_rows = &add_scaled_rows;
   t.depthwise = &depthwise;
   t.copy_strided = &copy_strided;
   return t;

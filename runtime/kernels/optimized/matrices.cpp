@@ -1,0 +1,77 @@
+#include "kernels/optimized/matrices.h"
+
+#include <algorithm>
+
+namespace rushlight::optimized {
+
+using tiles::GemmInit;
+using tiles::Product;
+
+namespace {
+
+float* floats(const MatrixStack& stack) { return static_cast<float*>(stack.data); }
+
+// out = alpha * out + beta * bias; with alpha 0, out need not hold numbers.
+void add_scaled(const MatmulProblem& p, float alpha, float beta) {
+  for (int64_t batch = 0; batch < p.batches; ++batch) {
+    for (int64_t row = 0; row < p.rows; ++row) {
+      float* out = floats(p.out) + batch * p.out.batch + row * p.out.row;
+      const float* bias = floats(p.bias) + batch * p.bias.batch + row * p.bias.row;
+      for (int64_t column = 0; column < p.columns; ++column) {
+        const float scaled = alpha == 0.0f ? 0.0f : alpha * out[column];
+        out[column] = beta == 0.0f ? scaled : scaled + beta * bias[column * p.bias.column];
+      }
+    }
+  }
+}
+
+bool adjacent(int64_t stride, int64_t size) { return stride == 1 || size <= 1; }
+
+}  // namespace
+
+bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
+  if (!adjacent(p.a.column, p.depth) || !adjacent(p.out.column, p.columns)) return false;
+  Product product{};
+  product.m = p.rows, product.n = p.columns, product.k = p.depth;
+  product.a = floats(p.a), product.lda = p.a.row;
+  product.b = floats(p.b);
+  product.c = floats(p.out), product.ldc = p.out.row;
+  if (adjacent(p.b.column, p.columns) && p.columns > 1) {
+    product.right = Product::Right::Rows;
+    product.ldb = p.b.row;
+  } else if (adjacent(p.b.row, p.depth)) {
+    product.right = Product::Right::Transposed;
+    product.ldb = p.b.column;
+  } else {
+    return false;
+  }
+  Steps steps{p.a.batch, p.b.batch, p.out.batch};
+  const float alpha = p.alpha.to<float>();
+  const float beta = p.bias.data ? p.beta.to<float>() : 0.0f;
+  product.init = GemmInit::Zero;
+  if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 0 && p.bias.column == 1) {
+    product.init = GemmInit::Column;
+    product.bias = floats(p.bias);
+  } else if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 1 && p.bias.column == 0) {
+    product.init = GemmInit::Row;
+    product.bias = floats(p.bias);
+  } else if (alpha == 1.0f && beta != 0.0f) {
+    add_scaled(p, 0.0f, beta);
+    product.init = GemmInit::Accumulate;
+  }
+  // A product with a vector reads the matrix as it lies in memory, which is the transposed product with few rows.
+  if (product.n == 1 && product.m > 1 && product.right == Product::Right::Transposed && p.out.row == 1 &&
+      product.init != GemmInit::Column) {
+    std::swap(product.a, product.b);
+    std::swap(product.lda, product.ldb);
+    std::swap(product.m, product.n);
+    std::swap(steps.a, steps.b);
+    product.ldc = product.n;
+    if (product.init == GemmInit::Row) product.init = GemmInit::Column;
+  }
+  if (!matrix_products(context, product, p.batches, steps)) return true;
+  if (alpha != 1.0f) add_scaled(p, alpha, beta);
+  return true;
+}
+
+}  // namespace rushlight::optimized

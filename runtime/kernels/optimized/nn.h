@@ -1,0 +1,25 @@
+// Kernels return whether they cover the arguments; where they do not, the portable kernel of that name runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::optimized {
+
+bool addmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
+               const Scalar& beta, const Scalar& alpha, Tensor& out);
+bool baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
+                 const Scalar& beta, const Scalar& alpha, Tensor& out);
+bool bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                     const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
+                     Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
+                     Tensor& out);
+bool linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                const std::optional<Tensor>& bias, Tensor& out);
+bool mm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,23 @@
+#include "kernels/optimized/covering.h"
+#include "kernels/optimized/nn.h"
+#include "kernels/portable/nn.h"
+#include "kernels/shared/sorted_table.h"
+#include "rushlight/kernels/optimized.h"
+
+namespace rushlight {
+namespace {
+
+using namespace optimized;
+
+constexpr Kernel kRows[] = {
+#include "kernels/optimized/nn.inc"
+};
+
+constexpr auto kTable = sorted_table(kRows);
+static_assert(names_are_unique(kTable), "two optimized kernels have one name");
+
+}  // namespace
+
+KernelTable optimized_kernels() { return {kTable.data(), kTable.size()}; }
+
+}  // namespace rushlight
