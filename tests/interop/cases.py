@@ -1,0 +1,66 @@
+"""The models that must run in both runtimes; the same weights and inputs in every process."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch import nn
+
+ROOT = Path(__file__).parents[2]
+# Sends one request to the other environment and fails the test with what went wrong there.
+Ask = Callable[[dict[str, str]], None]
+
+NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
+
+
+def _module(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class Add(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+
+class Digits(nn.Module):
+    """The network of examples/digits, whose own file needs scikit-learn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for channels_in, channels_out, pool in ((1, 16, False), (16, 32, True), (32, 32, True)):
+            layers += [
+                nn.Conv2d(channels_in, channels_out, 3, padding=1, bias=False),
+                nn.BatchNorm2d(channels_out),
+            ]
+            layers += [nn.ReLU()] + [nn.MaxPool2d(2)] * pool
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(128, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.classifier(torch.flatten(self.features(images), 1))
+
+
+def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The model in eval mode and its inputs. Networks for images are run at 96 x 96."""
+    generator = torch.Generator().manual_seed(3)
+    torch.manual_seed(0)
+    if name == "add":
+        return Add(), (torch.randn(3, 4, generator=generator), torch.randn(4, generator=generator))
+    if name == "digits":
+        return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
+    models = _module("benchmark_models", ROOT / "benchmarks" / "models.py")
+    case = models.build(name)
+    if case.inputs[0].dim() == 4:
+        return case.module, (torch.randn(1, 3, 96, 96, generator=generator),)
+    return case.module, case.inputs

@@ -1,0 +1,47 @@
+"""The peer: a process in the environment that has ExecuTorch. CI has it; elsewhere `make interop` sets it up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cases import Ask  # noqa: E402
+
+PYTHON = Path(__file__).parents[2] / ".venv-interop" / "bin" / "python"
+
+
+@pytest.fixture(scope="session")
+def interop_python() -> Path:
+    if not PYTHON.exists():
+        pytest.skip("no environment with executorch: run `make interop`")
+    return PYTHON
+
+
+@pytest.fixture(scope="session")
+def peer(interop_python: Path) -> Iterator[Ask]:
+    """ask(request) sends one request of peer.py and fails the test with what went wrong there."""
+    process = subprocess.Popen(
+        [str(interop_python), str(Path(__file__).with_name("peer.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+    def ask(request: dict[str, str]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        answer = json.loads(line) if line else {"error": "the process of the other runtime ended"}
+        assert answer.get("ok"), answer.get("error")
+
+    yield ask
+    process.communicate()
