@@ -89,8 +89,9 @@ class GraphEmitter:
         if target is memory_ops.view:
             return self._view(node)
         if target is memory_ops.free:
-            freed: Any = node.args[0]
-            self.state.append(FreeCall(self.state.values.of_spec(freed).index), node)
+            freed = self.lookup(node.args[0])
+            assert isinstance(freed, Ref)
+            self.state.append(FreeCall(freed.index), node)
             return None
         if is_delegate_call(node):
             return emit_delegate(self.state, node, self.lookup(node.args[0]), self.lookup)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
-from torch.fx.node import Argument
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
@@ -169,19 +167,19 @@ def _free_unbound(graph_module: GraphModule, lifetimes: Lifetimes) -> None:
         if isinstance(value, Node)
         for spec in meta.tensor_specs(value)
     }
-    dying: dict[int, list[TensorSpec]] = defaultdict(list)
+    dying: dict[int, list[Node]] = defaultdict(list)
     for storage in lifetimes.storages.all():
         if storage.owner is Owner.RUNTIME and id(storage) not in kept and storage.last >= 0:
-            dying[storage.last].append(next(iter(storage.offsets)))
+            makers = [lifetimes.makers[spec] for spec in storage.offsets if spec in lifetimes.makers]
+            dying[storage.last].append(makers[0])
     if not dying:
         return
     for step in lifetimes.timeline.steps:
-        for spec in dying.get(step.end, ()):
-            if step.node.op == "output":
-                continue
+        for maker in dying.get(step.end, ()):
             with step.node.graph.inserting_after(step.node):
-                step.node.graph.call_function(memory_ops.free, cast("tuple[Argument, ...]", (spec,)))
-    graph_module.recompile()
+                step.node.graph.call_function(memory_ops.free, (maker,))
+    for module in _graphs(graph_module):
+        module.recompile()
 
 
 def _graphs(graph_module: GraphModule) -> list[GraphModule]:

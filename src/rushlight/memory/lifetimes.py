@@ -31,13 +31,18 @@ class Ownership:
 
 @dataclass(slots=True)
 class Lifetimes:
-    """The storages of a program, and how many tensors were found to need none of their own."""
+    """The storages of a program.
+
+    `views` and `in_place` count the tensors found to need no bytes of their own. `touched` has the first and
+    last step of each tensor alone, `makers` the first node that stands for it.
+    """
 
     storages: Storages = field(default_factory=Storages)
     timeline: Timeline = field(default_factory=Timeline)
     views: int = 0
     in_place: int = 0
     touched: dict[TensorSpec, tuple[int, int]] = field(default_factory=dict)
+    makers: dict[TensorSpec, Node] = field(default_factory=dict)
 
 
 def find_storages(
@@ -125,6 +130,7 @@ class _Walk:
             for spec in meta.tensor_specs(node):
                 storage = self.storages.of(spec)
                 storage.name = storage.name or node.name
+                self.result.makers.setdefault(spec, node)
             return
         for source in node.all_input_nodes:
             for spec in meta.tensor_specs(source):
@@ -132,6 +138,7 @@ class _Walk:
         for spec in meta.tensor_specs(node):
             storage = self._touch(spec, step.end)
             storage.name = storage.name or node.name
+            self.result.makers.setdefault(spec, node)
         if node.target is memory_ops.view:
             assert isinstance(node.args[0], Node)
             base, spec = meta.get_spec(node.args[0]), meta.get_spec(node)

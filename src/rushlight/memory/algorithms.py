@@ -1,0 +1,154 @@
+"""Planning algorithms that work on TensorSpecs, under the names that ExecuTorch's users know.
+
+An algorithm takes `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads each spec's
+`lifetime`, `mem_id` and `allocated_memory` and returns a MemoryAlgoResult, or the memory sizes after writing
+`mem_id` and `mem_offset` into the specs itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule
+
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.first_fit import first_fit
+from rushlight.memory.naive import naive as naive_plan
+from rushlight.memory.problem import Buffer, PlanError, Planner, Problem
+from rushlight.memory.slots import slots
+
+
+@dataclass
+class SpecAllocResult:
+    """Where an algorithm puts one spec; `mem_offset` is in bytes."""
+
+    mem_id: int
+    mem_obj_id: int
+    mem_offset: int
+
+
+@dataclass
+class MemoryAlgoResult:
+    """An algorithm's places, and the bytes of each memory by memory id, entry 0 unused."""
+
+    spec_dict: dict[TensorSpec, SpecAllocResult] = field(default_factory=dict)
+    bufsizes: list[int] = field(default_factory=list)
+
+
+SpecAlgorithm: TypeAlias = Callable[..., "MemoryAlgoResult | list[int]"]
+
+
+def greedy(
+    alignment: int,
+    specs: Iterable[TensorSpec],
+    graph_module: GraphModule,
+    graph_signature: ExportGraphSignature | None,
+    extra_padding: int = 0,
+    *,
+    allow_overlapping_allocations: bool = True,
+) -> MemoryAlgoResult:
+    """First fit by decreasing size.
+
+    Without `allow_overlapping_allocations` two tensors share bytes only if they begin at the same offset, one
+    slot of a memory for tensors that are never alive together.
+    """
+    planner = first_fit if allow_overlapping_allocations else slots
+    return _place(list(specs), planner, alignment, extra_padding)
+
+
+def naive(
+    alignment: int,
+    specs: Iterable[TensorSpec],
+    graph_module: GraphModule,
+    graph_signature: ExportGraphSignature | None,
+    extra_padding: int = 0,
+) -> MemoryAlgoResult:
+    """Bytes of its own for every tensor."""
+    return _place(list(specs), naive_plan, alignment, extra_padding)
+
+
+class MemoryPlanningAlgorithmSuite:
+    """Runs several algorithms and keeps the result that needs the fewest bytes; by default `greedy` alone."""
+
+    def __init__(self, algo_list: Sequence[Callable[..., MemoryAlgoResult]] | None = None) -> None:
+        self.algo_list: list[Callable[..., MemoryAlgoResult]] = list(algo_list or [greedy])
+
+    def __call__(
+        self,
+        alignment: int,
+        specs: Iterable[TensorSpec],
+        graph_module: GraphModule,
+        graph_signature: ExportGraphSignature | None,
+        extra_padding: int = 0,
+    ) -> list[int]:
+        """Write the best places into the specs; returns the bytes of each memory."""
+        listed = list(specs)
+        results = [
+            algorithm(alignment, listed, graph_module, graph_signature, extra_padding)
+            for algorithm in self.algo_list
+        ]
+        if len({len(result.bufsizes) for result in results}) != 1:
+            raise PlanError(
+                "the algorithms " + ", ".join(map(name_of, self.algo_list)) + " plan different memories"
+            )
+        best = min(results, key=lambda result: sum(result.bufsizes))
+        write_result(best)
+        return best.bufsizes
+
+
+def write_result(result: MemoryAlgoResult) -> None:
+    """Write an algorithm's places into its specs."""
+    for spec, place in result.spec_dict.items():
+        spec.mem_id, spec.mem_obj_id, spec.mem_offset = place.mem_id, place.mem_obj_id, place.mem_offset
+
+
+def name_of(algorithm: Any) -> str:
+    """What messages call an algorithm."""
+    while isinstance(algorithm, functools.partial):
+        algorithm = algorithm.func
+    return str(getattr(algorithm, "__name__", algorithm))
+
+
+def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padding: int) -> MemoryAlgoResult:
+    buffers = []
+    for index, spec in enumerate(specs):
+        size = spec.realign(alignment)
+        first, last = spec.lifetime
+        if first is None or last is None:
+            raise PlanError(f"{spec!r} has no lifetime")
+        if spec.storage_base is None:
+            buffers.append(Buffer(index, size, first, last + 1, spec.mem_id or 1, alignment))
+    problem = Problem.of(buffers)
+    plan = planner(problem)
+    result = MemoryAlgoResult()
+    for buffer in buffers:
+        place = SpecAllocResult(buffer.mem_id, 0, plan.offsets[buffer.id])
+        result.spec_dict[specs[buffer.id]] = place
+    for spec in specs:
+        _place_in_base(spec, result)
+    peaks = plan.peaks(problem)
+    result.bufsizes = [0] * (max(peaks, default=1) + 1)
+    for mem_id, peak in peaks.items():
+        result.bufsizes[mem_id] = peak + extra_padding
+    return result
+
+
+def _place_in_base(spec: TensorSpec, result: MemoryAlgoResult) -> None:
+    """Give a spec that lies within another its place there."""
+    offset, base, seen = 0, spec, {spec}
+    while base.storage_base is not None:
+        offset += base.storage_base_offset
+        base = base.storage_base
+        if base in seen:
+            raise PlanError(f"{spec!r} lies within itself")
+        seen.add(base)
+    if base is spec:
+        return
+    if base not in result.spec_dict:
+        raise PlanError(f"{spec!r} lies within {base!r}, which is not planned")
+    place = result.spec_dict[base]
+    result.spec_dict[spec] = SpecAllocResult(place.mem_id, place.mem_obj_id, place.mem_offset + offset)

@@ -1,0 +1,187 @@
+"""Memory planning as a pass, under the name and with the options that ExecuTorch's users know."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+
+from rushlight.ir import meta
+from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
+from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
+from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
+from rushlight.memory.check import check_plan
+from rushlight.memory.problem import Plan, PlanError, Problem
+from rushlight.memory.report import PlanReport, make_report
+from rushlight.memory.storage import Storage
+
+SHARED_STATE_MEMORY = 2
+
+
+@dataclass
+class _SharedState:
+    """The mutable buffers of all methods by qualified name, and the graphs that use them."""
+
+    buffers: dict[str, list[TensorSpec]] = field(default_factory=dict)
+    mutated: set[str] = field(default_factory=set)
+    graphs: list[GraphModule] = field(default_factory=list)
+
+
+class MemoryPlanningPass(PassBase):
+    """Gives every tensor that the plan owns its place in memory.
+
+    `memory_planning_algo` is a planner over plain data (`Problem -> Plan`), or an algorithm over TensorSpecs
+    as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
+    in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
+    With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2.
+    `reports` holds the outcome of each run.
+    """
+
+    def __init__(
+        self,
+        memory_planning_algo: Callable[..., Any] | None = None,
+        allow_lifetime_and_storage_overlap: bool = False,
+        alloc_graph_input: bool = True,
+        alloc_graph_output: bool = True,
+        alloc_mutable_buffers: bool = True,
+        share_mutable_buffers: bool = False,
+        alignment: int = DEFAULT_ALIGNMENT,
+    ) -> None:
+        if share_mutable_buffers and not alloc_mutable_buffers:
+            raise ValueError("share_mutable_buffers asks for alloc_mutable_buffers")
+        self.memory_planning_algo = memory_planning_algo
+        self.allow_lifetime_and_storage_overlap = allow_lifetime_and_storage_overlap
+        self.alloc_graph_input = alloc_graph_input
+        self.alloc_graph_output = alloc_graph_output
+        self.alloc_mutable_buffers = alloc_mutable_buffers
+        self.share_mutable_buffers = share_mutable_buffers
+        self.alignment = alignment
+        self.enable_non_cpu_memory_planning = False
+        self.reports: list[PlanReport] = []
+        self._shared = _SharedState()
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Plan a graph without mutable buffers."""
+        return self.run(graph_module)
+
+    def run(
+        self, graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
+    ) -> PassResult:
+        """Plan one method's graph. Raises PlanError if the plan is not right."""
+        options = PlanOptions(
+            alignment=self.alignment,
+            inputs=self.alloc_graph_input,
+            outputs=self.alloc_graph_output,
+            state=self.alloc_mutable_buffers and not self.share_mutable_buffers,
+            tail_padding=_tail_padding(graph_module),
+        )
+        algorithm = self.memory_planning_algo
+        if algorithm is None:
+            report = plan_memory(graph_module, graph_signature, options)
+        elif is_plain_planner(algorithm):
+            report = plan_memory(graph_module, graph_signature, replace(options, planner=algorithm))
+        else:
+            report = self._run_algorithm(algorithm, graph_module, graph_signature, options)
+        self.reports.append(report)
+        if self.share_mutable_buffers and graph_signature is not None:
+            self._collect_shared(graph_module, graph_signature)
+        return PassResult(graph_module, True)
+
+    def run_multimethod(self) -> None:
+        """Place the shared mutable buffers, after `run` has seen every method."""
+        if not self.share_mutable_buffers:
+            return
+        shared, end = self._shared, 0
+        for name, specs in shared.buffers.items():
+            if name not in shared.mutated:
+                continue
+            for spec in specs:
+                spec.const = False
+                spec.mem_id, spec.mem_offset = SHARED_STATE_MEMORY, end
+            end += specs[0].realign(self.alignment)
+        for graph in shared.graphs:
+            sizes = meta.get_planned_sizes(graph) or [0, 0]
+            meta.set_planned_sizes(graph, [*sizes, end])
+
+    def _run_algorithm(
+        self,
+        algorithm: Callable[..., Any],
+        graph_module: GraphModule,
+        signature: ExportGraphSignature | None,
+        options: PlanOptions,
+    ) -> PlanReport:
+        """Run an algorithm over one spec for each storage, and check what it made of them."""
+        method = read_problem(graph_module, signature, replace(options, in_place=False))
+        specs = [_representative(storage) for storage in method.storages]
+        result = algorithm(self.alignment, specs, graph_module, signature, options.tail_padding)
+        if isinstance(result, MemoryAlgoResult):
+            write_result(result)
+            result = result.bufsizes
+        offsets: dict[int, int] = {}
+        buffers = []
+        for buffer, spec in zip(method.problem.buffers, specs, strict=True):
+            if spec.mem_id is None or spec.mem_offset is None:
+                raise PlanError(f"the algorithm {name_of(algorithm)} gives no place to {buffer.label}")
+            offsets[buffer.id] = spec.mem_offset
+            buffers.append(replace(buffer, mem_id=spec.mem_id))
+        method.problem, plan = Problem.of(buffers), Plan(offsets)
+        if not self.allow_lifetime_and_storage_overlap:
+            check_plan(method.problem, plan, dict(enumerate(result)))
+        write_plan(method, plan)
+        method.sizes = [0, *result[1:]] if len(result) > 1 else [0, 0]
+        finish(graph_module, method)
+        return make_report(
+            method.problem, plan, method.sizes.__getitem__, method.lifetimes.in_place, method.lifetimes.views
+        )
+
+    def _collect_shared(self, graph_module: GraphModule, signature: ExportGraphSignature) -> None:
+        sizes = meta.get_planned_sizes(graph_module)
+        if sizes is None or len(sizes) != SHARED_STATE_MEMORY:
+            raise PlanError("mutable buffers can be shared only if all other tensors are in memory 1")
+        self._shared.graphs.append(graph_module)
+        self._shared.mutated.update(signature.buffers_to_mutate.values())
+        for node in graph_module.graph.nodes:
+            if node.op == "placeholder" and node.name in signature.inputs_to_buffers:
+                specs = self._shared.buffers.setdefault(signature.inputs_to_buffers[node.name], [])
+                specs.extend(meta.tensor_specs(node))
+
+
+def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
+    """Whether the algorithm takes a Problem alone, by the number of arguments it needs."""
+    try:
+        parameters = inspect.signature(algorithm).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [
+        p
+        for p in parameters
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(needed) == 1
+
+
+def _representative(storage: Storage) -> TensorSpec:
+    """A spec that has the size, memory and lifetime of the whole storage."""
+    whole = next((spec for spec in storage.offsets if storage.is_whole(spec)), None)
+    if whole is None:
+        whole = TensorSpec(torch.uint8, [storage.size])
+    whole.mem_id, whole.mem_offset = storage.mem_id, None
+    whole.storage_base, whole.storage_base_offset = None, 0
+    whole.lifetime = [storage.first, storage.last]
+    return whole
+
+
+def _tail_padding(graph_module: GraphModule) -> int:
+    """Bytes past the end of a tensor that the delegates of a graph may read, as their modules tell."""
+    paddings = [0]
+    for node in graph_module.graph.nodes:
+        if node.op == "get_attr" and isinstance(node, Node):
+            module = getattr(graph_module, str(node.target), None)
+            paddings.append(int(getattr(module, "tail_padding", 0) or 0))
+    return max(paddings)
