@@ -72,6 +72,7 @@ void frac_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
+void glu_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, Tensor& out);
 void gt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void gt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void hardshrink_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& lambda, Tensor& out);

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-inline constexpr int kMaxOperands = 5;
+inline constexpr int kMaxOperands = 6;
 
 // Nested loops over operands with strides; sizes and strides outermost first, strides in elements, 0 where an operand
 // is broadcast. A nest of no loops visits one element.

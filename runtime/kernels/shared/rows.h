@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "kernels/shared/loop_nest.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight {
+
+// The rows of tensors along an axis. The tensors have one shape but for the axis; a tensor of rank 0 is one row of one
+// element.
+class Rows {
+ public:
+  Rows(std::initializer_list<Tensor> tensors, int64_t axis);
+
+  int64_t count() const { return count_; }
+  // Of tensor k's rows; strides in elements.
+  int64_t length(int k) const { return length_[k]; }
+  int64_t stride(int k) const { return stride_[k]; }
+
+  // Calls body(offsets) for every row, on the context's threads; row k begins at element offsets[k] of tensor k.
+  template <typename Body>
+  void for_each(KernelRuntimeContext& context, const Body& body) const {
+    constexpr int64_t kElements = 16384;  // that a thread takes at least
+    const int64_t grain = length_[0] > 0 && length_[0] < kElements ? kElements / length_[0] : 1;
+    context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) { visit(begin, end, body); });
+  }
+  // The same on this thread, for bodies that share scratch memory.
+  template <typename Body>
+  void for_each_serially(const Body& body) const {
+    visit(0, count_, body);
+  }
+
+ private:
+  template <typename Body>
+  void visit(int64_t begin, int64_t end, const Body& body) const {
+    for_each_row(nest_, begin, end, [&](const int64_t* first, int64_t n) {
+      int64_t offsets[kMaxOperands];
+      for (int64_t i = 0; i < n; ++i) {
+        for (int k = 0; k < nest_.operands; ++k) offsets[k] = first[k] + i * nest_.inner_stride(k);
+        body(static_cast<const int64_t*>(offsets));
+      }
+    });
+  }
+
+  LoopNest nest_;
+  int64_t count_ = 1;
+  int64_t length_[kMaxOperands];
+  int64_t stride_[kMaxOperands];
+};
+
+}  // namespace rushlight

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/shared/accumulate.h"
+#include "kernels/shared/convert.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/extreme.h"
+#include "kernels/shared/rows.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight {
+
+// exp(x - max) / sum, or its logarithm, along an axis; out has in's shape and may be the same memory.
+template <typename C, bool logarithm>
+void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out) {
+  constexpr int64_t kBlock = 256;
+  const Rows rows({in, out}, axis);
+  const int64_t length = rows.length(0);
+  const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
+  const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
+  rows.for_each(context, [&](const int64_t* offsets) {
+    C block[kBlock];
+    // A row that fits the block is read once.
+    const auto for_each_block = [&](bool read, const auto& body) {
+      for (int64_t first = 0; first < length; first += kBlock) {
+        const int64_t n = length - first < kBlock ? length - first : kBlock;
+        if (read || length > kBlock) {
+          load(at(in, offsets[0] + first * rows.stride(0)), rows.stride(0), block, 1, n);
+        }
+        body(first, n);
+      }
+    };
+    C most = -std::numeric_limits<C>::infinity();
+    for_each_block(true, [&](int64_t, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        if (Greater()(block[i], most)) most = block[i];
+      }
+    });
+    double sum = 0;
+    for_each_block(false, [&](int64_t, int64_t n) {
+      sum += sum_of(n, [&](int64_t i) { return static_cast<double>(std::exp(block[i] - most)); });
+    });
+    const C scale = static_cast<C>(1 / sum), shift = static_cast<C>(std::log(sum));
+    for_each_block(false, [&](int64_t first, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        block[i] = logarithm ? block[i] - most - shift : std::exp(block[i] - most) * scale;
+      }
+      store(block, 1, at(out, offsets[1] + first * rows.stride(1)), rows.stride(1), n);
+    });
+  });
+}
+
+}  // namespace rushlight
