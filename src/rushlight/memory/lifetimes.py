@@ -58,6 +58,7 @@ def find_storages(
     walk = _Walk(graph_module, signature, ownership)
     for step in walk.result.timeline.steps:
         walk.visit(step)
+    walk.merge_branches()
     walk.keep_alive()
     if in_place:
         walk.share_in_place()
@@ -72,6 +73,8 @@ class _Walk:
         self.storages = self.result.storages
         self.signature = signature
         self.ownership = ownership
+        # (branch, results of the whole, step)
+        self.branches: list[tuple[GraphModule, list[TensorSpec], int]] = []
         # (moved tensor, the value it is moved to, step): the value refers to the tensor's bytes from then on.
         self.moves: list[tuple[TensorSpec, TensorSpec, int]] = []
         self.constants: set[str] = set()
@@ -181,7 +184,7 @@ class _Walk:
         if target is COND:
             for body in step.bodies:
                 self._bind(body, _nodes(node.args[3]))
-                self._branch_results(body, results, step)
+                self.branches.append((body, results, step.end))
             return
         for spec in results:
             self._touch(spec, step.start)
@@ -216,8 +219,12 @@ class _Walk:
                 if outer is not inner:
                     self.storages.share(inner, outer)
 
-    def _branch_results(self, body: GraphModule, results: Sequence[TensorSpec], step: Step) -> None:
-        """Let a branch write its results in place of the whole's where nobody else knows their bytes."""
+    def merge_branches(self) -> None:
+        """Let branches write their results in place of the whole's where nobody else knows their bytes."""
+        for body, results, step in self.branches:
+            self._merge_branch(body, results, step)
+
+    def _merge_branch(self, body: GraphModule, results: Sequence[TensorSpec], step: int) -> None:
         values = [v for v in pytree.tree_leaves(body.graph.output_node().args) if _specs(v)]
         bound = {id(self.storages.of(s)) for s in _placeholder_specs(body)}
         for value, result in zip(values, results, strict=True):
@@ -230,7 +237,7 @@ class _Walk:
                 self.storages.share(inner, result)
                 bound.add(id(self.storages.of(inner)))
             elif source is not target:
-                self.moves.append((inner, result, step.end))
+                self.moves.append((inner, result, step))
 
     def keep_alive(self) -> None:
         """Bytes that a value refers to after a move live as long as it does. Outer moves come first."""
