@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "program/flatbuffer.h"
+#include "core/flatbuffer.h"
 
 namespace rushlight {
 

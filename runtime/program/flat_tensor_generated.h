@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "program/flatbuffer.h"
+#include "core/flatbuffer.h"
 #include "program/schema_generated.h"
 
 namespace rushlight::schema::flat_tensor {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "program/flatbuffer.h"
+#include "core/flatbuffer.h"
 #include "program/schema_generated.h"
 #include "rushlight/core/span.h"
 

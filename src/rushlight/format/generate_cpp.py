@@ -55,7 +55,7 @@ class _Header:
             "#include <cstdint>",
             "#include <string_view>",
             "",
-            '#include "program/flatbuffer.h"',
+            '#include "core/flatbuffer.h"',
         ]
         if len(own_enums) < len(schema.enums):
             lines.append('#include "program/schema_generated.h"')

@@ -1,4 +1,4 @@
-#include "program/flatbuffer.h"
+#include "core/flatbuffer.h"
 
 #include <gtest/gtest.h>
 
