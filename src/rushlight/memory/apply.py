@@ -125,9 +125,12 @@ def give_allocations_specs(graph_module: GraphModule) -> None:
                 continue
             outs = [
                 value
-                for value in pytree.tree_leaves(list(node.kwargs.values()))
+                for given in node.kwargs.values()
+                for value in (given if isinstance(given, (list, tuple)) else (given,))
                 if isinstance(value, Node) and value.target is memory_ops.alloc
             ]
+            if all(meta.has_spec(out) for out in outs):
+                continue
             specs: Sequence[TensorSpec] = meta.tensor_specs(node)
             if len(outs) == 1 and len(specs) != 1:
                 if not meta.has_spec(outs[0]):

@@ -7,14 +7,15 @@ the same step as, it writes the element of the same position, and never afterwar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from torch._ops import OpOverload
 from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.out_variants import written_arguments
 from rushlight.ir.spec import TensorSpec
+from rushlight.memory.op_arguments import argument, written_names
 
 _UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor gelu hardsigmoid
@@ -57,21 +58,30 @@ def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
     is the same tensor. Lifetimes and sharing with further arguments are the caller's to check.
     """
     op = aten_op(node.target)
-    if op is None or op._schema.name not in IN_PLACE:
+    if op is None:
         return
-    written = written_arguments(op._schema)
-    out = node.kwargs.get(written[0].name) if written else None
+    sources, out_name = _row(op)
+    if not sources or out_name is None:
+        return
+    out = node.kwargs.get(out_name)
     if not isinstance(out, Node):
         return
     result = meta.get_spec(out)
     if not isinstance(result, TensorSpec):
         return
-    for name in IN_PLACE[op._schema.name]:
-        source = _argument(op, node, name)
+    for name in sources:
+        source = argument(op, node, name)
         if isinstance(source, Node) and same_elements(source, node, result):
             spec = meta.get_spec(source)
             if isinstance(spec, TensorSpec):
                 yield spec, result
+
+
+@cache
+def _row(op: OpOverload) -> tuple[tuple[str, ...], str | None]:
+    """The operator's row of the table, and the name of its first out argument."""
+    written = written_names(op)
+    return IN_PLACE.get(op._schema.name, ()), written[0] if written else None
 
 
 def same_elements(source: Node, node: Node, result: TensorSpec) -> bool:
@@ -104,12 +114,3 @@ def _same_shape(a: object, b: object) -> bool:
 
 def _key(dim: object) -> object:
     return dim if isinstance(dim, int) else getattr(getattr(dim, "node", None), "expr", dim)
-
-
-def _argument(op: OpOverload, node: Node, name: str) -> object:
-    for position, argument in enumerate(op._schema.arguments):
-        if argument.name == name:
-            if name in node.kwargs:
-                return node.kwargs[name]
-            return node.args[position] if position < len(node.args) else None
-    return None

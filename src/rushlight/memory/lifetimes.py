@@ -6,16 +6,15 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from torch._ops import OpOverload
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.out_variants import written_arguments
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.in_place import in_place_pairs, same_elements
+from rushlight.memory.op_arguments import argument, written_names
 from rushlight.memory.storage import Owner, Storage, Storages
 from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, Step, Timeline, build_timeline
 
@@ -172,9 +171,15 @@ class _Walk:
         op = aten_op(node.target)
         if op is None:
             return
-        arguments = [_bound_argument(op, node, arg.name) for arg in written_arguments(op._schema)]
-        written = [spec for arg in pytree.tree_leaves(arguments) for spec in _specs(arg)]
-        for spec, target in zip(meta.tensor_specs(node), written, strict=False):
+        specs = meta.tensor_specs(node)
+        if not specs:
+            return
+        written: list[TensorSpec] = []
+        for name in written_names(op):
+            given = argument(op, node, name)
+            for item in given if isinstance(given, (list, tuple)) else (given,):
+                written.extend(_specs(item))
+        for spec, target in zip(specs, written, strict=False):
             if spec is not target:
                 self.storages.share(spec, target)
 
@@ -298,12 +303,3 @@ def _placeholder_specs(body: GraphModule) -> Iterable[TensorSpec]:
     for node in body.graph.nodes:
         if node.op == "placeholder":
             yield from meta.tensor_specs(node)
-
-
-def _bound_argument(op: OpOverload, node: Node, name: str) -> object:
-    if name in node.kwargs:
-        return node.kwargs[name]
-    for position, argument in enumerate(op._schema.arguments):
-        if argument.name == name and position < len(node.args):
-            return node.args[position]
-    return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.fx import GraphModule, Node
 
 COND = torch.ops.higher_order.cond
@@ -16,7 +17,7 @@ SCAN = torch.ops.higher_order.scan
 _BODY_ARGS: dict[object, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """A node and its place. Its bodies lie between `start` and `end`, which else are equal."""
 
@@ -37,7 +38,7 @@ class Timeline:
 
 def is_control_flow(node: Node) -> bool:
     """Whether the node runs bodies of its own."""
-    return node.op == "call_function" and node.target in _BODY_ARGS
+    return isinstance(node.target, HigherOrderOperator) and node.target in _BODY_ARGS
 
 
 def bodies_of(node: Node) -> tuple[GraphModule, ...]:
