@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+import torch
+
+from rushlight.emit.constants import Constants, Pool, tensor_bytes
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(6, dtype=torch.float32).reshape(2, 3),
+        torch.arange(6, dtype=torch.bfloat16)[2:],
+        torch.tensor(True),
+        torch.tensor([], dtype=torch.int64),
+        torch.arange(24, dtype=torch.int16).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last),
+    ],
+    ids=str,
+)
+def test_bytes_are_in_memory_order(tensor):
+    flat = tensor.permute(0, 2, 3, 1) if tensor.dim() == 4 else tensor
+    expected = flat.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    assert bytes(tensor_bytes(tensor)) == expected
+
+
+def test_bytes_are_not_copied():
+    tensor = torch.zeros(4)
+    view = tensor_bytes(tensor)
+    tensor[0] = 1.0
+    assert np.frombuffer(view, np.float32)[0] == 1.0
+
+
+def test_equal_content_is_stored_once():
+    pool = Pool()
+    first, other = pool.add(memoryview(b"abcd")), pool.add(memoryview(b"abcx"))
+    assert (first, other) == (1, 2)
+    assert pool.add(memoryview(bytearray(b"abcd"))) == first
+    assert pool.add(memoryview(b"abcde")) == 3
+    assert [bytes(item) for item in pool.items] == [b"", b"abcd", b"abcx", b"abcde"]
+
+
+def test_delegates_share_equal_data():
+    constants = Constants()
+    indices = [constants.add_delegate(memoryview(data)) for data in (b"x", b"y", b"x")]
+    assert indices == [0, 1, 0] and len(constants.delegates) == 2

@@ -1,0 +1,61 @@
+import pytest
+
+from rushlight.emit.errors import Refusal, UnsupportedOperatorsError
+from rushlight.emit.target import KernelTable, parse_kernel_table, read_kernel_table
+
+TEXT = """
+# the portable library
+aten::add.out float32,int64
+aten::sym_size.int          # any
+aten::add.out float64
+aten::copy_
+"""
+
+
+def test_a_table_is_read_from_text(tmp_path):
+    path = tmp_path / "kernels.txt"
+    path.write_text(TEXT)
+    table = read_kernel_table(path)
+    assert table == parse_kernel_table(TEXT)
+    assert table.dtypes("aten::add.out") == {"float32", "float64", "int64"}
+    assert table.dtypes("aten::copy_") is None
+
+
+@pytest.mark.parametrize(
+    "operator, dtype, runs",
+    [
+        ("aten::add.out", "float32", True),
+        ("aten::add.out", "bool", False),
+        ("aten::add.out", None, True),
+        ("aten::sym_size.int", "float16", True),
+        ("aten::mul.out", "float32", False),
+    ],
+)
+def test_what_a_table_runs(operator, dtype, runs):
+    assert parse_kernel_table(TEXT).runs(operator, dtype) is runs
+
+
+def test_operators_can_be_added():
+    table = KernelTable().with_operators(["mine::op.out"])
+    assert table.runs("mine::op.out", "float32") and "mine::op.out" in table
+
+
+@pytest.mark.parametrize("line", ["add.out float32", "aten::add.out float32 int64"])
+def test_other_lines_are_refused(line):
+    with pytest.raises(ValueError, match="line 2 of the kernel table"):
+        parse_kernel_table(f"\n{line}\n")
+
+
+def test_refusals_are_one_table():
+    error = UnsupportedOperatorsError(
+        "forward",
+        [
+            Refusal("aten::fft.out", "complex64", "model.py:3: y = fft(x)", "delegate it"),
+            Refusal("aten::add.out", "bool", "model.py:4: y + y", "cast to one of float32"),
+        ],
+    )
+    lines = str(error).splitlines()
+    assert lines[0] == "method 'forward' uses 2 operators that the target cannot run"
+    assert lines[1].split() == ["operator", "dtype", "source", "what", "would", "help"]
+    assert lines[2].index("complex64") == lines[3].index("bool") == lines[1].index("dtype")
+    assert lines[3].endswith("cast to one of float32")
