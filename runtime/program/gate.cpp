@@ -8,8 +8,6 @@ namespace {
 
 Error check_segments(const schema::Program& program, const FileLayout& layout) {
   const auto segments = program.segments();
-  RL_REQUIRE(segments.empty() || layout.segment_base != 0, InvalidProgram,
-             "the program has %u segments, but its header says that there are none", segments.size());
   const uint64_t room = layout.segment_size;
   for (uint32_t i = 0; i < segments.size(); ++i) {
     const uint64_t offset = segments[i].offset();
