@@ -5,5 +5,8 @@
 namespace rushlight::python {
 
 void bind_kernels(nanobind::module_& module);
+void bind_metadata(nanobind::module_& module);
+void bind_program(nanobind::module_& module);
+void bind_method(nanobind::module_& module);
 
 }  // namespace rushlight::python

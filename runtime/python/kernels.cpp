@@ -12,10 +12,11 @@
 
 #include "python/bindings.h"
 #include "python/errors.h"
-#include "python/scratch.h"
 #include "python/tensor_view.h"
 #include "rushlight/core/kernel.h"
 #include "rushlight/module/defaults.h"
+#include "rushlight/module/growing_allocator.h"
+#include "rushlight/threads/thread_pool.h"
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "rushlight/kernels/optimized.h"
 #endif
@@ -365,16 +366,18 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
   if (first && kernel->dtypes.bits() != 0 && !kernel->dtypes.contains(first->dtype)) {
     raise(Error::NotSupported, name + " does not take " + dtype_name(first->dtype));
   }
-  (void)threads;
-  Error failure = Error::Ok;
+  GrowingAllocator scratch;
+  std::optional<HostThreadPool> pool;
+  if (threads > 1) pool.emplace(threads);
+  KernelRuntimeContext context(&scratch, pool ? &*pool : nullptr);
   clear_last_error_message();
   {
     nb::gil_scoped_release release;
-    call_boxed(kernel->boxed, values.data(), &failure);
+    kernel->boxed.call(context, values.data());
   }
-  if (failure != Error::Ok) {
+  if (context.failed()) {
     const char* message = last_error_message();
-    raise(failure, name + ": " + (*message ? message : to_string(failure)));
+    raise(context.failure(), name + ": " + (*message ? message : to_string(context.failure())));
   }
   return out_shapes(kernel->boxed, values);
 }

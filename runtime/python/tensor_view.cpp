@@ -42,35 +42,33 @@ bool dense_dim_order(const TensorView& view, DimOrderType* order) {
 
 namespace {
 
-template <typename T>
-void pack_typed(const TensorView& view, const DimOrderType* order, T* target) {
+// Elements may be unaligned.
+template <size_t kSize>
+void pack_elements(const TensorView& view, const DimOrderType* order, uint8_t* target) {
   const int dim = view.dim;
   const int64_t count = view.numel();
   if (count == 0) return;
-  const T* source = static_cast<const T*>(view.data);
+  const auto* source = static_cast<const uint8_t*>(view.data);
   if (dim == 0) {
-    *target = *source;
+    std::memcpy(target, source, kSize);
     return;
   }
   int64_t index[kMaxDim] = {};
   const int inner = order[dim - 1];
-  const int64_t length = view.sizes[inner], step = view.strides[inner];
+  const int64_t size = kSize;
+  const int64_t length = view.sizes[inner], step = view.strides[inner] * size;
   for (int64_t done = 0; done < count; done += length) {
-    for (int64_t i = 0; i < length; ++i) target[i] = source[i * step];
-    target += length;
+    for (int64_t i = 0; i < length; ++i) std::memcpy(target + i * size, source + i * step, kSize);
+    target += length * size;
     for (int i = dim - 2; i >= 0; --i) {
       const int axis = order[i];
-      source += view.strides[axis];
+      source += view.strides[axis] * size;
       if (++index[axis] < view.sizes[axis]) break;
-      source -= view.strides[axis] * view.sizes[axis];
+      source -= view.strides[axis] * view.sizes[axis] * size;
       index[axis] = 0;
     }
   }
 }
-
-struct Bytes16 {
-  uint64_t words[2];
-};
 
 // The element type of a buffer format in native or little-endian byte order.
 bool scalar_type_of_format(const char* format, size_t size, ScalarType* out) {
@@ -139,17 +137,18 @@ void pack(const TensorView& view, const DimOrderType* order, void* target) {
     if (view.numel() != 0) std::memcpy(target, view.data, view.nbytes());
     return;
   }
+  auto* bytes = static_cast<uint8_t*>(target);
   switch (element_size(view.dtype)) {
     case 1:
-      return pack_typed(view, order, static_cast<uint8_t*>(target));
+      return pack_elements<1>(view, order, bytes);
     case 2:
-      return pack_typed(view, order, static_cast<uint16_t*>(target));
+      return pack_elements<2>(view, order, bytes);
     case 4:
-      return pack_typed(view, order, static_cast<uint32_t*>(target));
+      return pack_elements<4>(view, order, bytes);
     case 8:
-      return pack_typed(view, order, static_cast<uint64_t*>(target));
+      return pack_elements<8>(view, order, bytes);
     default:
-      return pack_typed(view, order, static_cast<Bytes16*>(target));
+      return pack_elements<16>(view, order, bytes);
   }
 }
 

@@ -1,0 +1,190 @@
+#include "python/metadata.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "python/bindings.h"
+#include "python/errors.h"
+
+namespace rushlight::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+std::string describe_sizes(ScalarType dtype, Span<const SizesType> sizes, const char* bound) {
+  std::string text = std::string(dtype_name(dtype)) + '[';
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += bound + std::to_string(sizes[i]);
+  }
+  return text + ']';
+}
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result.ok()) raise_if(result.error());
+  return std::move(result.get());
+}
+
+void check_index(size_t index, size_t count, const char* what, const MethodMeta& meta) {
+  if (index < count) return;
+  throw nb::index_error(("method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
+                         "s; there is none of index " + std::to_string(index))
+                            .c_str());
+}
+
+nb::object tag_name(Tag tag) { return nb::str(to_string(tag)); }
+
+std::string repr(const MetadataOfTensor& tensor) {
+  const TensorInfo& info = tensor.info;
+  std::string text = "TensorInfo(" + describe(info);
+  text += info.is_memory_planned ? ", memory planned, " : ", ";
+  return text + std::to_string(info.nbytes) + " bytes)";
+}
+
+std::string repr(const MetadataOfMethod& method) {
+  const MethodMeta& meta = method.meta;
+  std::string text = "MethodMeta('" + std::string(meta.name()) + "', inputs=[";
+  for (size_t i = 0; i < meta.num_inputs(); ++i) {
+    const Tag tag = value_of(meta.input_tag(i));
+    text += i > 0 ? ", " : "";
+    text += tag == Tag::Tensor ? describe(value_of(meta.input_tensor_meta(i))) : to_string(tag);
+  }
+  text += "], outputs=[";
+  for (size_t i = 0; i < meta.num_outputs(); ++i) {
+    const Tag tag = value_of(meta.output_tag(i));
+    text += i > 0 ? ", " : "";
+    text += tag == Tag::Tensor ? describe(value_of(meta.output_tensor_meta(i))) : to_string(tag);
+  }
+  return text + "])";
+}
+
+nb::tuple sizes_of(const MetadataOfTensor& tensor) {
+  nb::list sizes;
+  for (const SizesType size : tensor.info.sizes) sizes.append(size);
+  return nb::tuple(sizes);
+}
+
+nb::tuple dim_order_of(const MetadataOfTensor& tensor) {
+  nb::list order;
+  for (const DimOrderType axis : tensor.info.dim_order) order.append(static_cast<int>(axis));
+  return nb::tuple(order);
+}
+
+nb::list planned_sizes(const MetadataOfMethod& method) {
+  nb::list sizes;
+  for (size_t i = 0; i < method.meta.num_memory_planned_buffers(); ++i) {
+    sizes.append(value_of(method.meta.memory_planned_buffer_size(i)));
+  }
+  return sizes;
+}
+
+nb::list operators(const MetadataOfMethod& method) {
+  nb::list names;
+  for (size_t i = 0; i < method.meta.num_operators(); ++i) {
+    const OperatorName name = value_of(method.meta.operator_name(i));
+    std::string text(name.name);
+    if (!name.overload.empty()) text += "." + std::string(name.overload);
+    names.append(text);
+  }
+  return names;
+}
+
+nb::list backends(const MetadataOfMethod& method) {
+  nb::list names;
+  for (size_t i = 0; i < method.meta.num_backends(); ++i) {
+    const std::string_view name = value_of(method.meta.backend_name(i));
+    names.append(nb::str(name.data(), name.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string describe(ScalarType dtype, Span<const SizesType> sizes) { return describe_sizes(dtype, sizes, ""); }
+
+std::string describe(const TensorInfo& info) {
+  return describe_sizes(info.dtype, info.sizes, info.dynamism == ShapeDynamism::Static ? "" : "<=");
+}
+
+void bind_metadata(nb::module_& module) {
+  using namespace nb::literals;
+  using Method = MetadataOfMethod;
+  using TensorMeta = MetadataOfTensor;
+
+  nb::class_<TensorMeta>(module, "TensorInfo", "What a program says about one of its tensors.")
+      .def("sizes", &sizes_of, nb::sig("def sizes(self) -> tuple[int, ...]"),
+           "The shape; upper bounds if it is dynamic.")
+      .def("dim_order", &dim_order_of, nb::sig("def dim_order(self) -> tuple[int, ...]"),
+           "The dimensions from outermost to innermost in memory.")
+      .def(
+          "dtype", [](const TensorMeta& t) { return static_cast<int>(t.info.dtype); }, "The number of the scalar type.")
+      .def(
+          "dtype_name", [](const TensorMeta& t) { return dtype_name(t.info.dtype); }, "Such as 'float32'.")
+      .def(
+          "nbytes", [](const TensorMeta& t) { return t.info.nbytes; }, "Bytes; of the upper bounds if it is dynamic.")
+      .def("is_dynamic", [](const TensorMeta& t) { return t.info.dynamism != ShapeDynamism::Static; })
+      .def(
+          "is_memory_planned", [](const TensorMeta& t) { return t.info.is_memory_planned; },
+          "False if the caller gives the memory.")
+      .def(
+          "name", [](const TensorMeta& t) { return t.info.name; }, "Of a buffer or parameter, else empty.")
+      .def("__repr__", [](const TensorMeta& t) { return repr(t); });
+
+  nb::class_<Method>(module, "MethodMeta", "A method as its program describes it.")
+      .def("name", [](const Method& m) { return m.meta.name(); })
+      .def("num_inputs", [](const Method& m) { return m.meta.num_inputs(); })
+      .def("num_outputs", [](const Method& m) { return m.meta.num_outputs(); })
+      .def("num_attributes", [](const Method& m) { return m.meta.num_attributes(); })
+      .def("num_instructions", [](const Method& m) { return m.meta.num_instructions(); })
+      .def(
+          "input_tag",
+          [](const Method& m, size_t index) {
+            check_index(index, m.meta.num_inputs(), "input", m.meta);
+            return tag_name(value_of(m.meta.input_tag(index)));
+          },
+          "index"_a, nb::sig("def input_tag(self, index: int) -> str"),
+          "The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.")
+      .def(
+          "output_tag",
+          [](const Method& m, size_t index) {
+            check_index(index, m.meta.num_outputs(), "output", m.meta);
+            return tag_name(value_of(m.meta.output_tag(index)));
+          },
+          "index"_a, nb::sig("def output_tag(self, index: int) -> str"))
+      .def(
+          "input_tensor_meta",
+          [](const Method& m, size_t index) {
+            check_index(index, m.meta.num_inputs(), "input", m.meta);
+            return TensorMeta{m.program, value_of(m.meta.input_tensor_meta(index))};
+          },
+          "index"_a, "IndexError unless there is such an input, InvalidArgumentError if it is no tensor.")
+      .def(
+          "output_tensor_meta",
+          [](const Method& m, size_t index) {
+            check_index(index, m.meta.num_outputs(), "output", m.meta);
+            return TensorMeta{m.program, value_of(m.meta.output_tensor_meta(index))};
+          },
+          "index"_a)
+      .def(
+          "attribute_tensor_meta",
+          [](const Method& m, size_t index) {
+            check_index(index, m.meta.num_attributes(), "attribute", m.meta);
+            return TensorMeta{m.program, value_of(m.meta.attribute_tensor_meta(index))};
+          },
+          "index"_a)
+      .def("planned_sizes", &planned_sizes, nb::sig("def planned_sizes(self) -> list[int]"),
+           "Bytes of each planned memory.")
+      .def("operators", &operators, nb::sig("def operators(self) -> list[str]"),
+           "Operators that the method calls, such as 'aten::add.out'.")
+      .def("backends", &backends, nb::sig("def backends(self) -> list[str]"), "The backend of each delegate.")
+      .def(
+          "input_spec", [](const Method& m) { return m.meta.encoded_input_spec(); },
+          "The pytree of the inputs as JSON, or empty.")
+      .def("output_spec", [](const Method& m) { return m.meta.encoded_output_spec(); })
+      .def("__repr__", [](const Method& m) { return repr(m); });
+}
+
+}  // namespace rushlight::python

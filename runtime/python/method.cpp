@@ -1,0 +1,348 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "python/bindings.h"
+#include "python/errors.h"
+#include "python/metadata.h"
+#include "python/new_array.h"
+#include "python/program.h"
+#include "python/tensor_view.h"
+#include "rushlight/module/defaults.h"
+
+namespace rushlight::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+// An input, and what holds the value given for it during a call.
+struct Input {
+  Tag tag;
+  TensorInfo info;  // of a tensor
+  BorrowedTensor borrowed;
+  TensorImpl impl;
+  StridesType strides[kMaxDim];
+  DimOrderType dim_order[kMaxDim];
+  std::vector<uint8_t> packed;
+  std::string text;
+  std::string_view characters;
+};
+
+// How the memory of an output tensor comes to the caller.
+struct Output {
+  bool is_direct = false;  // the method writes into the caller's array
+  TensorInfo info;
+  std::unique_ptr<uint8_t[]> memory;  // of an output that the plan has none for, unless it is direct
+};
+
+class MethodObject {
+ public:
+  MethodObject(const ProgramObject& program, std::string_view name) : program_(program) {
+    Environment environment;
+    environment.kernels = default_kernels();
+    environment.backends = default_backends();
+    environment.threads = program.pool.get();
+    clear_last_error_message();
+    auto loaded = LoadedMethod::load(program.program, name, environment, program.data);
+    if (!loaded.ok()) raise_if(loaded.error());
+    loaded_ = std::move(loaded.get());
+    prepare_inputs();
+    prepare_outputs();
+  }
+
+  nb::list execute(nb::handle inputs) {
+    const nb::object items = sequence_of(inputs);
+    const Running running(*this);
+    set_inputs(items);
+    nb::object results = nb::steal(PyList_New(static_cast<Py_ssize_t>(outputs_.size())));
+    if (!results.is_valid()) throw nb::python_error();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (!outputs_[i].is_direct) continue;
+      const TensorInfo& info = outputs_[i].info;
+      NewArray array = new_array(library_, info.dtype, info.sizes, info.dim_order.data());
+      check(method().set_output_data_ptr(i, array.data, info.nbytes));
+      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), array.object.release().ptr());
+    }
+    run();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i].is_direct) continue;
+      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), to_python(method().get_output(i)).release().ptr());
+    }
+    return nb::borrow<nb::list>(results);
+  }
+
+  nb::object attribute(std::string_view name) {
+    const Running running(*this);
+    auto tensor = method().get_attribute(name);
+    if (!tensor.ok()) raise_if(tensor.error());
+    library_ = loaded_torch();
+    return to_python(EValue(tensor.get()));
+  }
+
+  MetadataOfMethod metadata() const { return {program_.program, loaded_->method().meta()}; }
+  nb::tuple memory() const {
+    return nb::make_tuple(loaded_->planned_bytes(), loaded_->method_bytes(), loaded_->temporary_bytes());
+  }
+  std::vector<std::string> input_names;
+
+ private:
+  // One call at a time: waits for other threads, and lets go of the inputs at the end.
+  class Running {
+   public:
+    explicit Running(MethodObject& object) : object_(object) {
+      if (!object.mutex_.try_lock()) {
+        if (object.runner_ == std::this_thread::get_id()) {
+          raise(Error::InvalidState, "a method cannot be called from within its own call");
+        }
+        nb::gil_scoped_release release;
+        object.mutex_.lock();
+      }
+      object.runner_ = std::this_thread::get_id();
+    }
+    ~Running() {
+      for (Input& input : object_.inputs_) input.borrowed.release();
+      object_.runner_ = std::thread::id();
+      object_.mutex_.unlock();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    MethodObject& object_;
+  };
+
+  Method& method() { return loaded_->method(); }
+
+  static void check(Error error) { raise_if(error); }
+
+  static nb::object sequence_of(nb::handle inputs) {
+    if (PyList_CheckExact(inputs.ptr()) || PyTuple_CheckExact(inputs.ptr())) return nb::borrow(inputs);
+    const bool is_sequence = PySequence_Check(inputs.ptr()) && !PyObject_CheckBuffer(inputs.ptr()) &&
+                             !PyUnicode_Check(inputs.ptr()) && !exchange_api(Py_TYPE(inputs.ptr()));
+    if (!is_sequence) raise(Error::InvalidType, "inputs must be a list or a tuple, not " + type_name_of(inputs));
+    nb::object items = nb::steal(PySequence_Fast(inputs.ptr(), "inputs must be a list or a tuple"));
+    if (!items.is_valid()) throw nb::python_error();
+    return items;
+  }
+
+  void prepare_inputs() {
+    const MethodMeta meta = method().meta();
+    for (size_t i = 0; i < method().inputs_size(); ++i) {
+      Input& input = inputs_.emplace_back();
+      input.tag = meta.input_tag(i).get();
+      if (input.tag == Tag::Tensor) input.info = meta.input_tensor_meta(i).get();
+    }
+  }
+
+  void prepare_outputs() {
+    const MethodMeta meta = method().meta();
+    std::vector<const TensorImpl*> seen;
+    for (size_t i = 0; i < method().inputs_size(); ++i) {
+      if (method().get_input(i).is_tensor()) seen.push_back(method().get_input(i).to_tensor().impl());
+    }
+    for (size_t i = 0; i < method().outputs_size(); ++i) {
+      Output& output = outputs_.emplace_back();
+      if (meta.output_tag(i).get() != Tag::Tensor || !method().output_needs_memory(i)) continue;
+      const TensorImpl* impl = method().get_output(i).to_tensor().impl();
+      if (std::find(seen.begin(), seen.end(), impl) != seen.end()) continue;
+      seen.push_back(impl);
+      output.info = meta.output_tensor_meta(i).get();
+      output.is_direct = output.info.dynamism == ShapeDynamism::Static;
+      if (output.is_direct) continue;
+      output.memory.reset(new uint8_t[output.info.nbytes]);
+      check(method().set_output_data_ptr(i, output.memory.get(), output.info.nbytes));
+    }
+  }
+
+  void set_inputs(nb::handle items) {
+    const auto given = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+    if (given != inputs_.size()) {
+      raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' takes " +
+                                        std::to_string(inputs_.size()) + " inputs, but " + std::to_string(given) +
+                                        (given == 1 ? " is given" : " are given"));
+    }
+    PyObject** objects = PySequence_Fast_ITEMS(items.ptr());
+    library_ = nullptr;
+    bool has_tensor = false;
+    for (size_t i = 0; i < given; ++i) {
+      const nb::handle object(objects[i]);
+      if (inputs_[i].tag == Tag::Tensor) {
+        has_tensor = true;
+        if (!library_) library_ = exchange_api(Py_TYPE(object.ptr()));
+        set_tensor(i, object);
+      } else {
+        set_plain(i, object);
+      }
+    }
+    if (!has_tensor) library_ = loaded_torch();
+  }
+
+  void set_tensor(size_t index, nb::handle object) {
+    Input& input = inputs_[index];
+    if (!input.borrowed.borrow(object)) {
+      raise(Error::InvalidType, name_of(index) + " takes " + describe(input.info) + ", not " + type_name_of(object));
+    }
+    TensorView& view = input.borrowed.view;
+    TensorImpl& impl = input.impl;
+    impl.data = view.data;
+    const DimOrderType* order = input.info.dim_order.data();
+    if (input.info.dim_order.size() != view.dim) {
+      for (int i = 0; i < view.dim; ++i) input.dim_order[i] = static_cast<DimOrderType>(i);
+      order = input.dim_order;
+    } else if (!is_dense_in(view, order) || reinterpret_cast<uintptr_t>(view.data) % element_size(view.dtype) != 0) {
+      input.packed.resize(view.nbytes() + 1);
+      pack(view, order, input.packed.data());
+      impl.data = input.packed.data();
+    }
+    strides_from_dim_order(view.shape(), order, input.strides);
+    impl.sizes = view.sizes;
+    impl.strides = input.strides;
+    impl.dim_order = order;
+    impl.numel = view.numel();
+    impl.capacity = view.nbytes();
+    impl.dtype = view.dtype;
+    impl.dim = view.dim;
+    const Error error = method().set_input(index, EValue(&impl));
+    if (error != Error::Ok) {
+      raise(error, name_of(index) + " takes " + describe(input.info) + ", but " + describe(view.dtype, view.shape()) +
+                       " is given: " + last_error_message());
+    }
+  }
+
+  void set_plain(size_t index, nb::handle object) {
+    Input& input = inputs_[index];
+    EValue value;
+    if (object.is_none()) {
+      value = EValue();
+    } else if (PyBool_Check(object.ptr())) {
+      value = input.tag == Tag::Int ? EValue(int64_t{object.is(nb::bool_(true))}) : EValue(object.is(nb::bool_(true)));
+    } else if (PyUnicode_Check(object.ptr())) {
+      input.text = text_of(object);
+      input.characters = input.text;
+      value = EValue(&input.characters);
+    } else if (input.tag == Tag::Double && PyNumber_Check(object.ptr())) {
+      const double number = PyFloat_AsDouble(object.ptr());
+      if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+      value = EValue(number);
+    } else if (PyIndex_Check(object.ptr())) {
+      const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
+      const long long integer = number.is_valid() ? PyLong_AsLongLong(number.ptr()) : -1;
+      if (integer == -1 && PyErr_Occurred()) throw nb::python_error();
+      value = EValue(int64_t{integer});
+    } else {
+      raise(Error::InvalidType,
+            name_of(index) + " takes a value of type " + to_string(input.tag) + ", not " + type_name_of(object));
+    }
+    const Error error = method().set_input(index, value);
+    if (error != Error::Ok) raise(error, name_of(index) + " is not as it should be: " + last_error_message());
+  }
+
+  // "input 1", or "input 1 (args[0]['mask'])"
+  std::string name_of(size_t index) const {
+    const std::string text = "input " + std::to_string(index);
+    return index < input_names.size() ? text + " (" + input_names[index] + ")" : text;
+  }
+
+  void run() {
+    Error error;
+    {
+      nb::gil_scoped_release release;
+      clear_last_error_message();
+      error = method().execute();
+    }
+    check(error);
+  }
+
+  nb::object to_python(const Tensor& tensor) {
+    const TensorImpl& impl = *tensor.impl();
+    NewArray array = new_array(library_, impl.dtype, tensor.sizes(), impl.dim_order);
+    if (tensor.nbytes() != 0) std::memcpy(array.data, impl.data, tensor.nbytes());
+    return std::move(array.object);
+  }
+
+  nb::object to_python(const EValue& value) {
+    switch (value.tag()) {
+      case Tag::None:
+        return nb::none();
+      case Tag::Tensor:
+        return to_python(value.to_tensor());
+      case Tag::Int:
+        return nb::int_(value.to_int());
+      case Tag::Double:
+        return nb::float_(value.to_double());
+      case Tag::Bool:
+        return nb::bool_(value.to_bool());
+      case Tag::String: {
+        const std::string_view text = value.to_string_view();
+        return nb::str(text.data(), text.size());
+      }
+      case Tag::IntList:
+        return list_of(value.to_int_list(), [](int64_t item) { return nb::int_(item); });
+      case Tag::DoubleList:
+        return list_of(value.to_double_list(), [](double item) { return nb::float_(item); });
+      case Tag::BoolList:
+        return list_of(value.to_bool_list(), [](bool item) { return nb::bool_(item); });
+      case Tag::TensorList:
+        return list_of(value.to_tensor_list(), [this](const Tensor& item) { return to_python(item); });
+      case Tag::OptionalTensorList:
+        return list_of(value.to_optional_tensor_list(), [this](const std::optional<Tensor>& item) {
+          return item ? to_python(*item) : nb::object(nb::none());
+        });
+    }
+    return nb::none();
+  }
+
+  template <typename Items, typename Convert>
+  static nb::object list_of(const Items& items, const Convert& convert) {
+    nb::list list;
+    for (const auto& item : items) list.append(convert(item));
+    return list;
+  }
+
+  ProgramObject program_;
+  std::unique_ptr<LoadedMethod> loaded_;
+  std::deque<Input> inputs_;
+  std::vector<Output> outputs_;
+  const ExchangeApi* library_ = nullptr;  // of the arrays to return; numpy if null
+  std::mutex mutex_;
+  std::thread::id runner_;
+};
+
+}  // namespace
+
+void bind_method(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
+      .def(nb::init<const ProgramObject&, std::string_view>(), "program"_a, "name"_a)
+      .def(
+          "execute", &MethodObject::execute, "inputs"_a.none(),
+          nb::sig("def execute(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"),
+          "Runs the method.\n\n"
+          "Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has\n"
+          "memory of its own for the input, or if they are not dense in the method's dim order. The outputs are\n"
+          "torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.\n"
+          "They own their memory. Other threads may run meanwhile; two calls of one method run one after the other.\n\n"
+          "Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.")
+      .def("__call__", &MethodObject::execute, "inputs"_a.none(),
+           nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"))
+      .def("get_attribute", &MethodObject::attribute, "name"_a,
+           nb::sig("def get_attribute(self, name: str) -> typing.Any"),
+           "A copy of the buffer of that fully qualified name.")
+      .def_prop_ro("metadata", &MethodObject::metadata)
+      .def("memory", &MethodObject::memory, nb::sig("def memory(self) -> tuple[int, int, int]"),
+           "Bytes of planned memory, of the method's structures, of scratch memory so far.")
+      .def_rw("input_names", &MethodObject::input_names, "What error messages call the inputs.");
+}
+
+}  // namespace rushlight::python

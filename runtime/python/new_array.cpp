@@ -1,0 +1,128 @@
+#include "python/new_array.h"
+
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "python/errors.h"
+#include "python/tensor_view.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// numpy, imported when it is first needed; never released.
+struct Numpy {
+  nb::object empty;
+  nb::object dtypes[kScalarTypeCount];  // invalid until used
+};
+
+Numpy& numpy() {
+  static auto& instance = *new Numpy{nb::module_::import_("numpy").attr("empty"), {}};
+  return instance;
+}
+
+nb::handle numpy_dtype(ScalarType dtype) {
+  nb::object& known = numpy().dtypes[static_cast<int>(dtype)];
+  if (known.is_valid()) return known;
+  const char* name = dtype_name(dtype);
+  try {
+    known = nb::module_::import_("numpy").attr("dtype")(name);
+  } catch (nb::python_error&) {
+    // bfloat16 and float8 types come with ml_dtypes.
+    try {
+      known = nb::module_::import_("numpy").attr("dtype")(nb::module_::import_("ml_dtypes").attr(name));
+    } catch (nb::python_error&) {
+      raise(Error::NotSupported,
+            std::string("numpy has no ") + name + ": install ml_dtypes, or give and take torch tensors");
+    }
+  }
+  return known;
+}
+
+nb::object tuple_of(Span<const SizesType> sizes, const DimOrderType* order) {
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(sizes.size())));
+  if (!tuple.is_valid()) throw nb::python_error();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    PyObject* size = PyLong_FromLong(sizes[order ? order[i] : i]);
+    if (!size) throw nb::python_error();
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), size);
+  }
+  return tuple;
+}
+
+NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const DimOrderType* order) {
+  const bool plain = is_contiguous_dim_order({order, sizes.size()});
+  const nb::object shape = tuple_of(sizes, plain ? nullptr : order);
+  PyObject* arguments[] = {shape.ptr(), numpy_dtype(dtype).ptr()};
+  NewArray array{nb::steal(PyObject_Vectorcall(numpy().empty.ptr(), arguments, 2, nullptr)), nullptr};
+  if (!array.object.is_valid()) throw nb::python_error();
+  BorrowedTensor elements;
+  elements.borrow(array.object);
+  array.data = elements.view.data;
+  if (!plain) {
+    DimOrderType axis_of[kMaxDim];
+    SizesType axes[kMaxDim];
+    for (size_t i = 0; i < sizes.size(); ++i) axis_of[order[i]] = static_cast<DimOrderType>(i);
+    for (size_t i = 0; i < sizes.size(); ++i) axes[i] = axis_of[i];
+    array.object = array.object.attr("transpose")(tuple_of({axes, sizes.size()}, nullptr));
+  }
+  return array;
+}
+
+constexpr size_t kAlignment = 64;
+
+// A DLPack tensor whose shape and elements lie behind it, in one block.
+struct Block {
+  DlManagedTensorVersioned managed;
+  int64_t shape[kMaxDim];
+  int64_t strides[kMaxDim];
+};
+constexpr size_t kHeader = (sizeof(Block) + kAlignment - 1) / kAlignment * kAlignment;
+
+NewArray new_exchanged_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
+                             const DimOrderType* order) {
+  const int64_t count = checked_numel(sizes);
+  const size_t bytes = static_cast<size_t>(count) * element_size(dtype);
+  void* memory = std::aligned_alloc(kAlignment, kHeader + (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (!memory) raise(Error::MemoryAllocationFailed, "no memory for an output of " + std::to_string(bytes) + " bytes");
+  auto* block = new (memory) Block;
+  StridesType strides[kMaxDim];
+  strides_from_dim_order(sizes, order, strides);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    block->shape[i] = sizes[i];
+    block->strides[i] = strides[i];
+  }
+  void* data = static_cast<char*>(memory) + kHeader;
+  DlManagedTensorVersioned& managed = block->managed;
+  managed.version = {1, 0};
+  managed.context = nullptr;
+  managed.deleter = [](DlManagedTensorVersioned* self) { std::free(self); };
+  managed.flags = 0;
+  managed.tensor = {
+      data,           {kDlCpu, 0},      static_cast<int32_t>(sizes.size()), dl_type_of(dtype), block->shape,
+      block->strides, /*byte_offset=*/0};
+  void* object = nullptr;
+  if (api->to_object(&managed, &object) != 0) {
+    std::free(memory);
+    throw nb::python_error();
+  }
+  return {nb::steal(static_cast<PyObject*>(object)), data};
+}
+
+}  // namespace
+
+NewArray new_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
+                   const DimOrderType* dim_order) {
+  return api ? new_exchanged_array(api, dtype, sizes, dim_order) : new_numpy_array(dtype, sizes, dim_order);
+}
+
+const ExchangeApi* loaded_torch() {
+  PyObject* modules = PyImport_GetModuleDict();
+  PyObject* torch = modules ? PyDict_GetItemString(modules, "torch") : nullptr;
+  if (!torch) return nullptr;
+  const nb::object tensor = nb::getattr(nb::handle(torch), "Tensor", nb::none());
+  return PyType_Check(tensor.ptr()) ? exchange_api(reinterpret_cast<PyTypeObject*>(tensor.ptr())) : nullptr;
+}
+
+}  // namespace rushlight::python

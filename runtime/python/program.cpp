@@ -1,0 +1,130 @@
+#include "python/program.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/bindings.h"
+#include "python/errors.h"
+#include "python/metadata.h"
+#include "rushlight/module/defaults.h"
+
+namespace rushlight::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result.ok()) raise_if(result.error());
+  return std::move(result.get());
+}
+
+// Gives back a buffer when the program is released, on whatever thread that is.
+std::shared_ptr<void> keep(Py_buffer* buffer) {
+  return std::shared_ptr<void>(buffer, [](void* pointer) {
+    auto* kept = static_cast<Py_buffer*>(pointer);
+    if (Py_IsInitialized()) {
+      nb::gil_scoped_acquire acquire;
+      PyBuffer_Release(kept);
+    }
+    delete kept;
+  });
+}
+
+std::shared_ptr<HostThreadPool> pool_of(std::optional<size_t> threads) {
+  if (threads && *threads == 0) raise(Error::InvalidArgument, "threads must be at least 1, not 0");
+  if (!threads || *threads == default_thread_pool().thread_count()) {
+    if (default_thread_pool().thread_count() == 1) return nullptr;
+    return std::shared_ptr<HostThreadPool>(&default_thread_pool(), [](HostThreadPool*) {});
+  }
+  return *threads == 1 ? nullptr : std::make_shared<HostThreadPool>(*threads);
+}
+
+std::shared_ptr<LoadedData> data_of(const std::vector<std::string>& paths) {
+  if (paths.empty()) return nullptr;
+  std::vector<const char*> names;
+  for (const std::string& path : paths) names.push_back(path.c_str());
+  return value_of(LoadedData::from_files({names.data(), names.size()}));
+}
+
+ProgramObject load_file(const std::string& path, const std::vector<std::string>& data_paths,
+                        std::optional<size_t> threads) {
+  ProgramObject object{nullptr, data_of(data_paths), pool_of(threads)};
+  clear_last_error_message();
+  object.program = value_of(LoadedProgram::from_file(path.c_str()));
+  return object;
+}
+
+ProgramObject load_buffer(nb::handle data, const std::vector<std::string>& data_paths, std::optional<size_t> threads) {
+  ProgramObject object{nullptr, data_of(data_paths), pool_of(threads)};
+  auto* buffer = new Py_buffer;
+  if (PyObject_GetBuffer(data.ptr(), buffer, PyBUF_SIMPLE) != 0) {
+    delete buffer;
+    throw nb::python_error();
+  }
+  std::shared_ptr<void> kept = keep(buffer);
+  clear_last_error_message();
+  object.program = value_of(LoadedProgram::from_buffer(buffer->buf, static_cast<size_t>(buffer->len), std::move(kept)));
+  return object;
+}
+
+std::vector<std::string> method_names(const ProgramObject& object) {
+  std::vector<std::string> names;
+  const Program& program = object.program->program();
+  for (size_t i = 0; i < program.num_methods(); ++i) names.emplace_back(value_of(program.method_name(i)));
+  return names;
+}
+
+std::vector<std::string> named_data(const ProgramObject& object) {
+  std::vector<std::string> keys;
+  const Program& program = object.program->program();
+  for (size_t i = 0; i < program.num_named_data(); ++i) keys.emplace_back(value_of(program.named_data_key(i)));
+  return keys;
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend& row : default_backends()) names.emplace_back(row.id);
+  return names;
+}
+
+bool is_backend_available(std::string_view name) {
+  const Backend* row = find_backend(default_backends(), name);
+  return row && row->backend->is_available();
+}
+
+}  // namespace
+
+void bind_program(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<ProgramObject>(module, "Program", "A loaded program.")
+      .def("method_names", &method_names)
+      .def(
+          "method_meta",
+          [](const ProgramObject& object, std::string_view name) {
+            clear_last_error_message();
+            return MetadataOfMethod{object.program, value_of(object.program->program().method_meta(name))};
+          },
+          "name"_a, "NotFoundError unless the program has the method.")
+      .def("named_data", &named_data, "Keys of the blobs that the program stores by name.")
+      .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
+  module.def("load_file", &load_file, "path"_a, "data_paths"_a, "threads"_a.none());
+  module.def("load_buffer", &load_buffer, "data"_a, "data_paths"_a, "threads"_a.none(),
+             nb::sig("def load_buffer(data: Buffer, data_paths: list[str], threads: int | None) -> Program"));
+  module.def("backend_names", &backend_names);
+  module.def("is_backend_available", &is_backend_available, "name"_a);
+  module.def(
+      "get_thread_count", [] { return default_thread_pool().thread_count(); },
+      "Threads of the pool that programs use unless they are loaded with a number of their own.");
+  module.def("set_thread_count", [](size_t threads) { default_thread_pool().set_thread_count(threads); }, "threads"_a);
+}
+
+}  // namespace rushlight::python
