@@ -7,6 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.ir import memory_ops, meta
@@ -110,3 +118,28 @@ def storage_of(node: Node) -> tuple[int | None, int | None]:
 @pytest.fixture
 def place():
     return storage_of
+
+
+@pytest.fixture
+def signature():
+    """The export signature of a hand-written graph; `buffers` are written by its first outputs in order."""
+
+    def make(graph: GraphModule, buffers=(), read_buffers=(), parameters=()) -> ExportGraphSignature:
+        inputs, outputs = [], []
+        for node in graph.graph.nodes:
+            if node.op == "placeholder":
+                kind, target = InputKind.USER_INPUT, None
+                if node.name in (*buffers, *read_buffers):
+                    kind, target = InputKind.BUFFER, f"qualified.{node.name}"
+                elif node.name in parameters:
+                    kind, target = InputKind.PARAMETER, f"qualified.{node.name}"
+                inputs.append(
+                    InputSpec(kind, TensorArgument(node.name), target, kind is InputKind.BUFFER or None)
+                )
+        for index, node in enumerate(graph.graph.output_node().args[0]):
+            written = f"qualified.{buffers[index]}" if index < len(buffers) else None
+            kind = OutputKind.BUFFER_MUTATION if written else OutputKind.USER_OUTPUT
+            outputs.append(OutputSpec(kind, TensorArgument(node.name), written))
+        return ExportGraphSignature(inputs, outputs)
+
+    return make

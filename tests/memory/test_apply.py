@@ -1,8 +1,5 @@
-from types import SimpleNamespace
-
 import pytest
 import torch
-from torch.export.graph_signature import OutputKind
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorShapeDynamism
@@ -12,18 +9,6 @@ from rushlight.memory.problem import Plan, PlanError
 
 aten = torch.ops.aten
 KIB = 1024
-
-
-def signature(buffers=(), parameters=(), outputs=0):
-    """What the planner reads of an export signature: buffers are mutated, parameters constant."""
-    return SimpleNamespace(
-        inputs_to_buffers={name: name for name in buffers},
-        inputs_to_parameters={name: name for name in parameters},
-        inputs_to_lifted_tensor_constants={},
-        buffers_to_mutate={f"new_{name}": name for name in buffers},
-        output_specs=[SimpleNamespace(kind=OutputKind.BUFFER_MUTATION) for _ in buffers]
-        + [SimpleNamespace(kind=OutputKind.USER_OUTPUT) for _ in range(outputs)],
-    )
 
 
 def test_a_chain_of_elementwise_operators_runs_in_place(builder, place):
@@ -144,7 +129,7 @@ def test_a_view_for_the_caller_is_copied(builder, place):
     assert place(result) == (None, None) and place(a)[0] == 1
 
 
-def test_a_state_is_alive_throughout_and_never_overwritten(builder, place):
+def test_a_state_is_alive_throughout_and_never_overwritten(builder, place, signature):
     g = builder()
     state = g.input("state", [16, 16])
     x = g.input("x", [16, 16])
@@ -154,13 +139,13 @@ def test_a_state_is_alive_throughout_and_never_overwritten(builder, place):
     meta.set_spec(write, meta.get_spec(state))
     meta.set_val(write, meta.get_val(state))
     graph = g.output(write, y)
-    plan_memory(graph, signature(buffers=["state"], outputs=1))
+    plan_memory(graph, signature(graph, buffers=["state"]))
     spec = meta.get_spec(state)
     assert spec.lifetime == [0, len(graph.graph.nodes)]
     assert len({place(state), place(new), place(y)}) == 3
 
 
-def test_a_returned_state_is_copied_before_it_changes(builder):
+def test_a_returned_state_is_copied_before_it_changes(builder, signature):
     g = builder()
     state = g.input("state", [16, 16])
     new = g.relu(state)
@@ -168,18 +153,19 @@ def test_a_returned_state_is_copied_before_it_changes(builder):
     meta.set_spec(write, meta.get_spec(state))
     meta.set_val(write, meta.get_val(state))
     graph = g.output(write, state)
-    plan_memory(graph, signature(buffers=["state"], outputs=1))
+    plan_memory(graph, signature(graph, buffers=["state"]))
     order = [n.target for n in graph.graph.nodes if n.op == "call_function"]
     assert order.index(aten.clone.out) < order.index(aten.copy_.default)
     assert graph.graph.output_node().args[0][1].target is aten.clone.out
 
 
-def test_constants_have_no_planned_memory(builder, place):
+def test_constants_have_no_planned_memory(builder, place, signature):
     g = builder()
     weight = g.input("weight", [16, 16])
     y = g.mm(g.input("x", [16, 16]), weight)
     z = g.relu(weight)
-    report = plan_memory(g.output(y, z), signature(parameters=["weight"], outputs=2))
+    graph = g.output(y, z)
+    report = plan_memory(graph, signature(graph, parameters=["weight"]))
     assert place(weight) == (None, None)
     assert meta.get_spec(weight).const
     assert report.in_place == 0

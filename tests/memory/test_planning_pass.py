@@ -1,5 +1,4 @@
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -144,7 +143,7 @@ def test_planners_are_told_from_algorithms(algorithm, plain):
     assert is_plain_planner(algorithm) is plain
 
 
-def state_method(builder, mutated):
+def state_method(builder, signature, mutated):
     """A method over the buffer `cache`, which it writes if `mutated`."""
     g = builder()
     cache, x = g.input("b_cache", [16, 16]), g.input("x", [16, 16])
@@ -155,20 +154,15 @@ def state_method(builder, mutated):
         meta.set_spec(write, meta.get_spec(cache))
         meta.set_val(write, meta.get_val(cache))
         outputs.insert(0, write)
-    signature = SimpleNamespace(
-        inputs_to_parameters={},
-        inputs_to_lifted_tensor_constants={},
-        inputs_to_buffers={"b_cache": "cache"},
-        buffers_to_mutate={"new": "cache"} if mutated else {},
-        output_specs=[],
-    )
-    return g.output(*outputs), signature, cache
+    graph = g.output(*outputs)
+    kinds = {"buffers": ["b_cache"]} if mutated else {"read_buffers": ["b_cache"]}
+    return graph, signature(graph, **kinds), cache
 
 
-def test_shared_state_has_one_place_in_all_methods(builder, place):
+def test_shared_state_has_one_place_in_all_methods(builder, place, signature):
     planning = MemoryPlanningPass(share_mutable_buffers=True)
-    writer, writer_signature, written = state_method(builder, True)
-    reader, reader_signature, read = state_method(builder, False)
+    writer, writer_signature, written = state_method(builder, signature, True)
+    reader, reader_signature, read = state_method(builder, signature, False)
     planning.run(writer, writer_signature)
     planning.run(reader, reader_signature)
     planning.run_multimethod()
@@ -177,13 +171,13 @@ def test_shared_state_has_one_place_in_all_methods(builder, place):
     assert not meta.get_spec(read).const
 
 
-def test_shared_state_needs_the_second_memory(builder):
-    graph, signature, cache = state_method(builder, True)
+def test_shared_state_needs_the_second_memory(builder, signature):
+    graph, cache_signature, cache = state_method(builder, signature, True)
     for node in graph.graph.nodes:
         if node.target is aten.mm.out:
             meta.get_spec(node).mem_id = 2
     with pytest.raises(PlanError, match="in memory 1"):
-        MemoryPlanningPass(share_mutable_buffers=True).run(graph, signature)
+        MemoryPlanningPass(share_mutable_buffers=True).run(graph, cache_signature)
 
 
 def test_shared_state_must_be_planned():

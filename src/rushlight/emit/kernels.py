@@ -10,13 +10,14 @@ from torch._ops import OpOverload
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from rushlight.emit.errors import Refusal, at_node
+from rushlight.emit.errors import at_node
 from rushlight.emit.state import MethodState
 from rushlight.emit.tensors import SCALAR_TYPES, empty_tensor
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import Bool, Double, Int, KernelTypes, Tensor, TensorList
 from rushlight.ir import meta
 from rushlight.ir.out_variants import is_out_variant, written_arguments
+from rushlight.ir.report import Refusal
 from rushlight.ir.spec import TensorSpec
 
 Lookup = Callable[[Any], Emitted]

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 
 from rushlight.emit.constants import tensor_bytes
@@ -27,7 +26,9 @@ from rushlight.format.program import (
 )
 from rushlight.format.segments import NamedDataEntry
 from rushlight.ir import meta
+from rushlight.ir.constants import changed_targets
 from rushlight.ir.spec import TensorSpec, dim_order_from_strides
+from rushlight.memory.outputs import MUTATIONS
 
 
 class MethodEmitter(GraphEmitter):
@@ -41,7 +42,7 @@ class MethodEmitter(GraphEmitter):
         self.parameters = signature.inputs_to_parameters
         self.buffers = signature.inputs_to_buffers
         self.lifted = signature.inputs_to_lifted_tensor_constants
-        self.mutated = set(signature.buffers_to_mutate.values())
+        self.changed = changed_targets(signature)
         self.user_inputs: list[int] = []
         self._named_buffers: Mapping[str, torch.Tensor] | None = None
 
@@ -58,7 +59,7 @@ class MethodEmitter(GraphEmitter):
         outputs = [
             state.values.constant(output).index
             for output, kind in zip(self.outputs, kinds, strict=True)
-            if kind is not OutputKind.BUFFER_MUTATION
+            if kind not in MUTATIONS
         ]
         call_spec = self.program.call_spec
         chain = Chain([], [], state.instructions, state.traces if state.options.stack_traces else None)
@@ -83,9 +84,9 @@ class MethodEmitter(GraphEmitter):
             return self._user_input(node, spec)
         if not isinstance(spec, TensorSpec):
             raise at_node(node, f"the tensor {name!r} has no TensorSpec")
-        is_buffer = node.name in self.buffers
-        if is_buffer and (name in self.mutated or is_planned(spec)):
-            return self._state_buffer(node, spec, name)
+        # A buffer that is only read here but has a planned place is written by another method.
+        if name in self.changed or (node.name in self.buffers and is_planned(spec)):
+            return self._state(node, spec, name)
         return self._constant(node, spec, name) if node.users else None
 
     def _user_input(self, node: Node, spec: object) -> Emitted:
@@ -119,7 +120,7 @@ class MethodEmitter(GraphEmitter):
         index = self.state.constants.file.add(data)
         return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index, planned=False)))
 
-    def _state_buffer(self, node: Node, spec: TensorSpec, name: str) -> Ref:
+    def _state(self, node: Node, spec: TensorSpec, name: str) -> Ref:
         options = self.state.options
         if options.state_names:
             info = spec.extra_tensor_info = spec.extra_tensor_info or ExtraTensorInfo()
@@ -127,8 +128,8 @@ class MethodEmitter(GraphEmitter):
         elif not is_planned(spec):
             raise at_node(
                 node,
-                f"the mutable buffer {name!r} has no planned memory and no name; plan mutable buffers or "
-                "emit their names",
+                f"{name!r}, which the program writes, has no planned memory and no name; plan mutable "
+                "buffers or emit their names",
             )
         index = 0
         if options.state_values and is_planned(spec):

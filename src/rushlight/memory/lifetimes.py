@@ -11,6 +11,7 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.constants import changed_targets
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.in_place import in_place_pairs, same_elements
@@ -64,6 +65,13 @@ def find_storages(
     return walk.result
 
 
+def state_inputs(signature: ExportGraphSignature) -> set[str]:
+    """The placeholders of buffers and parameters that the program writes or trains."""
+    changed = changed_targets(signature)
+    stored = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
+    return {name for name, target in stored.items() if target in changed}
+
+
 class _Walk:
     def __init__(
         self, graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
@@ -79,8 +87,7 @@ class _Walk:
         self.constants: set[str] = set()
         self.mutated: set[str] = set()
         if signature is not None:
-            targets = set(signature.buffers_to_mutate.values())
-            self.mutated = {n for n, target in signature.inputs_to_buffers.items() if target in targets}
+            self.mutated = state_inputs(signature)
             self.constants = {
                 *signature.inputs_to_parameters,
                 *signature.inputs_to_buffers,
@@ -107,9 +114,10 @@ class _Walk:
             if node.name in self.constants:
                 spec.const = True
                 storage.owner = Owner.FILE
-            elif spec.const and node.name not in self.mutated:
+            elif node.name not in self.mutated and spec.const:
                 storage.owner = Owner.FILE
             elif node.name in self.mutated:
+                spec.const = False
                 self._touch(spec, self.result.timeline.last)
                 storage.state = True
                 storage.owner = Owner.PLAN if self.ownership.state else Owner.CALLER

@@ -10,11 +10,17 @@ from torch.utils import _pytree as pytree
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorSpec
 
+MUTATIONS = (
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+)
+
 
 def separate_outputs(
     graph_module: GraphModule, signature: ExportGraphSignature | None, copy_views: bool
 ) -> int:
-    """Copy user outputs that are a mutated buffer or a view of one, for the buffer changes under them.
+    """Copy user outputs that are a written buffer or input, or a view of one, for it changes under them.
 
     With `copy_views`, also views of anything, for the caller gives outputs bytes of their own.
     Returns how many copies were put in.
@@ -25,10 +31,12 @@ def separate_outputs(
     mutated: set[str] = set()
     user = [True] * len(leaves)
     if signature is not None:
-        targets = set(signature.buffers_to_mutate.values())
-        mutated = {name for name, target in signature.inputs_to_buffers.items() if target in targets}
+        written = [spec for spec in signature.output_specs if spec.kind in MUTATIONS]
+        targets = {str(spec.target) for spec in written}
+        owners = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
+        mutated = {name for name, target in owners.items() if target in targets} | targets
         for index, spec in enumerate(signature.output_specs[: len(leaves)]):
-            user[index] = spec.kind is not OutputKind.BUFFER_MUTATION
+            user[index] = spec.kind not in MUTATIONS
     copies = 0
     for index, leaf in enumerate(leaves):
         if not user[index] or not isinstance(leaf, Node):
