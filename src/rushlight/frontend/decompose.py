@@ -1,8 +1,8 @@
 """ATen dialect to Core ATen: one walk over the graph, expanding operators by recorded decompositions.
 
 Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
-distinct expansion recorded once. In-place operators on tensors without views become functional. Whatever this walk
-cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and is slower.
+distinct expansion recorded once. In-place operators on tensors without views become functional. Whatever this
+walk cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and is slower.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from rushlight.frontend import tables
-from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, constant_key, functional_form, tensor_key
+from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
 
 _INLINED = ("wrap_with_set_grad_enabled",)
 
@@ -37,7 +38,10 @@ _MEANS_IN_GRAPH = {torch.ops.aten.lift_fresh_copy.default: torch.ops.aten.clone.
 
 
 def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> ExportedProgram:
-    """The program in Core ATen; `preserve` names functional operators to keep whole. The input is not changed."""
+    """The program in Core ATen; `preserve` names functional operators to keep whole.
+
+    The given program is not changed; the result shares its parameters, buffers and constants.
+    """
     try:
         return _Walk(program, preserve).run()
     except NotSimple:
@@ -68,7 +72,9 @@ class _Walk:
         self.views: dict[Node, list[Node]] = {}  # a root -> old nodes that are views of it
         self.last_use: dict[Node, int] = {}
         self.position = 0
-        self.expander: Expander | None = None
+        fake_mode = fake_mode_of(program.graph)
+        self.expander = Expander(fake_mode, self.table, self.preserve)
+        self.evaluator = Evaluator(fake_mode)
 
     def run(self) -> ExportedProgram:
         program = self.program
@@ -76,8 +82,6 @@ class _Walk:
             raise NotSimple("the call signatures of submodules are preserved")
         if program.graph_signature.backward_signature is not None:
             raise NotSimple("the program holds a backward pass")
-        fake_mode = _fake_mode(program.graph)
-        self.expander = Expander(fake_mode, self.table, self.preserve)
         nodes = list(program.graph.nodes)
         for index, node in enumerate(nodes):
             for used in node.all_input_nodes:
@@ -92,7 +96,9 @@ class _Walk:
                     self._call(node, program.graph_module)
                 elif node.op == "output":
                     outputs = node
-                elif node.op != "get_attr" or not isinstance(_attribute(program.graph_module, node), GraphModule):
+                elif node.op != "get_attr" or not isinstance(
+                    _attribute(program.graph_module, node), GraphModule
+                ):
                     raise NotSimple(f"{node.op} node {node.name}")
         return self._finish(outputs)
 
@@ -151,17 +157,15 @@ class _Walk:
         )
         if not expands:
             return self._keep(node, op, args, kwargs)
-        assert self.expander is not None
         expansion, inputs = self.expander.expand(op, args, kwargs)
         return self._instantiate(node, expansion, inputs)
 
     def _keep(self, node: Node, op: OpOverload, args: Any, kwargs: Any) -> Any:
         new = self._new_call(op, args, kwargs)
-        meta.copy_origin(node, new)
+        _take_origin(node, new)
         val = node.meta.get(meta.VAL)
         if op is not node.target or not self._inputs_unchanged(node):
-            assert self.expander is not None
-            val = self.expander.value(op, args, kwargs)
+            val = self.evaluator.value(op, args, kwargs)
         meta.set_val(new, _without_grad(val))
         self._note_root(new)
         return new
@@ -177,7 +181,7 @@ class _Walk:
                 continue
             if not isinstance(before, torch.Tensor) or not isinstance(after, torch.Tensor):
                 continue
-            if tensor_key(before)[:4] != tensor_key(after)[:4]:
+            if tensor_key(before) != tensor_key(after):
                 return False
         return True
 
@@ -195,7 +199,7 @@ class _Walk:
         for step in expansion.steps:
             args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
             new = self._new_call(step.target, args, kwargs)
-            meta.copy_origin(node, new)
+            _take_origin(node, new)
             meta.set_val(new, step.val)
             if step.val is None or isinstance(step.val, torch.Tensor):
                 self._note_root(new)
@@ -215,7 +219,7 @@ class _Walk:
                 items.append(None)
                 continue
             item = self.graph.call_function(operator.getitem, (new, index))
-            meta.copy_origin(node, item)
+            _take_origin(node, item)
             meta.set_val(item, part)
             self._note_root(item)
             items.append(item)
@@ -224,6 +228,9 @@ class _Walk:
     def _in_place(self, node: Node, op: OpOverload) -> None:
         target = node.args[0] if node.args else None
         if op is torch.ops.aten.detach_.default:
+            self.env[node] = self.env[target]  # type: ignore[index]
+            return
+        if tables.is_composite(op) and self._writes_nothing(node, op):
             self.env[node] = self.env[target]  # type: ignore[index]
             return
         functional = functional_form(op)
@@ -241,10 +248,19 @@ class _Walk:
         new = self._emit(node, functional, args, kwargs)
         if not isinstance(new, Node) or self.roots.get(new, new) is not new:
             raise NotSimple(f"{functional} returns a view")
-        if tensor_key(meta.get_val(new))[:4] != tensor_key(meta.get_val(written))[:4]:
+        if tensor_key(meta.get_val(new)) != tensor_key(meta.get_val(written)):
             raise NotSimple(f"{op} converts what it writes")
         self.renewed[written] = new
         self.env[node] = new
+
+    def _writes_nothing(self, node: Node, op: OpOverload) -> bool:
+        """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
+        try:
+            args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
+            expansion, _ = self.expander.expand(op, args, kwargs)
+        except NotSimple:
+            return False
+        return not expansion.steps and expansion.output == Ref(-1, 0)
 
     def _note_root(self, new: Node) -> None:
         """Remembers whose storage a new node shares."""
@@ -276,6 +292,7 @@ class _Walk:
             self._arguments(node.kwargs),
         )
         new.meta = dict(node.meta)
+        meta.set_origin(new, meta.origin_of(node))
         if node.target is operator.getitem:
             source = new.args[0]
             assert isinstance(source, Node)
@@ -357,6 +374,11 @@ def _val_of(item: Any) -> Any:
     return item.meta.get(meta.VAL) if isinstance(item, Node) else item
 
 
+def _take_origin(old: Node, new: Node) -> None:
+    meta.copy_origin(old, new)
+    meta.set_origin(new, meta.origin_of(old))
+
+
 def _attribute(owner: GraphModule, node: Node) -> Any:
     value: Any = owner
     for part in str(node.target).split("."):
@@ -374,18 +396,6 @@ def _without_grad(val: Any) -> Any:
     if isinstance(val, (list, tuple)):
         return type(val)(_without_grad(item) for item in val)
     return val
-
-
-def _fake_mode(graph: Graph) -> Any:
-    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-    for node in graph.nodes:
-        val = node.meta.get(meta.VAL)
-        for item in val if isinstance(val, (list, tuple)) else (val,):
-            if isinstance(item, FakeTensor):
-                return item.fake_mode
-    return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
 
 
 def _eliminate_dead_code(graph: Graph) -> None:

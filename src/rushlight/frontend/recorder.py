@@ -15,6 +15,7 @@ from torch.fx.node import Node, map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rushlight.frontend.tables import Table, is_composite, is_kept_composite
+from rushlight.ir.fake import fresh_arguments, signature_of
 from rushlight.ir.meta import get_val
 
 
@@ -51,31 +52,6 @@ class Expansion:
     output: Any = None
 
 
-MetaKey = tuple[Any, ...]
-
-
-def tensor_key(tensor: torch.Tensor) -> MetaKey:
-    """All that a decomposition may read of a fake tensor."""
-    shape = tuple(_size_key(size) for size in tensor.shape)
-    strides = tuple(_size_key(size) for size in tensor.stride())
-    return tensor.dtype, shape, strides, tensor.device, tensor.requires_grad, tensor.layout
-
-
-def _size_key(size: Any) -> Any:
-    return size if type(size) is int else ("sym", size.node.expr)
-
-
-def constant_key(value: Any) -> Any:
-    """A hashable stand-in for a non-tensor argument; 1, 1.0 and True differ."""
-    if isinstance(value, (list, tuple)):
-        return (type(value).__name__, *(constant_key(item) for item in value))
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        return ("sym", value.node.expr)
-    if isinstance(value, float):
-        return (float, repr(value))
-    return (type(value), value)
-
-
 class Recorder(TorchDispatchMode):
     """Records the operators that reach it, decomposing those of the table and composites on the way.
 
@@ -91,7 +67,9 @@ class Recorder(TorchDispatchMode):
         self._alive: list[Any] = []
         self._views: dict[int, set[int]] = {}
 
-    def expand(self, function: Callable[..., Any], args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> Expansion:
+    def expand(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, inputs: list[torch.Tensor]
+    ) -> Expansion:
         """Runs `function(*args, **kwargs)`, whose tensors are `inputs`."""
         for index, tensor in enumerate(inputs):
             self._track(tensor, Ref(-1, index))
@@ -220,7 +198,6 @@ class Expander:
         self._table = table
         self._preserve = preserve
         self._memo: dict[Any, Expansion] = {}
-        self._vals: dict[Any, Any] = {}
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -239,39 +216,21 @@ class Expander:
 
     def expand(self, op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> tuple[Expansion, list[Node]]:
         """The expansion of `op` and the nodes that are its inputs, in the order of its `Ref`s."""
-        nodes, key = _signature(op, args, kwargs)
-        expansion = self._memo.get(key)
+        nodes, key = signature_of(op, args, kwargs)
+        gradients: tuple[bool, ...] = ()
+        if op in _READS_REQUIRES_GRAD:
+            gradients = tuple(get_val(node).requires_grad for node in nodes)
+        expansion = self._memo.get((key, gradients))
         if expansion is None:
             function = self._table.get(op) or op.decompose
             with self._fake_mode:
-                fakes, fake_args, fake_kwargs = self._fresh(nodes, args, kwargs)
-                if op in _READS_REQUIRES_GRAD:
-                    for node, fake in zip(nodes, fakes, strict=True):
-                        fake.requires_grad_(get_val(node).requires_grad)
+                fakes, fake_args, fake_kwargs = fresh_arguments(nodes, args, kwargs)
+                for fake, gradient in zip(fakes, gradients, strict=False):
+                    fake.requires_grad_(gradient)
                 recorder = Recorder(self._table, self._preserve)
                 expansion = recorder.expand(function, fake_args, fake_kwargs, fakes)
-            self._memo[key] = expansion
+            self._memo[key, gradients] = expansion
         return expansion, nodes
-
-    def value(self, op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """What `op` computes over nodes."""
-        nodes, key = _signature(op, args, kwargs)
-        if key not in self._vals:
-            with self._fake_mode:
-                _, fake_args, fake_kwargs = self._fresh(nodes, args, kwargs)
-                self._vals[key] = op(*fake_args, **fake_kwargs)
-        return self._vals[key]
-
-    def _fresh(self, nodes: list[Node], args: Any, kwargs: Mapping[str, Any]) -> tuple[list[torch.Tensor], Any, Any]:
-        """Arguments with a fake tensor of its own storage for each node."""
-        fakes = {node: _fresh_fake(get_val(node)) for node in nodes}
-
-        def convert(item: Any) -> Any:
-            if isinstance(item, Node):
-                return fakes[item] if item in fakes else get_val(item)
-            return item
-
-        return list(fakes.values()), map_aggregate(tuple(args), convert), map_aggregate(dict(kwargs), convert)
 
 
 @contextmanager
@@ -284,25 +243,3 @@ def _host_libraries_off() -> Iterator[None]:
     finally:
         for switch, flags in zip(switches, before, strict=True):
             switch.set_flags(*flags)
-
-
-def _fresh_fake(val: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device=val.device)
-
-
-def _signature(op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], Any]:
-    """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
-    positions: dict[Node, int] = {}
-
-    def key_of(item: Any) -> Any:
-        if isinstance(item, Node):
-            val = get_val(item)
-            if not isinstance(val, torch.Tensor):
-                return constant_key(val)
-            return ("tensor", positions.setdefault(item, len(positions)), tensor_key(val))
-        if isinstance(item, (list, tuple)):
-            return (type(item).__name__, *(key_of(part) for part in item))
-        return constant_key(item)
-
-    key = (op, key_of(tuple(args)), tuple((name, key_of(value)) for name, value in kwargs.items()))
-    return list(positions), key

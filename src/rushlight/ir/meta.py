@@ -23,6 +23,8 @@ STACK_TRACE = "stack_trace"
 DELEGATION_TAG = "delegation_tag"
 CONSTANT_TAG = "constant_tag"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
+ORIGIN = "origin"
+FROM_NODE = "from_node"
 
 # Keys that describe where a node came from, and so go over to what replaces it.
 ORIGIN_KEYS = (
@@ -31,6 +33,7 @@ ORIGIN_KEYS = (
     "source_fn_stack",
     "torch_fn",
     "from_node",
+    "origin",
     "debug_handle",
     "delegation_tag",
     "seq_nr",
@@ -131,6 +134,24 @@ def copy_origin(source: Node, target: Node) -> None:
     for key in ORIGIN_KEYS:
         if key in source.meta:
             target.meta[key] = source.meta[key]
+
+
+def origin_of(node: Node) -> str:
+    """Names the node of the exported program that `node` comes from; equal for all that came from it."""
+    origin = node.meta.get(ORIGIN)
+    if origin is not None:
+        return str(origin)
+    sources = node.meta.get(FROM_NODE)
+    if not sources:
+        return node.name
+    source = sources[-1]
+    while source.from_node:
+        source = source.from_node[-1]
+    return f"{source.name}.{source.graph_id}"
+
+
+def set_origin(node: Node, origin: str) -> None:
+    node.meta[ORIGIN] = origin
 
 
 def get_stack_trace(node: Node) -> str | None:

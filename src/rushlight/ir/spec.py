@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rushlight.ir.errors import InternalError
-from rushlight.ir.sym import IntLike, hint, upper_bound
+from rushlight.ir.sym import IntLike, upper_bound
 
 DEFAULT_ALIGNMENT = 16
 
@@ -79,7 +79,7 @@ def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
     """Static, bounded, or without a bound on some dim."""
     if all(isinstance(dim, int) for dim in shape):
         return TensorShapeDynamism.STATIC
-    if all(hint(dim) is not None or upper_bound(dim) is not None for dim in shape):
+    if all(upper_bound(dim) is not None for dim in shape):
         return TensorShapeDynamism.DYNAMIC_BOUND
     return TensorShapeDynamism.DYNAMIC_UNBOUND
 

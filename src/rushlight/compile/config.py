@@ -1,0 +1,100 @@
+"""Options of a compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import torch
+
+from rushlight.emit.target import KernelTable
+from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.passes.out_variants import ToOutVarPass
+from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
+
+
+class DynamicMemoryPlanningMode(Enum):
+    """How tensors of dynamic shape are planned: at their upper bounds."""
+
+    UPPER_BOUND = 0
+
+
+@dataclass
+class PropagateDeviceConfig:
+    """Which copies between host and device memory a program leaves to its caller."""
+
+    skip_h2d_for_method_inputs: bool = False
+    skip_d2h_for_method_outputs: bool = False
+
+
+@dataclass
+class CaptureConfig:
+    """Options of a capture front end that torch.export replaced; accepted, without effect."""
+
+    pt2_mode: bool = True
+    enable_functionalization: bool = True
+    enable_dynamic_shape: bool = False
+    enable_aot: bool = False
+    _dynamo_config: Any = None
+    _unlift: bool = False
+    _use_old_decomp_table: bool = False
+
+
+@dataclass
+class EdgeCompileConfig:
+    """How edge programs are made.
+
+    _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators that take memory
+    formats. _core_aten_ops_exception_list: operators outside Core ATen to let through. preserve_ops: operators
+    to keep from decomposition.
+    """
+
+    _check_ir_validity: bool = True
+    _skip_dim_order: bool = False
+    _core_aten_ops_exception_list: list[Any] = field(default_factory=list)
+    preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
+
+
+@dataclass
+class ExecutorchBackendConfig:
+    """How edge programs are lowered and written.
+
+    passes: run over each graph first. memory_planning_pass, sym_shape_eval_pass, propagate_device_config: one
+    for all methods, or by method name. Alignments are bytes and powers of two. remove_view_copy: views of
+    row-major tensors share memory. external_constants: True, or a function from constant placeholder to the
+    name of its file (None: the program itself). external_mutable_weights: trained weights outside the
+    program. emit_mutable_buffer_names: write the names of mutable buffers.
+    optimize: fold constants and batch norm. target: the kernel table that the program must run on; None
+    leaves kernels unchecked.
+    """
+
+    passes: list[Any] = field(default_factory=list)
+    memory_planning_pass: Any = field(default_factory=MemoryPlanningPass)
+    propagate_device_config: Any = field(default_factory=PropagateDeviceConfig)
+    to_out_var_pass: Any = field(default_factory=ToOutVarPass)
+    dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND
+    emit_stacktrace: bool = False
+    extract_delegate_segments: bool = True
+    segment_alignment: int = 128
+    constant_tensor_alignment: int | None = None
+    delegate_alignment: int | None = None
+    sym_shape_eval_pass: Any = field(default_factory=ConstraintBasedSymShapeEvalPass)
+    remove_view_copy: bool = True
+    external_constants: bool | Callable[[torch.fx.Node], str | None] = False
+    external_mutable_weights: bool = False
+    emit_mutable_buffer_names: bool = False
+    do_quant_fusion_and_const_prop: bool = False
+    run_reinplace_pass: bool = False
+    enable_non_cpu_memory_planning: bool = True
+    reinplace_extra_ops: frozenset[Any] | None = None
+    optimize: bool = True
+    target: KernelTable | None = None
+
+
+def for_method(choice: Any, method: str, default: Callable[[], Any]) -> Any:
+    """The pass or option of a method, where `choice` is one for all or a dict by method name."""
+    if isinstance(choice, dict):
+        return choice[method] if method in choice else default()
+    return choice

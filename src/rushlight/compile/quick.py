@@ -1,0 +1,68 @@
+"""From a module to a program file in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compile.edge import to_edge_transform_and_lower
+from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.delegate.partitioner import Partitioner
+from rushlight.frontend.export import export_module
+
+
+class CompiledProgram:
+    """A compiled model: `save` it, take its bytes, or hand them to the runtime."""
+
+    def __init__(self, manager: ExecutorchProgramManager) -> None:
+        self.manager = manager
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the .pte file."""
+        return self.manager.buffer
+
+    @property
+    def methods(self) -> set[str]:
+        """The names of the methods."""
+        return self.manager.methods
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the .pte file to a path that ends in .pte; it is there whole or not at all."""
+        self.manager.save(path)
+
+    def __repr__(self) -> str:
+        return f"CompiledProgram(methods={sorted(self.methods)}, bytes={len(self.buffer)})"
+
+
+def compile(
+    model: torch.nn.Module | ExportedProgram | Mapping[str, ExportedProgram],
+    example_inputs: Sequence[Any] | None = None,
+    *,
+    example_kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    partitioner: Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]] | None = None,
+    constant_methods: dict[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+    backend_config: ExecutorchBackendConfig | None = None,
+) -> CompiledProgram:
+    """Compiles a model to a .pte program.
+
+    model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
+    takes them. A module is compiled as it behaves in evaluation mode. Raises ExportError or CompileError
+    naming the operator and the line of your Python where the model cannot be compiled.
+    """
+    programs: ExportedProgram | Mapping[str, ExportedProgram]
+    if isinstance(model, torch.nn.Module):
+        programs = export_module(model, example_inputs, example_kwargs, dynamic_shapes)
+    else:
+        programs = model
+    edge = to_edge_transform_and_lower(
+        programs, partitioner=partitioner, constant_methods=constant_methods, compile_config=compile_config
+    )
+    return CompiledProgram(edge.to_executorch(backend_config))

@@ -1,0 +1,247 @@
+"""Core ATen to the Edge dialect: a new graph whose operators are edge operators, with constants lifted to inputs."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputSpec,
+    TensorArgument,
+)
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_aggregate
+
+from rushlight.ir import dim_order_ops, meta
+from rushlight.ir.edge_ops import to_edge_op
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.spec import dim_order_from_strides
+from rushlight.ir.sym_ops import ATEN_SYM_OPS
+
+# Operators that every dialect writes as ATen does.
+KEPT_ATEN = ATEN_SYM_OPS | {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.scalar_tensor.default,
+}
+
+_PACKETS = {
+    torch.ops.aten.sym_size: torch.ops.aten.sym_size.int,
+    torch.ops.aten.sym_stride: torch.ops.aten.sym_stride.int,
+    torch.ops.aten.sym_numel: torch.ops.aten.sym_numel.default,
+}
+
+
+def to_edge_dialect(program: ExportedProgram, *, dim_order: bool = True, verifier: Any = None) -> ExportedProgram:
+    """The edge program of a functional Core ATen program.
+
+    With `dim_order`, operators that take a memory format take a dim order instead. Constants that the graph
+    reads as attributes become buffers named `_lifted_tensor_constant<n>`, placed before the first user input;
+    constants that are neither contiguous nor channels last are made contiguous.
+    """
+    evaluator = Evaluator.of(program.graph_module)
+    state_dict = dict(program.state_dict)
+    constants = dict(program.constants)
+    lift = _Lift(program, state_dict)
+    graph, root, renamed = _convert(program.graph_module, evaluator, dim_order, lift)
+    signature = _signature(program.graph_signature, lift.specs, renamed)
+    _make_dense(signature, graph, state_dict, constants, evaluator)
+    module = GraphModule(root, graph)
+    module.meta.update(program.graph_module.meta)
+    return ExportedProgram(
+        root=module,
+        graph=graph,
+        graph_signature=signature,
+        state_dict=state_dict,
+        range_constraints=dict(program.range_constraints),
+        module_call_graph=copy.deepcopy(program.module_call_graph),
+        example_inputs=program.example_inputs,
+        constants=constants,
+        verifiers=None if verifier is None else [verifier],
+    )
+
+
+class _Lift:
+    """Constants of the graph that become buffers."""
+
+    def __init__(self, program: ExportedProgram, state_dict: dict[str, Any]) -> None:
+        signature = program.graph_signature
+        self._count = len(signature.buffers)
+        self._state_dict = state_dict
+        self._first_input = next(
+            (spec.arg.name for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT), None
+        )
+        self.specs: list[InputSpec] = []
+
+    def wanted(self, module: GraphModule) -> list[tuple[Node, str]]:
+        """The attribute nodes to lift, with their new names, in graph order."""
+        lifted = []
+        for node in module.graph.nodes:
+            if node.op == "get_attr" and isinstance(_attribute(module, node), torch.Tensor):
+                name = f"_lifted_tensor_constant{self._count + len(lifted)}"
+                self._state_dict[name] = _attribute(module, node)
+                argument = TensorArgument(name)
+                self.specs.append(InputSpec(InputKind.BUFFER, argument, name, persistent=True))
+                lifted.append((node, name))
+        return lifted
+
+    def is_first_input(self, node: Node) -> bool:
+        return node.op == "placeholder" and node.name == self._first_input
+
+
+def _convert(
+    module: GraphModule, evaluator: Evaluator, dim_order: bool, lift: _Lift | None
+) -> tuple[Graph, dict[str, Any], dict[str, str]]:
+    """The edge graph of one graph module, its attributes, and the new name of each old node."""
+    graph = Graph()
+    env: dict[Node, Node] = {}
+    attributes: dict[str, Any] = {}
+    lifted = lift.wanted(module) if lift is not None else []
+
+    def place_lifted() -> None:
+        for old, name in lifted:
+            env[old] = graph.placeholder(name)
+            meta.set_val(env[old], meta.get_val(old))
+            meta.copy_origin(old, env[old])
+
+    def renew(tree: Any) -> Any:
+        return map_aggregate(tree, lambda item: env[item] if isinstance(item, Node) else item)
+
+    placed = False
+    for node in module.graph.nodes:
+        if not placed and (node.op != "placeholder" or (lift is not None and lift.is_first_input(node))):
+            place_lifted()
+            placed = True
+        if node in env:
+            continue
+        if node.op == "placeholder":
+            new = graph.create_node("placeholder", str(node.target), name=node.name)
+            new.meta = dict(node.meta)
+        elif node.op == "get_attr":
+            new = _attribute_node(graph, module, node, attributes, evaluator, dim_order)
+        elif node.op == "output":
+            new = graph.output(renew(node.args[0]))
+            new.meta = dict(node.meta)
+        else:
+            new = _call(graph, node, renew(node.args), renew(node.kwargs), evaluator, dim_order)
+        env[node] = new
+    renamed = {old.name: new.name for old, new in env.items()}
+    return graph, attributes, renamed
+
+
+def _attribute_node(
+    graph: Graph,
+    module: GraphModule,
+    node: Node,
+    attributes: dict[str, Any],
+    evaluator: Evaluator,
+    dim_order: bool,
+) -> Node:
+    value = _attribute(module, node)
+    name = str(node.target)
+    if isinstance(value, GraphModule):
+        name = f"submodule_{sum(name.startswith('submodule_') for name in attributes)}"
+        body, body_attributes, _ = _convert(value, evaluator, dim_order, None)
+        value = GraphModule(body_attributes, body)
+    attributes[name] = value
+    new = graph.create_node("get_attr", name)
+    new.meta = dict(node.meta)
+    return new
+
+
+def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator, dim_order: bool) -> Node:
+    target: Any = node.target
+    if isinstance(target, OpOverloadPacket):
+        target = _PACKETS.get(target, target)
+    name = None
+    changed = False
+    if isinstance(target, OpOverload):
+        if target in KEPT_ATEN:
+            name = target._schema.name.split("::")[1]
+        else:
+            replacement = dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT.get(target) if dim_order else None
+            if replacement is not None:
+                target, changed = replacement, True
+                kwargs = _with_dim_order(args, kwargs)
+            target = to_edge_op(target)
+    new = graph.create_node("call_function", target, args, kwargs, name=name)
+    new.meta = dict(node.meta)
+    if changed:
+        meta.set_val(new, evaluator.value(target, args, kwargs))
+    return new
+
+
+def _with_dim_order(args: Any, kwargs: Any) -> dict[str, Any]:
+    """Keyword arguments in which the memory format is a dim order."""
+    result = dict(kwargs)
+    memory_format = result.pop("memory_format", None)
+    source = args[0]
+    val = meta.get_tensor(source) if isinstance(source, Node) else None
+    rank = val.dim() if val is not None else len(source)
+    if memory_format is not None and memory_format != torch.preserve_format:
+        result["dim_order"] = list(dim_order_ops.dim_order_of(memory_format, rank))
+    elif val is not None:
+        result["dim_order"] = list(dim_order_from_strides(val.stride()))
+    else:
+        result["dim_order"] = list(range(rank))
+    return result
+
+
+def _attribute(module: GraphModule, node: Node) -> Any:
+    return operator.attrgetter(str(node.target))(module)
+
+
+def _signature(
+    old: ExportGraphSignature, lifted: Sequence[InputSpec], renamed: dict[str, str]
+) -> ExportGraphSignature:
+    inputs = list(old.input_specs)
+    first = next((i for i, spec in enumerate(inputs) if spec.kind == InputKind.USER_INPUT), len(inputs))
+    inputs[first:first] = lifted
+    outputs = []
+    for spec in old.output_specs:
+        argument = spec.arg
+        name = renamed.get(getattr(argument, "name", None) or "")
+        if name is not None:
+            argument = type(argument)(name=name)
+        outputs.append(OutputSpec(spec.kind, argument, spec.target))
+    return ExportGraphSignature(inputs, outputs)
+
+
+def _make_dense(
+    signature: ExportGraphSignature,
+    graph: Graph,
+    state_dict: dict[str, Any],
+    constants: dict[str, Any],
+    evaluator: Evaluator,
+) -> None:
+    """Stored tensors of a layout that no dim order names become contiguous."""
+    nodes = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    for spec in signature.input_specs:
+        target = spec.target
+        if target is None:
+            continue
+        store = state_dict if target in state_dict else constants
+        tensor = store.get(target)
+        if not isinstance(tensor, torch.Tensor) or _has_dim_order(tensor):
+            continue
+        dense = tensor.detach().contiguous()
+        store[target] = torch.nn.Parameter(dense, tensor.requires_grad) if _is_parameter(tensor) else dense
+        meta.set_val(nodes[spec.arg.name], evaluator.constant(store[target]))
+
+
+def _is_parameter(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch.nn.Parameter)
+
+
+def _has_dim_order(tensor: torch.Tensor) -> bool:
+    if tensor.layout != torch.strided or tensor.is_contiguous():
+        return True
+    return tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)

@@ -1,0 +1,77 @@
+"""What users hand in, as exported programs by method name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, InputKind
+
+from rushlight.ir.errors import ExportError
+
+
+def export_module(
+    module: torch.nn.Module,
+    example_inputs: Sequence[Any] | None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> ExportedProgram:
+    """Exports a module as it behaves in evaluation mode; its own mode is restored."""
+    if example_inputs is None and example_kwargs is None:
+        raise ExportError("example_inputs are needed to compile a module")
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        return torch.export.export(
+            module,
+            tuple(example_inputs or ()),
+            dict(example_kwargs) if example_kwargs else None,
+            dynamic_shapes=dynamic_shapes,
+            strict=False,
+        )
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
+def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    """Programs by method name; a single one is the method `forward`."""
+    if isinstance(programs, ExportedProgram):
+        return {"forward": programs}
+    if not isinstance(programs, Mapping):
+        raise ExportError(
+            f"an ExportedProgram or a dict of them is needed, not {type(programs).__name__}; "
+            "make one with torch.export.export(module, example_inputs)"
+        )
+    if not programs:
+        raise ExportError("a program needs at least one method")
+    for name, program in programs.items():
+        if not isinstance(name, str) or not isinstance(program, ExportedProgram):
+            raise ExportError(f"method {name!r} is of type {type(program).__name__}, not an ExportedProgram")
+    return dict(programs)
+
+
+def remove_unused_parameters(program: ExportedProgram) -> None:
+    """Drops parameters that the graph does not read, in place; the state dict stays that of the caller."""
+    signature = program.graph_signature
+    placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    unused = {
+        spec.arg.name
+        for spec in signature.input_specs
+        if spec.kind == InputKind.PARAMETER and not placeholders[spec.arg.name].users
+    }
+    if not unused:
+        return
+    kept = [spec for spec in signature.input_specs if spec.arg.name not in unused]
+    dropped = {spec.target for spec in signature.input_specs if spec.arg.name in unused}
+    for name in unused:
+        program.graph.erase_node(placeholders[name])
+    program._graph_signature = ExportGraphSignature(kept, list(signature.output_specs))
+    program._state_dict = {
+        name: value for name, value in program.state_dict.items() if name not in dropped
+    }
+    program.graph_module.recompile()

@@ -1,0 +1,136 @@
+"""Results of operators on fake tensors, computed once for each distinct metadata and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_aggregate
+
+from rushlight.ir.meta import VAL, get_val
+
+TensorKey = tuple[Any, ...]
+
+
+def tensor_key(tensor: torch.Tensor) -> TensorKey:
+    """(dtype, shape, strides, device, layout): all that an operator's result may depend on but for values."""
+    shape = tuple(_size_key(size) for size in tensor.shape)
+    strides = tuple(_size_key(size) for size in tensor.stride())
+    return tensor.dtype, shape, strides, tensor.device, tensor.layout
+
+
+def _size_key(size: Any) -> Any:
+    return size if type(size) is int else ("sym", size.node.expr)
+
+
+def constant_key(value: Any) -> Any:
+    """A hashable stand-in for a non-tensor argument; 1, 1.0 and True differ."""
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *(constant_key(item) for item in value))
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return ("sym", value.node.expr)
+    if isinstance(value, float):
+        return (float, repr(value))
+    return (type(value), value)
+
+
+def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], Any]:
+    """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
+    positions: dict[Node, int] = {}
+
+    def key_of(item: Any) -> Any:
+        if isinstance(item, Node):
+            val = get_val(item)
+            if not isinstance(val, torch.Tensor):
+                return constant_key(val)
+            return ("tensor", positions.setdefault(item, len(positions)), tensor_key(val))
+        if isinstance(item, (list, tuple)):
+            return (type(item).__name__, *(key_of(part) for part in item))
+        return constant_key(item)
+
+    key = (op, key_of(tuple(args)), tuple((name, key_of(value)) for name, value in kwargs.items()))
+    return list(positions), key
+
+
+def fresh_arguments(
+    nodes: list[Node], args: Any, kwargs: Mapping[str, Any]
+) -> tuple[list[torch.Tensor], tuple[Any, ...], dict[str, Any]]:
+    """Arguments in which each tensor node is a fake tensor of its own storage; call it inside the fake mode."""
+    fakes = {node: _fresh(get_val(node)) for node in nodes}
+
+    def convert(item: Any) -> Any:
+        if isinstance(item, Node):
+            return fakes[item] if item in fakes else get_val(item)
+        return item
+
+    new_args: Any = map_aggregate(tuple(args), convert)
+    new_kwargs: Any = map_aggregate(dict(kwargs), convert)
+    return list(fakes.values()), new_args, new_kwargs
+
+
+def _fresh(val: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device=val.device)
+
+
+class Evaluator:
+    """Computes the `val` metadata of nodes; equal questions share one answer."""
+
+    def __init__(self, fake_mode: Any) -> None:
+        self.fake_mode = fake_mode
+        self._known: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, owner: Graph | GraphModule) -> Evaluator:
+        """An evaluator in the fake mode of a graph's metadata."""
+        return cls(fake_mode_of(owner))
+
+    def value(self, op: Any, args: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
+        """What `op` gives on the values of nodes and constants."""
+        kwargs = kwargs or {}
+        nodes, key = signature_of(op, args, kwargs)
+        if key not in self._known:
+            with torch.no_grad(), enable_python_dispatcher(), self.fake_mode:
+                _, fake_args, fake_kwargs = fresh_arguments(nodes, args, kwargs)
+                self._known[key] = op(*fake_args, **fake_kwargs)
+        return self._known[key]
+
+    def dense(self, val: Any) -> Any:
+        """A row-major tensor of the shape and dtype of `val`; other values as they are."""
+        if not isinstance(val, torch.Tensor):
+            return val
+        if all(type(size) is int for size in val.shape) and val.is_contiguous():
+            return val
+        key = ("dense", tensor_key(val))
+        if key not in self._known:
+            with torch.no_grad(), self.fake_mode:
+                self._known[key] = torch.empty(val.shape, dtype=val.dtype, device=val.device)
+        return self._known[key]
+
+    def constant(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The fake tensor of a constant."""
+        fake: torch.Tensor = self.fake_mode.from_tensor(tensor, static_shapes=True)
+        return fake
+
+
+def fake_mode_of(owner: Graph | GraphModule) -> Any:
+    """The fake mode of the graph's values; a new one if it holds no tensor."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    for tensor in _fake_tensors(owner):
+        return tensor.fake_mode
+    return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+
+
+def _fake_tensors(owner: Graph | GraphModule) -> Iterator[Any]:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    graph = owner.graph if isinstance(owner, GraphModule) else owner
+    for node in graph.nodes:
+        val = node.meta.get(VAL)
+        for item in val if isinstance(val, (list, tuple)) else (val,):
+            if isinstance(item, FakeTensor):
+                yield item

@@ -1,0 +1,40 @@
+"""Tables for people: what was refused, where it stands in their Python, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch.fx import Node
+
+from rushlight.ir import meta
+
+_HEADINGS = ("operator", "dtypes", "source", "what would help")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One operator that a stage cannot take."""
+
+    operator: str
+    dtypes: str
+    source: str
+    help: str
+
+    @classmethod
+    def of(cls, node: Node, help_text: str) -> Refusal:
+        """The refusal of a node."""
+        name = str(getattr(node.target, "__name__", node.target))
+        vals = [meta.get_tensor(used) for used in node.all_input_nodes]
+        dtypes = [str(val.dtype).removeprefix("torch.") for val in vals if val is not None]
+        return cls(name, ", ".join(dtypes), str(meta.source_of(node) or "-"), help_text)
+
+
+def refusal_table(refusals: Sequence[Refusal]) -> str:
+    """The refusals in columns; equal ones stand once."""
+    rows = [_HEADINGS]
+    rows += list(dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)

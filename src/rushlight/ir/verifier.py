@@ -1,0 +1,302 @@
+"""What is legal in each dialect: numbered rules in one table, checked node by node.
+
+A violation names the rule, the node, its operator and dtypes, and the line of the user's Python.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._export.verifier import SpecViolationError, Verifier
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.dtype_rules import LETTERS
+from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload
+from rushlight.ir.errors import VerificationError
+from rushlight.ir.sym_ops import ATEN_SYM_OPS, is_sym_op
+
+ATEN, EDGE = "ATEN", "EDGE"
+
+# Operators that torch does not call core, that decompositions leave and runtimes know.
+_ALSO_CORE = frozenset(
+    {
+        torch.ops.aten.mkldnn_rnn_layer.default,
+        torch.ops.aten._upsample_bilinear2d_aa.default,
+        torch.ops.aten.quantize_per_tensor.default,
+        torch.ops.aten.dequantize.self,
+        torch.ops.aten.max.default,
+        torch.ops.aten.min.default,
+        torch.ops.aten.full_like.default,
+    }
+)
+
+# Operators that every dialect writes as ATen does.
+_KEPT_ATEN = ATEN_SYM_OPS | {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.scalar_tensor.default,
+}
+
+_MEMORY_FORMAT_OPS = frozenset(
+    {torch.ops.aten._to_copy.default, torch.ops.aten.clone.default, torch.ops.aten.empty.memory_format}
+)
+
+
+class DialectError(VerificationError, SpecViolationError):
+    """A graph breaks the rules of its dialect."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a compile asks of the verifier.
+
+    `exceptions` are operators outside the dialect that are let through, `preserve` those kept whole on request.
+    """
+
+    dim_order: bool = True
+    exceptions: frozenset[Any] = frozenset()
+    preserve: frozenset[Any] = frozenset()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One constraint: what it says, where it holds, and a check that returns what is wrong with a node."""
+
+    number: int
+    text: str
+    dialects: frozenset[str]
+    check: Callable[[Node, Options], str | None]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A node that breaks a rule."""
+
+    rule: Rule
+    node: Node
+    detail: str
+    dialect: str = EDGE
+    where: str = field(default="")
+
+    def __str__(self) -> str:
+        lines = [f"{self.dialect} rule {self.rule.number} ({self.rule.text}): {self.detail}"]
+        lines.append(f"    node {self.node.name}: {_target_text(self.node)}{_dtypes_text(self.node)}")
+        source = meta.source_of(self.node)
+        if source is not None:
+            lines.append(f"    at {source}: {source.code}" if source.code else f"    at {source}")
+        return "\n".join(lines)
+
+
+def _target_text(node: Node) -> str:
+    return str(getattr(node.target, "__name__", node.target)) if node.op == "call_function" else node.op
+
+
+def _dtypes_text(node: Node) -> str:
+    vals = [meta.get_tensor(used) for used in node.all_input_nodes]
+    dtypes = [str(val.dtype).removeprefix("torch.") for val in vals if val is not None]
+    return f" on ({', '.join(dtypes)})" if dtypes else ""
+
+
+def _known_kind(node: Node, options: Options) -> str | None:
+    if node.op in ("placeholder", "get_attr", "call_function", "output"):
+        return None
+    return f"a graph holds no {node.op}"
+
+
+def _known_target(node: Node, options: Options) -> str | None:
+    target: Any = node.target
+    if node.op != "call_function" or isinstance(target, (OpOverload, EdgeOpOverload, HigherOrderOperator)):
+        return None
+    if target is operator.getitem or is_sym_op(target) or callable(target):
+        return None
+    return f"{target!r} cannot be called"
+
+
+def _has_value(node: Node, options: Options) -> str | None:
+    if node.op != "call_function" or not node.users or meta.has_val(node):
+        return None
+    return "its result has no value metadata"
+
+
+def _is_functional(node: Node, options: Options) -> str | None:
+    op = _operator(node)
+    if op is None or op in _KEPT_ATEN:
+        return None
+    if op._schema.is_mutable:
+        return "it writes its arguments; programs are functional here"
+    return None
+
+
+def _is_core(node: Node, options: Options) -> str | None:
+    op = _operator(node)
+    if op is None or op.namespace != "aten" or op in _KEPT_ATEN or op in _ALSO_CORE:
+        return None
+    if op in options.preserve or op in options.exceptions or node.target in options.exceptions:
+        return None
+    if torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags:
+        return None
+    return (
+        f"Operator torch.ops.{op} is not in Core ATen opset. If the backend or a kernel of yours runs it, let it "
+        f"through: EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{op}])"
+    )
+
+
+def _is_edge(node: Node, options: Options) -> str | None:
+    target = node.target
+    if not isinstance(target, OpOverload) or target in _KEPT_ATEN or target in options.exceptions:
+        return None
+    return f"Operator torch.ops.{target} is not an Edge operator"
+
+
+def _names_layout(node: Node, options: Options) -> str | None:
+    op = _operator(node)
+    if op is None or isinstance(node.target, BackendOpOverload):
+        return None
+    if options.dim_order and op in _MEMORY_FORMAT_OPS and op not in options.exceptions:
+        return "it takes a memory format; the dialect names layouts by dim order"
+    if not options.dim_order and op.namespace == "dim_order_ops":
+        return "it takes a dim order, which this compile leaves out"
+    return None
+
+
+def _takes_tensors(node: Node, options: Options) -> str | None:
+    target = node.target
+    if not isinstance(target, EdgeOpOverload):
+        return None
+    for argument, value in zip(target._op._schema.arguments, node.args, strict=False):
+        if isinstance(value, (bool, int, float)) and isinstance(argument.type, torch.TensorType):
+            return f"its argument {argument.name} is the number {value} where a tensor is asked for"
+    return None
+
+
+def _dtypes_agree(node: Node, options: Options) -> str | None:
+    target = node.target
+    if not isinstance(target, EdgeOpOverload):
+        return None
+    rule = target._schema.dtype_rule
+    if not rule.arguments and rule.result is None:
+        return None
+    bound: dict[str, tuple[str, torch.dtype]] = {}
+    for name, letter, dtype in _bound_dtypes(node, target._op, rule.arguments):
+        if dtype not in LETTERS[letter]:
+            return f"its argument {name} is {dtype}, which it does not take"
+        known = bound.setdefault(letter, (name, dtype))
+        if known[1] != dtype and letter not in "MX":
+            return f"its arguments {known[0]} and {name} are {known[1]} and {dtype}, which must be equal"
+    result = meta.get_tensor(node)
+    if rule.result is not None and result is not None:
+        known_result = bound.get(rule.result)
+        if result.dtype not in LETTERS[rule.result]:
+            return f"its result is {result.dtype}"
+        if known_result is not None and known_result[1] != result.dtype:
+            return f"its result is {result.dtype} and its argument {known_result[0]} {known_result[1]}"
+    return None
+
+
+def _bound_dtypes(
+    node: Node, op: OpOverload, letters: dict[str, str]
+) -> Iterator[tuple[str, str, torch.dtype]]:
+    for index, argument in enumerate(op._schema.arguments):
+        letter = letters.get(argument.name)
+        if letter is None:
+            continue
+        value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            tensor = meta.get_tensor(item) if isinstance(item, Node) else None
+            if tensor is not None:
+                yield argument.name, letter, tensor.dtype
+
+
+def _operator(node: Node) -> OpOverload | None:
+    target = node.target
+    if isinstance(target, EdgeOpOverload):
+        return target._op
+    return target if isinstance(target, OpOverload) else None
+
+
+_BOTH = frozenset({ATEN, EDGE})
+
+RULES: tuple[Rule, ...] = (
+    Rule(1, "nodes are inputs, attributes, calls and one output", _BOTH, _known_kind),
+    Rule(2, "calls are of operators, symbolic arithmetic, or functions", _BOTH, _known_target),
+    Rule(3, "results have value metadata", _BOTH, _has_value),
+    Rule(4, "operators are functional", _BOTH, _is_functional),
+    Rule(5, "ATen operators belong to the Core ATen set", _BOTH, _is_core),
+    Rule(6, "operators are edge operators", frozenset({EDGE}), _is_edge),
+    Rule(7, "layouts are named in one way", frozenset({EDGE}), _names_layout),
+    Rule(8, "tensor arguments are tensors", frozenset({EDGE}), _takes_tensors),
+    Rule(9, "dtypes follow the operator's row of the dtype table", frozenset({EDGE}), _dtypes_agree),
+)
+
+
+def violations(graph_module: GraphModule, dialect: str, options: Options | None = None) -> list[Violation]:
+    """Every node of the graph, and of the bodies of its control flow, that breaks a rule of `dialect`."""
+    options = options or Options()
+    rules = [rule for rule in RULES if dialect in rule.dialects]
+    found = []
+    for module in _modules(graph_module):
+        for node in module.graph.nodes:
+            for rule in rules:
+                detail = rule.check(node, options)
+                if detail is not None:
+                    found.append(Violation(rule, node, detail, dialect))
+                    break
+    return found
+
+
+def verify(graph_module: GraphModule, dialect: str, options: Options | None = None) -> None:
+    """Raises DialectError naming every violation."""
+    found = violations(graph_module, dialect, options)
+    if found:
+        raise DialectError("\n".join(map(str, found)))
+
+
+def _modules(graph_module: GraphModule) -> Iterator[GraphModule]:
+    yield graph_module
+    for child in graph_module.children():
+        if type(child).__name__ != "LoweredBackendModule" and isinstance(child, GraphModule):
+            yield from _modules(child)
+
+
+def edge_verifier(
+    options: Options | None = None, enabled: bool = True, extra_attributes: Iterable[type] = ()
+) -> type[Verifier]:
+    """The verifier class of edge programs, as `ExportedProgram` takes it."""
+    chosen = options or Options()
+    attribute_types = tuple(extra_attributes)
+
+    class EdgeVerifier(Verifier):
+        dialect = EDGE
+
+        def __call__(self, program_or_module: Any) -> None:
+            module = getattr(program_or_module, "graph_module", program_or_module)
+            self._check_graph_module(module)
+
+        def is_valid(self, graph_module: GraphModule) -> bool:
+            return not enabled or not violations(graph_module, EDGE, chosen)
+
+        def allowed_getattr_types(self) -> tuple[type[Any], ...]:
+            return (torch.fx.GraphModule, torch.nn.Module, torch.Tensor, torch.ScriptObject, *attribute_types)
+
+        def allowed_op_types(self) -> tuple[type[Any], ...]:
+            return (*super().allowed_op_types(), EdgeOpOverload, type(_known_kind))
+
+        def check_valid_op(self, op: Any) -> None:
+            """Operators are judged with their nodes."""
+
+        def check_additional(self, gm: GraphModule) -> None:
+            if enabled:
+                verify(gm, EDGE, chosen)
+
+    return EdgeVerifier
+
+
+def options_from(exceptions: Collection[Any], preserve: Collection[Any], dim_order: bool) -> Options:
+    """Options from the lists that a compile configuration holds."""
+    return Options(dim_order, frozenset(exceptions), frozenset(preserve))

@@ -1,0 +1,14 @@
+"""Nodes that nobody uses leave the graph."""
+
+from __future__ import annotations
+
+from torch.fx import GraphModule
+
+from rushlight.passes.base import GraphPass, eliminate_dead_code
+
+
+class RemoveDeadCode(GraphPass):
+    """Erases operators without users and without effect; inputs stay."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        return eliminate_dead_code(module.graph)

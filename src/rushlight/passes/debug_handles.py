@@ -1,0 +1,37 @@
+"""Every operator gets a debug handle; operators that came from one operator of the exported program share theirs."""
+
+from __future__ import annotations
+
+from torch.fx import GraphModule
+
+from rushlight.ir import meta
+from rushlight.passes.base import PassBase, PassResult, graph_modules
+
+
+class GiveDebugHandles(PassBase):
+    """Numbers nodes from 1 in graph order; nodes of the same origin share a number. Existing handles stay."""
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        handles: dict[str, int] = {}
+        taken = 0
+        nodes = [
+            node
+            for module in graph_modules(graph_module)
+            for node in module.graph.nodes
+            if node.op not in ("placeholder", "output")
+        ]
+        for node in nodes:
+            handle = meta.get_debug_handle(node)
+            if isinstance(handle, int):
+                taken = max(taken, handle)
+        changed = False
+        for node in nodes:
+            if meta.get_debug_handle(node):
+                continue
+            origin = meta.origin_of(node)
+            if origin not in handles:
+                taken += 1
+                handles[origin] = taken
+            meta.set_debug_handle(node, handles[origin])
+            changed = True
+        return PassResult(graph_module, changed)

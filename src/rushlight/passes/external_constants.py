@@ -1,0 +1,45 @@
+"""Tags on constants that are stored outside the program file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassResult
+
+from rushlight.ir import meta
+
+DEFAULT_TAG = "_default_external_constant"
+_LIFTED = "_lifted_tensor"
+
+TagOf = Callable[[Node], str | None]
+
+
+def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None = None) -> PassResult:
+    """Tags constant inputs with the name of their file; numbers of the program's own text stay inside."""
+    changed = False
+    for node in graph_module.graph.nodes:
+        if node.op != "placeholder" or _LIFTED in node.name:
+            continue
+        if any(spec.const for spec in meta.tensor_specs(node)):
+            tag = gen_tag_fn(node) if gen_tag_fn is not None else DEFAULT_TAG
+            if tag is not None:
+                meta.set_constant_tag(node, tag)
+                changed = True
+    return PassResult(graph_module, changed)
+
+
+def external_mutable_weights_pass(graph_module: GraphModule, program: ExportedProgram) -> PassResult:
+    """Tags parameters that have gradients."""
+    signature = program.graph_signature
+    trained = {
+        spec.target for spec in signature.output_specs if spec.kind == OutputKind.GRADIENT_TO_PARAMETER
+    }
+    changed = False
+    for node in graph_module.graph.nodes:
+        if node.op == "placeholder" and signature.inputs_to_parameters.get(node.name) in trained:
+            meta.set_constant_tag(node, DEFAULT_TAG)
+            changed = True
+    return PassResult(graph_module, changed)

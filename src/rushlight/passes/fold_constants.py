@@ -1,0 +1,134 @@
+"""Operators whose inputs are all constants are computed now."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torch.fx.node import map_aggregate
+
+from rushlight.ir import meta
+from rushlight.ir.constants import add_constant_input, constant_inputs
+from rushlight.ir.edge_ops import aten_op
+from rushlight.passes.base import eliminate_dead_code, has_effect
+from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+
+# A result up to this many bytes is stored whatever it was computed from.
+SMALL = 4096
+
+
+class FoldConstants(ExportedProgramPassBase):
+    """Stores the results of operators over constants, unless that would grow the file.
+
+    Before: t = aten.permute_copy(weight, [1, 0]); y = aten.addmm(bias, x, t)
+    Expected: y = aten.addmm(bias, x, _folded_tensor_constant3)
+
+    A result larger than 4096 bytes is stored only in place of constants of at least its size that nobody else
+    reads: dequantized weights and expanded tensors stay operators.
+    """
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        program = exported_program
+        graph = program.graph
+        real: dict[Node, Any] = {}
+        constants = constant_inputs(program)
+        for node in graph.nodes:
+            if node.op == "placeholder" and node.name in constants:
+                real[node] = constants[node.name].detach()
+        folded = _choose(list(graph.nodes), set(real))
+        if not folded:
+            return ExportedProgramPassResult(program, False)
+        with torch.no_grad():
+            for node in folded:
+                _compute(node, real)
+                new = add_constant_input(
+                    program, "_folded_tensor_constant", real[node].contiguous(), meta.get_val(node), node
+                )
+                node.replace_all_uses_with(new)
+        eliminate_dead_code(graph)
+        program.graph_module.recompile()
+        return ExportedProgramPassResult(program, True)
+
+
+def _choose(nodes: list[Node], constants: set[Node]) -> list[Node]:
+    """The constant nodes to store, in graph order: the last ones of chains over constants."""
+    foldable = dict.fromkeys(constants)
+    for node in nodes:
+        if node not in foldable and _is_pure(node) and all(used in foldable for used in node.all_input_nodes):
+            foldable[node] = None
+    while True:
+        edges = [
+            node
+            for node in foldable
+            if node not in constants and any(user not in foldable for user in node.users)
+        ]
+        rejected = [node for node in edges if not _worth(node, foldable, constants)]
+        if not rejected:
+            return edges
+        for node in rejected:
+            del foldable[node]
+
+
+def _is_pure(node: Node) -> bool:
+    if node.op != "call_function" or has_effect(node):
+        return False
+    if node.target is operator.getitem:
+        return True
+    op = aten_op(node.target)
+    if op is None or torch.Tag.nondeterministic_seeded in op.tags or op.is_view:
+        return False
+    static = all(_is_static(val) for val in _parts(meta.get_val(node)))
+    return static and not any(arg is not None and arg.alias_info is not None for arg in op._schema.arguments)
+
+
+def _parts(val: Any) -> list[Any]:
+    return list(val) if isinstance(val, (list, tuple)) else [val]
+
+
+def _is_static(val: Any) -> bool:
+    return isinstance(val, torch.Tensor) and all(isinstance(size, int) for size in val.shape)
+
+
+def _worth(node: Node, foldable: dict[Node, None], constants: set[Node]) -> bool:
+    """Whether storing the node's result does not grow the file."""
+    val = meta.get_tensor(node)
+    if val is None:
+        return False
+    size = val.numel() * val.dtype.itemsize
+    if size <= SMALL:
+        return True
+    replaced = 0
+    seen = {node}
+    stack = [node]
+    while stack:
+        for used in stack.pop().all_input_nodes:
+            if used in seen:
+                continue
+            seen.add(used)
+            if used not in constants:
+                stack.append(used)
+            elif all(user in foldable for user in used.users):
+                source = meta.get_val(used)
+                replaced += source.numel() * source.dtype.itemsize
+    return size <= replaced
+
+
+def _compute(node: Node, real: dict[Node, Any]) -> None:
+    """Fills in `real[node]`, and what it needs."""
+    pending = [node]
+    while pending:
+        current = pending[-1]
+        missing = [used for used in current.all_input_nodes if used not in real]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        if current not in real:
+            args: Any = map_aggregate(current.args, lambda item: real[item] if isinstance(item, Node) else item)
+            kwargs: Any = map_aggregate(
+                current.kwargs, lambda item: real[item] if isinstance(item, Node) else item
+            )
+            real[current] = current.target(*args, **kwargs)  # type: ignore[operator]

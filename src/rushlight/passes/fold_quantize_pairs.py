@@ -1,0 +1,40 @@
+"""A dequantization followed by the same quantization is nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx import GraphModule
+
+from rushlight.ir.edge_ops import aten_op
+from rushlight.passes.base import GraphPass
+
+_LIBRARY = "quantized_decomposed"
+_PAIRS = {
+    "dequantize_per_tensor": "quantize_per_tensor",
+    "dequantize_per_channel": "quantize_per_channel",
+}
+
+
+class FoldQuantizePairs(GraphPass):
+    """Before: quantize(dequantize(q, s, z, ...), s, z, ...). Expected: q."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            quantize = _PAIRS.get(_quantized_name(node.target))
+            if quantize is None:
+                continue
+            for user in list(node.users):
+                same = _quantized_name(user.target) == quantize and user.args[1:] == node.args[1:]
+                if same:
+                    user.replace_all_uses_with(node.args[0])
+                    changed = True
+        return changed
+
+
+def _quantized_name(target: Any) -> str:
+    op = aten_op(target)
+    if op is None or op.namespace != _LIBRARY:
+        return ""
+    return op._schema.name.split("::")[1]

@@ -1,0 +1,85 @@
+"""Views become copies: `view` to `view_copy`, `permute` to `permute_copy`, so that every operator makes new memory."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_aggregate
+
+from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator, tensor_key
+from rushlight.ir.out_variants import written_arguments
+from rushlight.passes.base import GraphPass
+
+
+class FunctionalViews(GraphPass):
+    """Replaces operators whose results alias their arguments, and carries the new layouts through the graph.
+
+    Before: a = aten.permute(x, [1, 0])  # strides (1, 2)      b = aten.relu(a)  # strides (1, 2)
+    Expected: a = aten.permute_copy(x, [1, 0])  # contiguous   b = aten.relu(a)  # contiguous
+    """
+
+    def rewrite(self, module: GraphModule) -> bool:
+        evaluator = Evaluator.of(module)
+        moved: set[Node] = set()
+        changed = False
+        for node in module.graph.nodes:
+            if node.op != "call_function":
+                continue
+            if node.target is operator.getitem:
+                self._refresh_item(node, moved)
+                continue
+            if not isinstance(node.target, OpOverload):
+                continue
+            copy = copy_form(node.target)
+            if copy is not None:
+                node.target = copy
+                changed = True
+                before = meta.get_val(node)
+                after = map_aggregate(before, evaluator.dense)
+                if after is not before and _layout_key(after) != _layout_key(before):
+                    meta.set_val(node, after)
+                    moved.add(node)
+            elif moved and any(used in moved for used in node.all_input_nodes):
+                self._refresh(node, evaluator, moved)
+        return changed
+
+    def _refresh(self, node: Node, evaluator: Evaluator, moved: set[Node]) -> None:
+        if "unbacked_bindings" in node.meta or node.target.is_view:  # type: ignore[union-attr]
+            return
+        before = meta.get_val(node)
+        after = evaluator.value(node.target, node.args, node.kwargs)
+        if _layout_key(before) != _layout_key(after):
+            meta.set_val(node, after)
+            moved.add(node)
+
+    def _refresh_item(self, node: Node, moved: set[Node]) -> None:
+        source = node.args[0]
+        if isinstance(source, Node) and source in moved:
+            before = meta.get_val(node)
+            after = meta.get_val(source)[node.args[1]]
+            if _layout_key(before) != _layout_key(after):
+                meta.set_val(node, after)
+                moved.add(node)
+
+
+def copy_form(op: OpOverload) -> OpOverload | None:
+    """The operator that copies where `op` makes a view; None if `op` makes none or has no such form."""
+    if written_arguments(op._schema) or not any(result.alias_info is not None for result in op._schema.returns):
+        return None
+    namespace, name = op._schema.name.split("::")
+    packet = getattr(getattr(torch.ops, namespace), f"{name}_copy", None)
+    copy = getattr(packet, op._overloadname, None) if packet is not None else None
+    return copy if isinstance(copy, OpOverload) else None
+
+
+def _layout_key(val: Any) -> Any:
+    if isinstance(val, torch.Tensor):
+        return tensor_key(val)
+    if isinstance(val, (list, tuple)):
+        return tuple(_layout_key(item) for item in val)
+    return val

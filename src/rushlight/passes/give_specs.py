@@ -1,0 +1,69 @@
+"""Every node gets the TensorSpecs of its results."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_aggregate
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+
+from rushlight.ir import meta
+from rushlight.ir.constants import constant_inputs
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.spec import TensorSpec
+from rushlight.passes.base import graph_modules
+
+_KEPT = ("executorch_call_delegate",)
+
+
+class GiveSpecs(PassBase):
+    """Sets specs from value metadata; results of in-place operators share the spec of what they write."""
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        for module in graph_modules(graph_module):
+            for node in module.graph.nodes:
+                meta.set_spec(node, _spec_of(node, module))
+        return PassResult(graph_module, True)
+
+    def update_placeholder_tensor_specs(
+        self, exported_program: ExportedProgram, graph_module: GraphModule
+    ) -> None:
+        """Marks the specs of parameters, constants and unchanged buffers."""
+        mark_constants(exported_program, graph_module)
+
+
+def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> None:
+    """Marks the specs of placeholders that hold constants of the program."""
+    constants = constant_inputs(program)
+    for node in graph_module.graph.nodes:
+        if node.op == "placeholder" and node.name in constants:
+            for spec in meta.tensor_specs(node):
+                spec.const = True
+
+
+def _spec_of(node: Node, module: GraphModule) -> Any:
+    if node.op == "output":
+        return map_aggregate(node.args[0], lambda item: meta.get_spec(item) if isinstance(item, Node) else None)
+    if node.op == "get_attr":
+        value = operator.attrgetter(str(node.target))(module)
+        return TensorSpec.from_tensor(value, const=True) if isinstance(value, torch.Tensor) else None
+    if node.op == "call_function":
+        if node.target is operator.getitem:
+            source = meta.get_spec(node.args[0]) if isinstance(node.args[0], Node) else None
+            return source[node.args[1]] if isinstance(source, (list, tuple)) else None
+        if getattr(node.target, "__name__", "") in _KEPT and meta.has_spec(node):
+            return meta.get_spec(node)
+        op = aten_op(node.target)
+        if op is not None and op._schema.is_mutable and op._schema.name.endswith("_"):
+            return meta.get_spec(node.args[0])  # type: ignore[arg-type]
+    return map_aggregate(node.meta.get(meta.VAL), _make)
+
+
+def _make(val: Any) -> Any:
+    if isinstance(val, torch.Tensor):
+        return TensorSpec.from_tensor(val)
+    return val if isinstance(val, (bool, int, float)) else None

@@ -1,0 +1,73 @@
+"""View copies of row-major tensors become views that share their base's memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.spec import TensorSpec
+from rushlight.passes.base import GraphPass
+
+
+class NormalizeViewBases(GraphPass):
+    """Before: v = view_copy(x, ..); w = view_copy(v, ..). Expected: w = view_copy(x, ..)."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            if is_view_copy(node) and is_view_copy(node.args[0]):
+                node.args = (node.args[0].args[0], *node.args[1:])
+                changed = True
+        return changed
+
+
+class UseMemoryViews(GraphPass):
+    """Before: v = aten.view_copy(x, [6, 4]). Expected: v = memory.view(x, [6, 4]).
+
+    Copies stay where the result is an output of the graph, whose memory may be the caller's, and where the
+    base is not row-major.
+    """
+
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            if not is_view_copy(node) or any(user.op == "output" for user in node.users):
+                continue
+            base, spec = _base_spec(node), meta.get_spec(node)
+            if base is None or not isinstance(spec, TensorSpec) or not _may_share(base, spec):
+                continue
+            node.target = memory_ops.view
+            node.kwargs = {}
+            changed = True
+        return changed
+
+
+def is_view_copy(node: Any) -> bool:
+    """Whether the node is a call of view_copy in any dialect."""
+    return (
+        isinstance(node, Node)
+        and node.op == "call_function"
+        and aten_op(node.target) is torch.ops.aten.view_copy.default
+    )
+
+
+def _base_spec(node: Node) -> TensorSpec | None:
+    base = node.args[0]
+    spec = meta.get_spec(base) if isinstance(base, Node) else None
+    return spec if isinstance(spec, TensorSpec) else None
+
+
+def _may_share(base: TensorSpec, spec: TensorSpec) -> bool:
+    if base.dtype != spec.dtype or base.shape_dynamism != spec.shape_dynamism:
+        return False
+    if tuple(base.dim_order) != tuple(range(len(base.shape))):
+        return False
+    static = all(isinstance(size, int) for size in (*base.shape, *spec.shape))
+    return not static or math.prod(base.shape) == math.prod(spec.shape)
+
+

@@ -1,0 +1,66 @@
+"""The order of passes between dialects. Nothing else lives here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.passes.dead_code import RemoveDeadCode
+from rushlight.passes.debug_handles import GiveDebugHandles
+from rushlight.passes.fold_batch_norm import FoldBatchNorm
+from rushlight.passes.fold_constants import FoldConstants
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
+from rushlight.passes.functional_views import FunctionalViews
+from rushlight.passes.give_specs import GiveSpecs
+from rushlight.passes.legalize_dim_order import LegalizeDimOrder
+from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
+from rushlight.passes.prim_ops import UsePrimOps
+from rushlight.passes.promote_dtypes import PromoteDtypes
+from rushlight.passes.prune_empty_cat import PruneEmptyCat
+from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
+from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices
+from rushlight.passes.scalar_to_tensor import ScalarToTensor
+from rushlight.passes.sym_to_tensor import SymToTensor
+from rushlight.passes.weights_to_outputs import WeightsToOutputs
+from rushlight.passes.write_back import WriteBackMutations
+
+
+def core_aten_to_edge() -> list[Any]:
+    """Over Core ATen, before its operators become edge operators."""
+    return [
+        RemoveAsserts(METADATA_ASSERTS),
+        FunctionalViews(),
+        ScalarToTensor(),
+        SymToTensor(),
+        RemoveNoopSlices(),
+        PruneEmptyCat(),
+        RemoveNoopConversions(),
+        FoldQuantizePairs(),
+        PromoteDtypes(),
+        RemoveDeadCode(),
+    ]
+
+
+def edge_cleanup() -> list[Any]:
+    """Over a new edge program."""
+    return [RemoveDeadCode(), GiveDebugHandles()]
+
+
+def edge_program_optimizations() -> list[Any]:
+    """Over an edge program that is about to be lowered; numbers change by rounding alone."""
+    return [FoldBatchNorm(), FoldConstants()]
+
+
+def edge_program_lowering() -> list[Any]:
+    """Over an edge program, before its graph is lowered."""
+    return [WeightsToOutputs(), WriteBackMutations()]
+
+
+def edge_to_specs(dim_order: bool) -> list[Any]:
+    """Over the graph of an edge program: everything before specs are marked as constant."""
+    return [*([LegalizeDimOrder()] if dim_order else []), GiveSpecs()]
+
+
+def specs_to_out_variants(remove_view_copy: bool, sym_shape_eval: Any, to_out_variants: Any) -> list[Any]:
+    """From a graph with specs to out variants over allocations."""
+    views = [NormalizeViewBases(), RemoveDeadCode(), UseMemoryViews()] if remove_view_copy else []
+    return [UsePrimOps(), RemoveAsserts(), *views, sym_shape_eval, to_out_variants]

@@ -1,0 +1,40 @@
+"""Empty tensors leave concatenations."""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator
+from rushlight.passes.base import GraphPass, insert_call
+
+
+class PruneEmptyCat(GraphPass):
+    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full of its shape."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        evaluator = Evaluator.of(module)
+        changed = False
+        for node in list(module.graph.nodes):
+            if node.target is not torch.ops.aten.cat.default:
+                continue
+            parts = node.args[0]
+            kept = [part for part in parts if not _is_empty(part)]
+            if len(kept) == len(parts):
+                continue
+            changed = True
+            if kept:
+                node.args = (kept, *node.args[1:])
+                continue
+            val = meta.get_val(node)
+            full = insert_call(
+                evaluator, node, torch.ops.aten.full.default, (list(val.shape), 0), dtype=val.dtype
+            )
+            node.replace_all_uses_with(full)
+        return changed
+
+
+def _is_empty(part: Node) -> bool:
+    val = meta.get_tensor(part)
+    return val is not None and any(isinstance(size, int) and size == 0 for size in val.shape)

@@ -1,0 +1,81 @@
+"""An exported program with another graph module: its signature follows the new names."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputSpec,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.errors import PassError
+
+
+def with_graph_module(program: ExportedProgram, module: GraphModule, verifiers: Any = None) -> ExportedProgram:
+    """`program` over `module`, whose inputs and outputs correspond to the program's one by one."""
+    new = ExportedProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=_signature(program.graph_signature, module),
+        state_dict=program.state_dict,
+        range_constraints=program.range_constraints,
+        module_call_graph=copy.deepcopy(program.module_call_graph),
+        example_inputs=program.example_inputs,
+        constants=program.constants,
+        verifiers=verifiers or [program.verifier],
+    )
+    new.graph_module.meta.update(program.graph_module.meta)
+    new.graph_module.meta.update(module.meta)
+    return new
+
+
+def _signature(old: ExportGraphSignature, module: GraphModule) -> ExportGraphSignature:
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    if len(placeholders) != len(old.input_specs):
+        raise PassError(f"a pass left {len(placeholders)} inputs where there were {len(old.input_specs)}")
+    inputs = [
+        InputSpec(spec.kind, _renamed(spec.arg, node), spec.target, spec.persistent)
+        for spec, node in zip(old.input_specs, placeholders, strict=True)
+    ]
+    results: Any = module.graph.output_node().args[0]
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    if len(results) != len(old.output_specs):
+        raise PassError(f"a pass left {len(results)} outputs where there were {len(old.output_specs)}")
+    outputs = [
+        OutputSpec(spec.kind, _argument_of(spec.arg, result), spec.target)
+        for spec, result in zip(old.output_specs, results, strict=True)
+    ]
+    return ExportGraphSignature(inputs, outputs)
+
+
+def _renamed(argument: Any, node: Node) -> Any:
+    if isinstance(argument, ConstantArgument) or not hasattr(argument, "name"):
+        return argument
+    changed = copy.copy(argument)
+    changed.name = node.name
+    return changed
+
+
+def _argument_of(old: Any, result: Any) -> Any:
+    if not isinstance(result, Node):
+        return ConstantArgument(name=getattr(old, "name", ""), value=result)
+    val = result.meta.get(meta.VAL)
+    if isinstance(val, torch.SymInt):
+        return SymIntArgument(result.name)
+    if isinstance(val, torch.SymFloat):
+        return SymFloatArgument(result.name)
+    if isinstance(val, torch.SymBool):
+        return SymBoolArgument(result.name)
+    return TensorArgument(result.name)

@@ -1,0 +1,56 @@
+"""Symbolic shapes of specs become numbers: their upper bounds, or their example values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+
+from rushlight.ir import meta
+from rushlight.ir.spec import TensorShapeDynamism, TensorSpec, strides_from_dim_order
+from rushlight.ir.sym import hint, upper_bound
+from rushlight.passes.base import graph_modules
+
+SizeOf = Callable[[Any], int | None]
+
+
+class ConstraintBasedSymShapeEvalPass(PassBase):
+    """Gives dynamic dims their upper bounds. A dim without a bound makes its tensor one of unbounded shape."""
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        return PassResult(graph_module, _evaluate(graph_module, upper_bound))
+
+
+class HintBasedSymShapeEvalPass(PassBase):
+    """Gives dynamic dims the sizes of the example inputs; dims that depend on data get their upper bounds."""
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        return PassResult(graph_module, _evaluate(graph_module, _hint_or_bound))
+
+
+def _hint_or_bound(size: Any) -> int | None:
+    value = hint(size)
+    return value if value is not None else upper_bound(size)
+
+
+def _evaluate(graph_module: GraphModule, size_of: SizeOf) -> bool:
+    changed = False
+    for module in graph_modules(graph_module):
+        for node in module.graph.nodes:
+            for spec in meta.tensor_specs(node):
+                if any(not isinstance(size, int) for size in spec.shape):
+                    _evaluate_spec(spec, size_of)
+                    changed = True
+    return changed
+
+
+def _evaluate_spec(spec: TensorSpec, size_of: SizeOf) -> None:
+    sizes = [size_of(size) for size in spec.shape]
+    if any(size is None for size in sizes):
+        spec.shape_dynamism = TensorShapeDynamism.DYNAMIC_UNBOUND
+    else:
+        spec.shape_dynamism = TensorShapeDynamism.DYNAMIC_BOUND
+    spec.shape = [0 if size is None else size for size in sizes]
+    spec.stride = strides_from_dim_order(spec.shape, spec.dim_order)

@@ -1,0 +1,37 @@
+"""A symbolic scalar where the schema asks for a tensor goes through `scalar_tensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator
+from rushlight.passes.base import GraphPass, insert_call, map_arguments
+
+_DTYPES = {torch.SymInt: torch.int32, torch.SymFloat: torch.float32, torch.SymBool: torch.bool}
+
+
+class SymToTensor(GraphPass):
+    """Before: aten.add.Tensor(x, sym_size). Expected: aten.add.Tensor(x, aten.scalar_tensor(sym_size, int32))."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        evaluator = Evaluator.of(module)
+        changed = False
+        for node in module.graph.nodes:
+            if node.op != "call_function" or not isinstance(node.target, OpOverload):
+                continue
+
+            def lift(value: Any, argument: Any, node: Any = node) -> Any:
+                if not isinstance(value, Node) or not isinstance(argument.type, torch.TensorType):
+                    return value
+                dtype = _DTYPES.get(type(meta.get_val(value)))
+                if dtype is None:
+                    return value
+                return insert_call(evaluator, node, torch.ops.aten.scalar_tensor.default, (value,), dtype=dtype)
+
+            changed |= map_arguments(node, node.target, lift)
+        return changed
