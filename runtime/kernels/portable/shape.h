@@ -64,5 +64,11 @@ void unsqueeze_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t
 void view_as_complex_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void view_as_real_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void view_copy_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> sizes, Tensor& out);
+void reflection_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void reflection_pad2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void reflection_pad3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void replication_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void replication_pad2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void replication_pad3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 
 }  // namespace rushlight::portable

@@ -1,0 +1,10 @@
+#include "kernels/portable/shape.h"
+#include "kernels/shared/pad.h"
+
+namespace rushlight::portable {
+
+void reflection_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out) {
+  pad_with_own(context, in, padding, 1, PadMode::Reflect, out);
+}
+
+}  // namespace rushlight::portable
