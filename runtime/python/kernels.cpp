@@ -333,10 +333,17 @@ nb::tuple shape_of(const Tensor& tensor) {
   return nb::tuple(sizes);
 }
 
-// The shapes of the written tensors.
+nb::object number_of(const EValue& value) {
+  if (value.tag() == Tag::Double) return nb::float_(value.to_double());
+  if (value.tag() == Tag::Bool) return nb::bool_(value.to_bool());
+  return nb::int_(value.to_int());
+}
+
+// The shapes of the written tensors, and the numbers in arguments that take any value.
 nb::list out_shapes(const BoxedKernel& boxed, const std::vector<EValue*>& arguments) {
   nb::list shapes;
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (boxed.kinds[i] == ArgKind::Value && arguments[i]->is_scalar()) shapes.append(number_of(*arguments[i]));
     if (boxed.kinds[i] == ArgKind::OutTensor) shapes.append(shape_of(arguments[i]->to_tensor()));
     if (boxed.kinds[i] == ArgKind::OutTensorList) {
       nb::list several;
@@ -386,7 +393,9 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
 
 void bind_kernels(nb::module_& module) {
   using namespace nb::literals;
-  module.def("call_kernel", &call_kernel, "name"_a, "args"_a, "library"_a = nb::none(), "threads"_a = 1);
+  module.def("call_kernel", &call_kernel, "name"_a, "args"_a, "library"_a = nb::none(), "threads"_a = 1,
+             nb::sig("def call_kernel(name: str, args: typing.Sequence[typing.Any], library: str | None = None, "
+                     "threads: int = 1) -> list[typing.Any]"));
   module.def("kernel_names", &kernel_names, "library"_a = nb::none());
   module.def("kernel_table", &kernel_table, "library"_a = nb::none());
 }

@@ -117,8 +117,9 @@ void bind_program(nb::module_& module) {
       .def("named_data", &named_data, "Keys of the blobs that the program stores by name.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
   module.def("load_file", &load_file, "path"_a, "data_paths"_a, "threads"_a.none());
-  module.def("load_buffer", &load_buffer, "data"_a, "data_paths"_a, "threads"_a.none(),
-             nb::sig("def load_buffer(data: Buffer, data_paths: list[str], threads: int | None) -> Program"));
+  module.def(
+      "load_buffer", &load_buffer, "data"_a, "data_paths"_a, "threads"_a.none(),
+      nb::sig("def load_buffer(data: bytes | memoryview, data_paths: list[str], threads: int | None) -> Program"));
   module.def("backend_names", &backend_names);
   module.def("is_backend_available", &is_backend_available, "name"_a);
   module.def(

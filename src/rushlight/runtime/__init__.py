@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from rushlight.runtime._native import Method, MethodMeta, TensorInfo
+from rushlight.runtime.errors import RushlightError
 from rushlight.runtime.kernels import call_kernel, kernel_names
+from rushlight.runtime.module import Module, load
+from rushlight.runtime.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 
-__all__ = ["call_kernel", "kernel_names"]
+__all__ = [
+    "BackendRegistry",
+    "Method",
+    "MethodMeta",
+    "Module",
+    "OperatorRegistry",
+    "Program",
+    "Runtime",
+    "RushlightError",
+    "TensorInfo",
+    "Verification",
+    "call_kernel",
+    "kernel_names",
+    "load",
+]

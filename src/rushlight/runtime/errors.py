@@ -65,6 +65,10 @@ class AccessFailedError(RushlightError, OSError):
     code = 0x22
 
 
+class FileMissingError(AccessFailedError, FileNotFoundError):
+    """There is no file of that name."""
+
+
 class InvalidProgramError(RushlightError, ValueError):
     """The bytes are no valid program: truncated, damaged, or of another format."""
 

@@ -1,0 +1,149 @@
+"""The native runtime."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def call_kernel(name: str, args: Sequence[Any], library: str | None = None, threads: int = 1) -> list[Any]: ...
+
+def kernel_names(library: str | None = None) -> list[str]: ...
+
+def kernel_table(library: str | None = None) -> list[tuple[str, list[str]]]: ...
+
+class TensorInfo:
+    """What a program says about one of its tensors."""
+
+    def sizes(self) -> tuple[int, ...]:
+        """The shape; upper bounds if it is dynamic."""
+
+    def dim_order(self) -> tuple[int, ...]:
+        """The dimensions from outermost to innermost in memory."""
+
+    def dtype(self) -> int:
+        """The number of the scalar type."""
+
+    def dtype_name(self) -> str:
+        """Such as 'float32'."""
+
+    def nbytes(self) -> int:
+        """Bytes; of the upper bounds if it is dynamic."""
+
+    def is_dynamic(self) -> bool: ...
+
+    def is_memory_planned(self) -> bool:
+        """False if the caller gives the memory."""
+
+    def name(self) -> str:
+        """Of a buffer or parameter, else empty."""
+
+    def __repr__(self) -> str: ...
+
+class MethodMeta:
+    """A method as its program describes it."""
+
+    def name(self) -> str: ...
+
+    def num_inputs(self) -> int: ...
+
+    def num_outputs(self) -> int: ...
+
+    def num_attributes(self) -> int: ...
+
+    def num_instructions(self) -> int: ...
+
+    def input_tag(self, index: int) -> str:
+        """
+        The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.
+        """
+
+    def output_tag(self, index: int) -> str: ...
+
+    def input_tensor_meta(self, index: int) -> TensorInfo:
+        """
+        IndexError unless there is such an input, InvalidArgumentError if it is no tensor.
+        """
+
+    def output_tensor_meta(self, index: int) -> TensorInfo: ...
+
+    def attribute_tensor_meta(self, index: int) -> TensorInfo: ...
+
+    def planned_sizes(self) -> list[int]:
+        """Bytes of each planned memory."""
+
+    def operators(self) -> list[str]:
+        """Operators that the method calls, such as 'aten::add.out'."""
+
+    def backends(self) -> list[str]:
+        """The backend of each delegate."""
+
+    def input_spec(self) -> str:
+        """The pytree of the inputs as JSON, or empty."""
+
+    def output_spec(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class Program:
+    """A loaded program."""
+
+    def method_names(self) -> list[str]: ...
+
+    def method_meta(self, name: str) -> MethodMeta:
+        """NotFoundError unless the program has the method."""
+
+    def named_data(self) -> list[str]:
+        """Keys of the blobs that the program stores by name."""
+
+    def thread_count(self) -> int: ...
+
+def load_file(path: str, data_paths: Sequence[str], threads: int | None) -> Program: ...
+
+def load_buffer(data: bytes | memoryview, data_paths: list[str], threads: int | None) -> Program: ...
+
+def backend_names() -> list[str]: ...
+
+def is_backend_available(name: str) -> bool: ...
+
+def get_thread_count() -> int:
+    """
+    Threads of the pool that programs use unless they are loaded with a number of their own.
+    """
+
+def set_thread_count(threads: int) -> None: ...
+
+class Method:
+    """A method that can be executed. Keeps its program alive."""
+
+    def __init__(self, program: Program, name: str) -> None: ...
+
+    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+        """
+        Runs the method.
+
+        Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has
+        memory of its own for the input, or if they are not dense in the method's dim order. The outputs are
+        torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.
+        They own their memory. Other threads may run meanwhile; two calls of one method run one after the other.
+
+        Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.
+        """
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]: ...
+
+    def get_attribute(self, name: str) -> Any:
+        """A copy of the buffer of that fully qualified name."""
+
+    @property
+    def metadata(self) -> MethodMeta: ...
+
+    def memory(self) -> tuple[int, int, int]:
+        """
+        Bytes of planned memory, of the method's structures, of scratch memory so far.
+        """
+
+    @property
+    def input_names(self) -> list[str]:
+        """What error messages call the inputs."""
+
+    @input_names.setter
+    def input_names(self, arg: Sequence[str], /) -> None: ...

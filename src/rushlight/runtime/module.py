@@ -1,0 +1,170 @@
+"""A program as a callable of the model's own signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.runtime._native import Method, MethodMeta
+from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
+from rushlight.runtime.program import PathLike, Program, ProgramSource, load_native
+from rushlight.runtime.pytree import LEAF, Tree, parse_tree
+
+
+class ModuleMethod:
+    """A method that takes and gives what the model's did: nested tuples, lists and dicts of tensors."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        meta = method.metadata
+        self.__name__ = meta.name()
+        inputs, outputs = parse_tree(meta.input_spec()), parse_tree(meta.output_spec())
+        self._positional, self._keywords = _signature(inputs, meta)
+        if outputs is not None and outputs.count() != meta.num_outputs():
+            outputs = None
+        if outputs is None and meta.num_outputs() == 1:
+            outputs = LEAF
+        self._outputs = outputs
+        self._is_plain = not self._keywords and all(tree.is_leaf for tree in self._positional)
+        self._gives_one = outputs is not None and outputs.is_leaf
+        names = [
+            path for i, tree in enumerate(self._positional) for path in tree.paths(f"positional argument {i}")
+        ]
+        names += [path for key, tree in self._keywords.items() for path in tree.paths(f"{key!r}")]
+        method.input_names = names
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the method.
+
+        Tensors are numpy arrays, torch tensors or anything with DLPack. The results are torch tensors if one
+        of the inputs is, else numpy arrays; they own their memory.
+
+        Raises:
+            InvalidArgumentError: an argument is missing or too many, or has another structure or shape.
+            InvalidTypeError: an argument is no tensor, or of another dtype.
+        """
+        if self._is_plain and len(args) == len(self._positional) and not kwargs:
+            outputs = self._method.execute(args)
+        else:
+            outputs = self._method.execute(self._flatten(args, kwargs))
+        if self._gives_one:
+            return outputs[0]
+        return outputs if self._outputs is None else self._outputs.unflatten(iter(outputs))
+
+    @property
+    def metadata(self) -> MethodMeta:
+        """What the program says about the method."""
+        return self._method.metadata
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        name = self.__name__
+        if len(args) != len(self._positional):
+            raise InvalidArgumentError(
+                f"{name} takes {len(self._positional)} positional arguments, but {len(args)} "
+                + ("is given" if len(args) == 1 else "are given")
+            )
+        if kwargs.keys() != self._keywords.keys():
+            missing = [key for key in self._keywords if key not in kwargs]
+            unknown = [key for key in kwargs if key not in self._keywords]
+            raise InvalidArgumentError(
+                f"{name} was exported with the keyword arguments {', '.join(self._keywords) or '(none)'}: "
+                + "; ".join(
+                    f"{key} is {what}"
+                    for keys, what in ((missing, "missing"), (unknown, "unknown"))
+                    for key in keys
+                )
+            )
+        leaves: list[Any] = []
+        for index, tree in enumerate(self._positional):
+            tree.flatten(args[index], leaves, f"positional argument {index} of {name}")
+        for key, tree in self._keywords.items():
+            tree.flatten(kwargs[key], leaves, f"argument {key!r} of {name}")
+        return leaves
+
+    def __repr__(self) -> str:
+        return f"<method {self._method.metadata!r}>"
+
+
+def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
+    """The trees of positional and keyword arguments."""
+    if inputs is None or inputs.count() != meta.num_inputs():
+        return (LEAF,) * meta.num_inputs(), {}
+    match inputs.children:
+        case (Tree(kind="sequence") as args, Tree(kind="mapping") as kwargs):
+            return args.children, dict(zip(kwargs.keys, kwargs.children, strict=True))
+    return inputs.children, {}
+
+
+class Module:
+    """A loaded program. Calling it runs `forward`, or the only method; each method is an attribute too."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._loaded: dict[str, ModuleMethod] = {}
+        names = sorted(program.method_names)
+        self._default = names[0] if len(names) == 1 else "forward"
+
+    @property
+    def method_names(self) -> set[str]:
+        """Names of the program's methods."""
+        return self._program.method_names
+
+    @property
+    def program(self) -> Program:
+        """The program itself, whose methods take and give flat lists."""
+        return self._program
+
+    def method(self, name: str) -> ModuleMethod:
+        """The method of that name, loaded the first time.
+
+        Raises:
+            NotFoundError: the program has no such method; it is a KeyError.
+            OperatorMissingError: it needs operators or backends that this build does not have.
+        """
+        method = self._loaded.get(name)
+        if method is None:
+            method = self._loaded[name] = ModuleMethod(self._program.load_method(name))
+        return method
+
+    def run_method(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Runs the method of that name: `module.run_method("encode", x)` is `module.encode(x)`."""
+        return self.method(name)(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs `forward`, or the program's only method."""
+        return self.method(self._default)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> ModuleMethod:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.method(name)
+        except NotFoundError as error:
+            raise AttributeError(str(error)) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.method_names})
+
+    def __repr__(self) -> str:
+        return f"Module({', '.join(sorted(self.method_names))})"
+
+
+def load(
+    source: ProgramSource,
+    *,
+    data_path: PathLike | Sequence[PathLike] | None = None,
+    threads: int | None = None,
+) -> Module:
+    """Loads a .pte file as a module with the model's own signature.
+
+    Args:
+        source: a path, bytes or a file object.
+        data_path: .ptd files with the data that the program keeps outside.
+        threads: how many threads a call may use. By default RUSHLIGHT_NUM_THREADS, or as many as the process
+            has CPUs.
+
+    Raises:
+        FileMissingError: there is no such file; it is a FileNotFoundError.
+        InvalidProgramError: truncated, damaged, or no .pte file.
+    """
+    return Module(Program(load_native(source, data_path, threads)))

@@ -1,0 +1,231 @@
+"""The names of ExecuTorch's `extension.pybindings.portable_lib`, over this runtime.
+
+Outputs own their memory whatever `clone_outputs` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.runtime import _native
+from rushlight.runtime._native import Method, MethodMeta, TensorInfo
+from rushlight.runtime.errors import InvalidStateError, NotSupportedError
+from rushlight.runtime.program import PathLike, Program, ProgramSource, Verification, load_native
+
+__all__ = [
+    "ExecuTorchMethod",
+    "ExecuTorchModule",
+    "ExecuTorchProgram",
+    "MethodMeta",
+    "TensorInfo",
+    "Verification",
+    "_get_operator_names",
+    "_get_registered_backend_names",
+    "_is_available",
+    "_load_for_executorch",
+    "_load_for_executorch_from_buffer",
+    "_load_program",
+    "_load_program_from_buffer",
+    "_threadpool_get_thread_count",
+    "_unsafe_reset_threadpool",
+]
+
+
+class ExecuTorchMethod:
+    """A method whose inputs, execution and outputs are separate steps."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._inputs: Sequence[Any] | None = None
+        self._outputs: list[Any] | None = None
+
+    def set_inputs(self, inputs: Sequence[Any]) -> None:
+        """Keeps the inputs for execute()."""
+        self._inputs = inputs
+
+    def execute(self) -> None:
+        """Runs the method on the inputs that were set; without any if none were."""
+        self._outputs = self._method.execute(() if self._inputs is None else self._inputs)
+
+    def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
+        """The outputs of the last execute().
+
+        Raises:
+            InvalidStateError: the method has not been executed.
+        """
+        if self._outputs is None:
+            raise InvalidStateError(f"method {self.method_meta().name()!r} has not been executed yet")
+        return list(self._outputs)
+
+    def call(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        """Runs the method and returns its outputs."""
+        self.set_inputs(inputs if isinstance(inputs, (list, tuple)) else (inputs,))
+        self.execute()
+        return self.get_outputs()
+
+    __call__ = call
+
+    def method_meta(self) -> MethodMeta:
+        """What the program says about the method."""
+        return self._method.metadata
+
+    def get_attribute(self, name: str) -> Any:
+        """A copy of the buffer of that fully qualified name."""
+        return self._method.get_attribute(name)
+
+
+class ExecuTorchProgram:
+    """A loaded program."""
+
+    def __init__(self, program: _native.Program) -> None:
+        self._program = program
+
+    def num_methods(self) -> int:
+        """How many methods the program has."""
+        return len(self._program.method_names())
+
+    def get_method_name(self, method_index: int) -> str:
+        """The name of a method by its index; IndexError if there is none."""
+        return self._program.method_names()[method_index]
+
+    def load_method(self, method_name: str) -> ExecuTorchMethod:
+        """Loads a method."""
+        return ExecuTorchMethod(Method(self._program, method_name))
+
+    def method_meta(self, method_name: str) -> MethodMeta:
+        """What the program says about a method."""
+        return self._program.method_meta(method_name)
+
+    def has_etdump(self) -> bool:
+        """Whether an event trace is recorded."""
+        return False
+
+    def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
+        """Writes the event trace."""
+        Program(self._program).write_etdump_result_to_file(path, debug_buffer_path)
+
+
+class ExecuTorchModule:
+    """A program whose methods are loaded when they are first run."""
+
+    def __init__(self, program: _native.Program) -> None:
+        self._program = ExecuTorchProgram(program)
+        self._methods: dict[str, ExecuTorchMethod] = {}
+
+    def _method(self, name: str) -> ExecuTorchMethod:
+        method = self._methods.get(name)
+        if method is None:
+            method = self._methods[name] = self._program.load_method(name)
+        return method
+
+    def run_method(
+        self, method_name: str, inputs: Sequence[Any] = (), clone_outputs: bool = True
+    ) -> list[Any]:
+        """Runs a method and returns its outputs. A single tensor stands for a sequence of one."""
+        return self._method(method_name).call(inputs)
+
+    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        """Runs the method `forward`."""
+        return self.run_method("forward", inputs)
+
+    __call__ = forward
+
+    def plan_execute(self, method_name: str, clone_outputs: bool = True) -> list[Any]:
+        """Runs a method on the inputs that it was last run with."""
+        method = self._method(method_name)
+        method.execute()
+        return method.get_outputs()
+
+    def method_meta(self, method_name: str) -> MethodMeta:
+        """What the program says about a method."""
+        return self._program.method_meta(method_name)
+
+    def method_names(self) -> list[str]:
+        """Names of the program's methods."""
+        return [self._program.get_method_name(i) for i in range(self._program.num_methods())]
+
+    def has_etdump(self) -> bool:
+        """Whether an event trace is recorded."""
+        return False
+
+    def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
+        """Writes the event trace."""
+        self._program.write_etdump_result_to_file(path, debug_buffer_path)
+
+
+def _load(source: ProgramSource, data_path: PathLike | None, enable_etdump: bool) -> _native.Program:
+    if enable_etdump:
+        raise NotSupportedError("this build of the runtime records no event traces")
+    return load_native(source, data_path, None)
+
+
+def _load_for_executorch(
+    program_path: str,
+    data_path: str | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.InternalConsistency,
+) -> ExecuTorchModule:
+    """Loads a program from a file."""
+    return ExecuTorchModule(_load(program_path, data_path, enable_etdump))
+
+
+def _load_for_executorch_from_buffer(
+    buffer: bytes,
+    data_map_buffer: bytes | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.InternalConsistency,
+) -> ExecuTorchModule:
+    """Loads a program from bytes, and its external data from others."""
+    if data_map_buffer is not None:
+        raise NotSupportedError("external data is read from a file: pass its path to _load_for_executorch")
+    return ExecuTorchModule(_load(buffer, None, enable_etdump))
+
+
+def _load_program(
+    path: str,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.Minimal,
+    data_path: str | None = None,
+) -> ExecuTorchProgram:
+    """Loads a program from a file."""
+    return ExecuTorchProgram(_load(path, data_path, enable_etdump))
+
+
+def _load_program_from_buffer(
+    buffer: bytes,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.Minimal,
+    data_path: str | None = None,
+) -> ExecuTorchProgram:
+    """Loads a program from bytes."""
+    return ExecuTorchProgram(_load(buffer, data_path, enable_etdump))
+
+
+def _is_available(backend_name: str) -> bool:
+    """Whether a backend is here and can run on this machine."""
+    return _native.is_backend_available(backend_name)
+
+
+def _get_operator_names() -> list[str]:
+    """Names of the operators that there are kernels for."""
+    return _native.kernel_names()
+
+
+def _get_registered_backend_names() -> list[str]:
+    """Names of all backends."""
+    return _native.backend_names()
+
+
+def _unsafe_reset_threadpool(num_threads: int) -> None:
+    """Sets the number of threads of the process's pool; programs that are already loaded use them too."""
+    _native.set_thread_count(num_threads)
+
+
+def _threadpool_get_thread_count() -> int:
+    """The number of threads of the process's pool."""
+    return _native.get_thread_count()

@@ -1,0 +1,183 @@
+"""Runtime, Program and the registries: loading a .pte file and its methods."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+from collections.abc import Sequence
+from enum import Enum
+from typing import BinaryIO, Union
+
+from rushlight.runtime import _native
+from rushlight.runtime._native import Method, MethodMeta
+from rushlight.runtime.errors import FileMissingError, NotFoundError, NotSupportedError
+
+PathLike = Union[str, "os.PathLike[str]"]
+ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
+
+
+class Verification(Enum):
+    """How much of a program is checked when it is loaded. Here all of it always is."""
+
+    Minimal = 0
+    InternalConsistency = 1
+
+
+def load_native(
+    source: ProgramSource, data_path: PathLike | Sequence[PathLike] | None, threads: int | None
+) -> _native.Program:
+    """Loads a program from a path, a buffer (used in place) or a file object.
+
+    Raises:
+        FileMissingError: there is no such file; it is a FileNotFoundError.
+        InvalidProgramError: the bytes are no valid program.
+        TypeError: `source` is of another type.
+    """
+    if data_path is None:
+        data_paths = []
+    elif isinstance(data_path, (str, os.PathLike)):
+        data_paths = [_existing(data_path)]
+    else:
+        data_paths = [_existing(path) for path in data_path]
+    if isinstance(source, (str, os.PathLike)):
+        return _native.load_file(_existing(source), data_paths, threads)
+    if isinstance(source, bytearray):
+        source = bytes(source)  # its owner may change it
+    if isinstance(source, (bytes, memoryview)):
+        return _native.load_buffer(source, data_paths, threads)
+    if hasattr(source, "read"):
+        return _native.load_buffer(source.read(), data_paths, threads)
+    raise TypeError(
+        f"a program is given as bytes, a path or an open file object, not as {type(source).__name__}"
+    )
+
+
+def _existing(path: PathLike) -> str:
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        raise FileMissingError(f"{os.strerror(errno.ENOENT)}: {name!r}")
+    return name
+
+
+class Program:
+    """A program, and the methods that have been loaded from it.
+
+    Methods keep the program and its bytes alive.
+    """
+
+    def __init__(self, program: _native.Program) -> None:
+        self._program = program
+        self._methods: dict[str, Method] = {}
+
+    @property
+    def method_names(self) -> set[str]:
+        """Names of the program's methods."""
+        return set(self._program.method_names())
+
+    def load_method(self, name: str) -> Method:
+        """The method of that name, loaded the first time.
+
+        Raises:
+            NotFoundError: the program has no such method; it is a KeyError.
+            OperatorMissingError: it needs operators or backends that this build does not have.
+            InvalidProgramError: its instructions do not suit their kernels.
+        """
+        method = self._methods.get(name)
+        if method is None:
+            method = self._methods[name] = Method(self._program, name)
+        return method
+
+    def metadata(self, method_name: str) -> MethodMeta:
+        """What the program says about a method, which need not be loaded.
+
+        Raises:
+            NotFoundError: the program has no such method.
+        """
+        return self._program.method_meta(method_name)
+
+    def named_data(self) -> list[str]:
+        """Keys of the blobs that the program stores by name."""
+        return self._program.named_data()
+
+    def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
+        """Writes the trace of the program's runs.
+
+        Raises:
+            NotFoundError: the program was not loaded with `enable_etdump=True`.
+        """
+        raise NotFoundError("there is no event trace: the program was loaded without enable_etdump")
+
+    def __repr__(self) -> str:
+        return f"Program({', '.join(self._program.method_names())})"
+
+
+class BackendRegistry:
+    """The backends that this build of the runtime has."""
+
+    @property
+    def registered_backend_names(self) -> list[str]:
+        """Names of all backends."""
+        return _native.backend_names()
+
+    def is_available(self, backend_name: str) -> bool:
+        """Whether the backend is here and can run on this machine."""
+        return _native.is_backend_available(backend_name)
+
+
+class OperatorRegistry:
+    """The operators that this build of the runtime has kernels for."""
+
+    @property
+    def operator_names(self) -> set[str]:
+        """Names with overload, such as "aten::add.out"."""
+        return set(_native.kernel_names())
+
+
+class Runtime:
+    """Loads programs. There is one, `Runtime.get()`.
+
+    Attributes:
+        backend_registry: which backends there are.
+        operator_registry: which operators there are kernels for.
+    """
+
+    def __init__(self) -> None:
+        self.backend_registry = BackendRegistry()
+        self.operator_registry = OperatorRegistry()
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1)
+    def get() -> Runtime:
+        """The runtime of this process."""
+        return Runtime()
+
+    def load_program(
+        self,
+        data: ProgramSource,
+        *,
+        verification: Verification = Verification.InternalConsistency,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        data_path: PathLike | Sequence[PathLike] | None = None,
+        threads: int | None = None,
+    ) -> Program:
+        """Loads a program.
+
+        Args:
+            data: a path, which is mapped; bytes, which are used in place; or a file object.
+            verification: all of the program is checked whatever this says.
+            enable_etdump: record an event trace.
+            debug_buffer_size: bytes for intermediate values in the trace.
+            data_path: .ptd files with the data that the program keeps outside.
+            threads: how many threads a call may use. By default those of the process's pool:
+                RUSHLIGHT_NUM_THREADS, or as many as the process has CPUs.
+
+        Raises:
+            FileMissingError: there is no such file; it is a FileNotFoundError.
+            InvalidProgramError: truncated, damaged, or no .pte file.
+            InvalidExternalDataError: the same of a .ptd file.
+        """
+        if enable_etdump:
+            raise NotSupportedError("this build of the runtime records no event traces")
+        return Program(load_native(data, data_path, threads))

@@ -1,0 +1,153 @@
+"""How a method's inputs and outputs nest: the JSON text that torch.utils._pytree writes, read without torch.
+
+Containers that only a library knows become a tuple, or a dict where their keys are known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
+
+PROTOCOL = 1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A leaf, or a container with the trees of its children and, for a mapping, their keys."""
+
+    kind: str  # "leaf", "sequence" or "mapping"
+    build: Callable[[list[Any]], Any]
+    children: tuple[Tree, ...] = ()
+    keys: tuple[Any, ...] = ()
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.kind == "leaf"
+
+    def paths(self, prefix: str = "") -> list[str]:
+        """How each leaf is reached, such as "[0]['mask']"."""
+        if self.is_leaf:
+            return [prefix]
+        labels = self.keys if self.kind == "mapping" else range(len(self.children))
+        return [
+            path
+            for label, child in zip(labels, self.children, strict=True)
+            for path in child.paths(f"{prefix}[{label!r}]")
+        ]
+
+    def flatten(self, value: Any, leaves: list[Any], where: str = "the value") -> None:
+        """Appends the leaves of a value of this structure.
+
+        Raises:
+            InvalidArgumentError: the value has another structure; the message says where.
+        """
+        if self.is_leaf:
+            leaves.append(value)
+        elif self.kind == "mapping":
+            if not isinstance(value, Mapping) or set(value) != set(self.keys):
+                expected = f"a dict with the keys {', '.join(map(repr, self.keys)) or '(none)'}"
+                raise InvalidArgumentError(f"{where} must be {expected}, not {_describe(value)}")
+            for key, child in zip(self.keys, self.children, strict=True):
+                child.flatten(value[key], leaves, f"{where}[{key!r}]")
+        else:
+            is_sequence = isinstance(value, (Sequence, deque)) and not isinstance(value, (str, bytes))
+            if not is_sequence or len(value) != len(self.children):
+                raise InvalidArgumentError(
+                    f"{where} must be a list or tuple of {len(self.children)}, not {_describe(value)}"
+                )
+            for index, child in enumerate(self.children):
+                child.flatten(value[index], leaves, f"{where}[{index}]")
+
+    def unflatten(self, leaves: Iterator[Any]) -> Any:
+        """A value of this structure, its leaves taken in order."""
+        if self.is_leaf:
+            return next(leaves)
+        return self.build([child.unflatten(leaves) for child in self.children])
+
+    def count(self) -> int:
+        """How many leaves there are."""
+        return 1 if self.is_leaf else sum(child.count() for child in self.children)
+
+
+LEAF = Tree("leaf", lambda children: children[0])
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"a dict with the keys {', '.join(map(repr, value)) or '(none)'}"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a value of type {type(value).__name__}"
+
+
+def parse_tree(text: str) -> Tree | None:
+    """The tree that the text describes, None for an empty text.
+
+    Raises:
+        InvalidProgramError: the text is not of this form.
+    """
+    if not text:
+        return None
+    try:
+        protocol, node = json.loads(text)
+        if protocol != PROTOCOL:
+            raise ValueError(f"protocol {protocol}, not {PROTOCOL}")
+        return _parse(node)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise InvalidProgramError(f"the program's pytree is damaged: {error}") from error
+
+
+def _parse(node: dict[str, Any]) -> Tree:
+    kind, context = node["type"], node["context"]
+    if kind is None:
+        return LEAF
+    children = tuple(_parse(child) for child in node["children_spec"])
+    if isinstance(context, str):
+        context = _json_or_text(context)
+    if kind == "builtins.list":
+        return Tree("sequence", list, children)
+    if kind == "collections.deque":
+        return Tree("sequence", deque, children)
+    if kind == "collections.namedtuple" and isinstance(context, dict):
+        cls = namedtuple(str(context["class_name"]).rpartition(".")[2], context["fields"])  # type: ignore[misc]
+        return Tree("sequence", lambda items: cls(*items), children)
+    if kind == "collections.defaultdict":
+        keys = _keys(context["dict_context"], children)
+        factory = {"list": list, "dict": dict, "int": int, "float": float, "set": set}.get(
+            context["default_factory_name"]
+        )
+        return Tree(
+            "mapping", lambda items: defaultdict(factory, zip(keys, items, strict=True)), children, keys
+        )
+    if kind == "collections.OrderedDict":
+        keys = _keys(context, children)
+        return Tree("mapping", lambda items: OrderedDict(zip(keys, items, strict=True)), children, keys)
+    if kind == "builtins.dict" or (_is_keys(context, children) and children):
+        keys = _keys(context, children)
+        return Tree("mapping", lambda items: dict(zip(keys, items, strict=True)), children, keys)
+    return Tree("sequence", tuple, children)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _is_keys(context: Any, children: Sequence[Tree]) -> bool:
+    return isinstance(context, list) and len(context) == len(children)
+
+
+def _keys(context: Any, children: Sequence[Tree]) -> tuple[Any, ...]:
+    if not _is_keys(context, children):
+        raise ValueError(f"{len(children)} children, but the keys {context!r}")
+    keys = tuple(context)
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"the keys {context!r} are not distinct")
+    return keys
