@@ -51,10 +51,9 @@ void pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
       };
     });
   }
-  if (exponent == 0.5) {
-    return elementwise<kinds::kFloating | kinds::kComplex>(context, {a}, out, common,
-                                                           [](auto) { return [](auto x) { return std::sqrt(x); }; });
-  }
+  // Unlike pow, the roots of -0 and -infinity are -0 and NaN; eager takes them in all types but float16.
+  if (exponent == 0.5 && common != ScalarType::Half) return sqrt_out(context, a, out);
+  if (exponent == -0.5 && common != ScalarType::Half) return rsqrt_out(context, a, out);
   elementwise<kinds::kAll>(context, {a}, out, common, [&](auto c) {
     using C = decltype(c);
     return [y = number_in<C>(b, compute_type(common))](C x) { return power(x, y); };

@@ -1,0 +1,77 @@
+"""Tensors for operator tests. All are made anew and alike at every call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import torch
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, float("inf"), -float("inf"), float("nan")]
+
+
+def tensor(
+    dtype: torch.dtype, *shape: int, seed: int = 0, low: float = -4.0, high: float = 4.0
+) -> torch.Tensor:
+    """Numbers between low and high; of an integer type without negative ones if it has none."""
+    generator = torch.Generator().manual_seed(seed * 7919 + sum(shape))
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(dtype)
+    if dtype.is_complex:
+        real = torch.rand((*shape, 2), generator=generator, dtype=torch.float64) * (high - low) + low
+        return torch.view_as_complex(real).to(dtype)
+    if dtype.is_floating_point:
+        return (torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low).to(dtype)
+    floor = max(int(low), torch.iinfo(dtype).min)
+    return torch.randint(floor, max(int(high), floor) + 1, shape, generator=generator).to(dtype)
+
+
+def special(dtype: torch.dtype) -> torch.Tensor:
+    """Zeros of both signs, ties of rounding, infinities and NaN; the extremes of an integer type."""
+    if dtype == torch.bool:
+        return torch.tensor([True, False])
+    if not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        return torch.tensor([limits.min, limits.min + 1, 0, 1, 2, limits.max - 1, limits.max], dtype=dtype)
+    limits = torch.finfo(dtype)
+    return torch.tensor([*SPECIAL, limits.max, limits.min, limits.tiny], dtype=dtype)
+
+
+def pairs(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """All pairs of elements, as two vectors."""
+    first, second = torch.meshgrid(a, b, indexing="ij")
+    return first.flatten(), second.flatten()
+
+
+# Shapes that broadcast: with a scalar, along one or several dims, at either side, with no elements.
+BROADCASTS = [
+    ((3, 4), ()),
+    ((), (3, 4)),
+    ((), ()),
+    ((2, 3, 4), (4,)),
+    ((3, 1), (1, 5)),
+    ((2, 1, 4, 1), (3, 1, 5)),
+    ((1,), (2, 2)),
+    ((0, 3), (1, 3)),
+    ((2, 3, 300), (3, 1)),
+    ((1000,), (1000,)),
+]
+
+
+def mixed(dtypes: Iterable[torch.dtype]) -> Iterator[tuple[torch.dtype, torch.dtype]]:
+    """Each dtype with itself and a few neighbours, so that all meet."""
+    listed = list(dtypes)
+    for i, dtype in enumerate(listed):
+        yield dtype, dtype
+        for step in (1, 3, 7):
+            if listed[(i + step) % len(listed)] != dtype:
+                yield dtype, listed[(i + step) % len(listed)]
+
+
+def channels_last(value: torch.Tensor) -> torch.Tensor:
+    """Rank 4 tensors in channels last order; others as they are."""
+    return value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
+
+
+def product(*choices: Iterable[object]) -> Iterator[tuple[object, ...]]:
+    return itertools.product(*choices)
