@@ -24,6 +24,10 @@ def run(
     return tuple(written)
 
 
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().view(-1).view(torch.uint8)
+
+
 def check(
     name: str,
     args: Sequence[Any],
@@ -40,4 +44,4 @@ def check(
             torch.testing.assert_close(actual, want, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
         again = run(name, args, outs, threads=threads)
         for first, second in zip(got, again, strict=True):
-            assert torch.equal(first.contiguous().view(torch.uint8), second.contiguous().view(torch.uint8))
+            assert torch.equal(bits(first), bits(second))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import pytest
 import torch
-
 from tests.ops.optimized_check import check
 
 
@@ -66,8 +65,8 @@ def compare(case: Case, with_bias: bool) -> None:
     bias = torch.randn(case.outputs) if with_bias else None
     convolve = torch.nn.functional.conv2d if dims == 2 else torch.nn.functional.conv1d
     want = convolve(
-        x.double(), w.double(), None if bias is None else bias.double(), case.stride, case.padding, case.dilation,
-        case.groups,
+        x.double(), w.double(), None if bias is None else bias.double(), case.stride, case.padding,
+        case.dilation, case.groups,
     )  # fmt: skip
     lists = [[case.stride] * dims, [case.padding] * dims, [case.dilation] * dims]
     args = [x, w, bias, *lists, False, [0] * dims, case.groups]
@@ -90,8 +89,8 @@ def test_random_geometries() -> None:
         kernel = (source.randint(1, 5), source.randint(1, 5))
         case = Case(
             (source.randint(1, 2), channels, source.randint(1, 40), source.randint(1, 40)),
-            groups * source.randint(1, 6), kernel, source.randint(1, 4), source.randint(0, 5), source.randint(1, 3),
-            groups,
+            groups * source.randint(1, 6), kernel, source.randint(1, 4), source.randint(0, 5),
+            source.randint(1, 3), groups,
         )  # fmt: skip
         if any(
             s + 2 * case.padding < case.dilation * (k - 1) + 1

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from tests.ops.optimized_check import check
 
 SIZES = [

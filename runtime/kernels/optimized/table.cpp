@@ -1,5 +1,7 @@
 #include "kernels/optimized/covering.h"
+#include "kernels/optimized/elementwise.h"
 #include "kernels/optimized/nn.h"
+#include "kernels/portable/elementwise.h"
 #include "kernels/portable/nn.h"
 #include "kernels/shared/sorted_table.h"
 #include "rushlight/kernels/optimized.h"
@@ -10,6 +12,7 @@ namespace {
 using namespace optimized;
 
 constexpr Kernel kRows[] = {
+#include "kernels/optimized/elementwise.inc"
 #include "kernels/optimized/nn.inc"
 };
 

@@ -39,6 +39,42 @@ struct DepthwisePlane {
   int64_t row;   // floats in a padded row; see depthwise_row()
 };
 
+enum class UnaryOp : uint8_t {
+  Abs,
+  Neg,
+  Relu,
+  Clamp,      // to [p, q]
+  LeakyRelu,  // slope p
+  HardSigmoid,
+  HardSwish,
+  Sqrt,
+  Rsqrt,
+  Reciprocal,
+  Square,
+  Cube,
+  ReciprocalSquare,
+  Exp,
+  Log,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Silu,
+  Gelu,
+  GeluTanh,
+};
+
+enum class BinaryOp : uint8_t {
+  Add,
+  AddScaled,  // a + p * b
+  Sub,
+  Mul,
+  Div,
+  Maximum,
+  Minimum,
+};
+
+enum class CompareOp : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
+
 // The set of tiles for one instruction set.
 struct Tiles {
   const char* name;
@@ -68,6 +104,17 @@ struct Tiles {
 
   // to[i] = from[i * stride], i < n.
   void (*copy_strided)(const float* from, int64_t stride, int64_t n, float* to);
+
+  // y[i] = op(x[i]), i < n; y may be x.
+  void (*unary)(UnaryOp op, const float* x, float* y, int64_t n, float p, float q);
+  // y[i] = op(a[i * a_step], b[i * b_step]); a step is 1 or 0, not both 0. y may be an operand with step 1.
+  void (*binary)(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
+                 float p);
+  // 1 or 0.
+  void (*compare)(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n);
+  // y[i] = c ? a : b; steps are 1 or 0.
+  void (*where)(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
+                float* y, int64_t n);
 };
 
 // Floats in a padded row, with what vectors read beyond it.

@@ -3,6 +3,7 @@
 
 #include "kernels/optimized/tiles/impl/copy.h"
 #include "kernels/optimized/tiles/impl/depthwise.h"
+#include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
 #include "kernels/optimized/tiles/impl/vector_product.h"
 
@@ -22,6 +23,10 @@ static constexpr Tiles make_tiles(const char* name) {
   t.add_scaled_rows = &add_scaled_rows;
   t.depthwise = &depthwise;
   t.copy_strided = &copy_strided;
+  t.unary = &unary;
+  t.binary = &binary;
+  t.compare = &compare;
+  t.where = &where;
   return t;
 }
 

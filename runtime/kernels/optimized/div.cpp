@@ -1,0 +1,14 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  return map_binary(context, tiles::BinaryOp::Div, a, b, out);
+}
+
+bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
+  return map_binary(context, tiles::BinaryOp::Div, a, b, out);
+}
+
+}  // namespace rushlight::optimized

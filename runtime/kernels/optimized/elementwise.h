@@ -1,0 +1,60 @@
+// Kernels return whether they cover the arguments; where they do not, the portable kernel of that name runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::optimized {
+
+bool abs_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+bool add_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
+               const std::optional<Scalar>& max, Tensor& out);
+bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool eq_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
+bool gt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool gt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool hardsigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool hardswish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& min, const Scalar& max, Tensor& out);
+bool le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out);
+bool log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool lt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool lt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool ne_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool relu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+bool sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool sqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool square_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool sub_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+bool sub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+bool tanh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool where_self_out(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
+                    Tensor& out);
+
+}  // namespace rushlight::optimized

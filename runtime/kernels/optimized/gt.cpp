@@ -1,0 +1,14 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool gt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  return map_compare(context, tiles::CompareOp::Greater, a, b, out);
+}
+
+bool gt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
+  return map_compare(context, tiles::CompareOp::Greater, a, b, out);
+}
+
+}  // namespace rushlight::optimized

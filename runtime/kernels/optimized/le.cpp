@@ -1,0 +1,14 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  return map_compare(context, tiles::CompareOp::LessEqual, a, b, out);
+}
+
+bool le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
+  return map_compare(context, tiles::CompareOp::LessEqual, a, b, out);
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,10 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  return map_binary(context, tiles::BinaryOp::Maximum, a, b, out);
+}
+
+}  // namespace rushlight::optimized

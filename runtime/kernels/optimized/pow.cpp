@@ -1,0 +1,20 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
+  struct Power {
+    double exponent;
+    tiles::UnaryOp op;
+  };
+  constexpr Power kPowers[] = {{2, tiles::UnaryOp::Square},      {0.5, tiles::UnaryOp::Sqrt},
+                               {3, tiles::UnaryOp::Cube},        {-0.5, tiles::UnaryOp::Rsqrt},
+                               {-1, tiles::UnaryOp::Reciprocal}, {-2, tiles::UnaryOp::ReciprocalSquare}};
+  for (const Power& power : kPowers) {
+    if (b.to<double>() == power.exponent) return map_unary(context, power.op, a, out);
+  }
+  return false;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,167 @@
+// Elementwise loops; the output may be an input's memory.
+#pragma once
+
+#include "kernels/optimized/tiles/impl/math.h"
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+template <typename Function>
+RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    const Floats a = f(load(x + i)), b = f(load(x + i + kWidth));
+    store(y + i, a);
+    store(y + i + kWidth, b);
+  }
+  for (; i + kWidth <= n; i += kWidth) store(y + i, f(load(x + i)));
+  if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
+}
+
+// Powers as torch takes them for these exponents.
+RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
+
+static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, float q) {
+  const Floats low = splat(p), high = splat(q);
+  switch (op) {
+    case UnaryOp::Abs:
+      return map(x, y, n, [](Floats v) { return abs(v); });
+    case UnaryOp::Neg:
+      return map(x, y, n, [](Floats v) { return -v; });
+    case UnaryOp::Relu:
+      return map(x, y, n, [](Floats v) { return at_least(v, Floats{}); });
+    case UnaryOp::Clamp:
+      return map(x, y, n, [=](Floats v) { return at_most(at_least(v, low), high); });
+    case UnaryOp::LeakyRelu:
+      return map(x, y, n, [=](Floats v) { return select(v > 0.0f, v, v * low); });
+    case UnaryOp::HardSigmoid:
+      return map(x, y, n, [](Floats v) { return at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+    case UnaryOp::HardSwish:
+      return map(x, y, n,
+                 [](Floats v) { return v * at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+    case UnaryOp::Sqrt:
+      return map(x, y, n, [](Floats v) { return sqrt(v); });
+    case UnaryOp::Rsqrt:
+      return map(x, y, n, [](Floats v) { return 1.0f / sqrt(v); });
+    case UnaryOp::Reciprocal:
+      return map(x, y, n, [](Floats v) { return reciprocal(v); });
+    case UnaryOp::Square:
+      return map(x, y, n, [](Floats v) { return v * v; });
+    case UnaryOp::Cube:
+      return map(x, y, n, [](Floats v) { return v * v * v; });
+    case UnaryOp::ReciprocalSquare:
+      return map(x, y, n, [](Floats v) { return reciprocal(v * v); });
+    case UnaryOp::Exp:
+      return map(x, y, n, [](Floats v) { return exp(v); });
+    case UnaryOp::Log:
+      return map(x, y, n, [](Floats v) { return log(v); });
+    case UnaryOp::Tanh:
+      return map(x, y, n, [](Floats v) { return tanh(v); });
+    case UnaryOp::Erf:
+      return map(x, y, n, [](Floats v) { return erf(v); });
+    case UnaryOp::Sigmoid:
+      return map(x, y, n, [](Floats v) { return sigmoid(v); });
+    case UnaryOp::Silu:
+      return map(x, y, n, [](Floats v) { return v / (1.0f + exp(-v)); });
+    case UnaryOp::Gelu:
+      return map(x, y, n, [](Floats v) { return gelu(v); });
+    case UnaryOp::GeluTanh:
+      return map(x, y, n, [](Floats v) { return gelu_tanh(v); });
+  }
+}
+
+// Operands advance by 1 or stay.
+template <typename Function>
+RL_INLINE void map(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
+                   const Function& f) {
+  int64_t i = 0;
+  if (a_step && b_step) {
+    for (; i + kWidth <= n; i += kWidth) store(y + i, f(load(a + i), load(b + i)));
+    if (i < n) store_few(y + i, f(load_few(a + i, n - i), load_few(b + i, n - i, 1.0f)), n - i);
+  } else if (a_step) {
+    const Floats fixed = splat(*b);
+    map(a, y, n, [&](Floats v) { return f(v, fixed); });
+  } else {
+    const Floats fixed = splat(*a);
+    map(b, y, n, [&](Floats v) { return f(fixed, v); });
+  }
+}
+
+// NaN if either is.
+RL_INLINE Floats maximum(Floats a, Floats b) { return select((a > b) | (a != a), a, b); }
+RL_INLINE Floats minimum(Floats a, Floats b) { return select((a < b) | (a != a), a, b); }
+
+static void binary(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
+                   float p) {
+  const Floats scale = splat(p);
+  switch (op) {
+    case BinaryOp::Add:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u + v; });
+    case BinaryOp::AddScaled:
+      return map(a, a_step, b, b_step, y, n, [=](Floats u, Floats v) { return u + scale * v; });
+    case BinaryOp::Sub:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u - v; });
+    case BinaryOp::Mul:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u * v; });
+    case BinaryOp::Div:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u / v; });
+    case BinaryOp::Maximum:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+    case BinaryOp::Minimum:
+      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return minimum(u, v); });
+  }
+}
+
+template <typename Function>
+RL_INLINE void compare_with(const float* __restrict a, int64_t a_step, const float* __restrict b, int64_t b_step,
+                            uint8_t* __restrict y, int64_t n, const Function& f) {
+  if (a_step && b_step) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else if (a_step) {
+    const float fixed = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], fixed);
+  } else {
+    const float fixed = *a;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(fixed, b[i]);
+  }
+}
+
+static void compare(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y,
+                    int64_t n) {
+  switch (op) {
+    case CompareOp::Equal:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u == v; });
+    case CompareOp::NotEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u != v; });
+    case CompareOp::Less:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u < v; });
+    case CompareOp::LessEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u <= v; });
+    case CompareOp::Greater:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u > v; });
+    case CompareOp::GreaterEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u >= v; });
+  }
+}
+
+static void where(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
+                  float* y, int64_t n) {
+  if (!c_step) {
+    const float* from = *c ? a : b;
+    const int64_t step = *c ? a_step : b_step;
+    for (int64_t i = 0; i < n; ++i) y[i] = from[i * step];
+  } else if (a_step && b_step) {
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : b[i];
+  } else if (a_step) {
+    const float fixed = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : fixed;
+  } else if (b_step) {
+    const float fixed = *a;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? fixed : b[i];
+  } else {
+    const float yes = *a, no = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? yes : no;
+  }
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

@@ -1,0 +1,108 @@
+// Elementary functions of vectors. Polynomials are minimax fits (Remez) of the functions named. Errors are the largest
+// found over float32 arguments, in units of the last place of the result. NaN gives NaN.
+#pragma once
+
+#include "kernels/optimized/tiles/impl/vec.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+template <int N>
+RL_INLINE Floats polynomial(Floats x, const float (&highest_first)[N]) {
+  Floats value = splat(highest_first[0]);
+  RL_UNROLL for (int i = 1; i < N; ++i) value = value * x + highest_first[i];
+  return value;
+}
+
+RL_INLINE Floats abs(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
+// The magnitude of the first, the sign of the second.
+RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
+  return as_floats((as_ints(magnitude) & 0x7fffffff) | (as_ints(sign) & static_cast<int32_t>(0x80000000)));
+}
+RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
+
+// e^x, 1.03 ulp; results below the normal range are rounded once.
+RL_INLINE Floats exp(Floats x) {
+  x = at_most(at_least(x, splat(-104.0f)), splat(89.0f));
+  // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
+  const float magic = 12582912.0f;
+  const Floats shifted = x * 1.44269504f + magic;
+  const Ints n = as_ints(shifted) - as_ints(splat(magic));
+  const Floats whole = shifted - magic;
+  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  const Floats p = polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f,
+                                  4.999999404e-01f});
+  const Floats value = (p * r) * r + r + 1.0f;
+  // Two factors, since 2^n itself may be out of range.
+  const Ints half = n >> 1;
+  return value * power_of_two(half) * power_of_two(n - half);
+}
+
+// tanh, 1.4 ulp.
+RL_INLINE Floats tanh(Floats x) {
+  const Floats a = abs(x);
+  const Floats z = x * x;
+  const Floats small = (polynomial(z, {-5.603914615e-03f, 2.055172063e-02f, -5.371410772e-02f, 1.333115250e-01f,
+                                       -3.333327174e-01f}) * z) * x + x;
+  const Floats large = with_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
+  return select(a < 0.625f, small, select(x != x, x, large));
+}
+
+// erf, 1.2 ulp.
+RL_INLINE Floats erf(Floats x) {
+  const Floats a = abs(x);
+  const Floats z = x * x;
+  const Floats small = polynomial(z, {-5.931882770e-04f, 4.982152954e-03f, -2.675958723e-02f, 1.128164008e-01f,
+                                      -3.761247993e-01f, 1.283791512e-01f}) * x + x;
+  // 1 - e^(log erfc a); beyond 3.93 the result is 1.
+  const Floats c = at_most(a, splat(3.93f));
+  const Floats logarithm = polynomial(c, {-4.977050139e-06f, 4.608568997e-05f, 4.684305168e-05f, -2.922063228e-03f,
+                                          2.266015299e-02f, -1.052485481e-01f, -6.356330514e-01f, -1.128549933e+00f});
+  const Floats large = with_sign(1.0f - exp(logarithm * c), x);
+  return select(a < 0.921875f, small, select(x != x, x, large));
+}
+
+// Natural logarithm, 0.9 ulp; of 0 -infinity, of negative numbers NaN.
+RL_INLINE Floats log(Floats x) {
+  const Ints tiny = x < 1.17549435e-38f;
+  const Floats scaled = select(tiny, x * 8388608.0f, x);
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2)).
+  const Ints bits = as_ints(scaled);
+  const Ints shifted = bits - 0x3f3504f3;
+  const Ints n = (shifted >> 23) - (tiny & 23);
+  const Floats f = as_floats((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  const Floats e = __builtin_convertvector(n, Floats);
+  const Floats p = polynomial(f, {6.746634096e-02f, -1.167564541e-01f, 1.188816205e-01f, -1.240558997e-01f,
+                                  1.421955228e-01f, -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f,
+                                  3.333331347e-01f});
+  const Floats z = f * f;
+  const Floats tail = z * (p * f - 0.5f) + e * -2.12194440e-4f;
+  const Floats value = e * 0.693359375f + (tail + f);
+  const Floats infinity = splat(__builtin_inff());
+  const Floats finite = select(x == 0.0f, -infinity, value);
+  return select(x < 0.0f, splat(__builtin_nanf("")), select((x == infinity) | (x != x), x, finite));
+}
+
+// 1 / (1 + e^-x), 2.5 ulp where that is a normal number.
+RL_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
+
+RL_INLINE Floats gelu(Floats x) { return (0.5f * x) * (1.0f + erf(x * 0.70710678118654752f)); }
+
+// By tanh of a cubic (Hendrycks and Gimpel, 2016).
+RL_INLINE Floats gelu_tanh(Floats x) {
+  const Floats inner = 0.79788456080286536f * (x + 0.044715f * (x * x * x));
+  return (0.5f * x) * (1.0f + tanh(inner));
+}
+
+RL_INLINE Floats sqrt(Floats x) {
+#if defined(__AVX2__) && RL_TILES_WIDTH == 8
+  return __builtin_ia32_sqrtps256(x);
+#elif defined(__SSE2__) && RL_TILES_WIDTH == 4
+  return __builtin_ia32_sqrtps(x);
+#else
+  Floats value;
+  RL_UNROLL for (int i = 0; i < kWidth; ++i) value[i] = __builtin_sqrtf(x[i]);
+  return value;
+#endif
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

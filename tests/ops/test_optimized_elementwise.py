@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tests.ops.optimized_check import check, run
+from torch.nn import functional
+
+Function = Callable[..., torch.Tensor]
+
+SPECIAL = [
+    0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 88.8, -87.4,
+    -103.9, -104.5, 0.625, 0.92, 3.94, 17.0, -17.0, 6.0, 3.0, -3.0,
+]  # fmt: skip
+UNARY: dict[str, tuple[list[Any], Function]] = {
+    "abs": ([], torch.abs),
+    "neg": ([], torch.neg),
+    "relu": ([], torch.relu),
+    "sqrt": ([], torch.sqrt),
+    "rsqrt": ([], torch.rsqrt),
+    "reciprocal": ([], torch.reciprocal),
+    "square": ([], torch.square),
+    "exp": ([], torch.exp),
+    "log": ([], torch.log),
+    "tanh": ([], torch.tanh),
+    "erf": ([], torch.erf),
+    "sigmoid": ([], torch.sigmoid),
+    "silu": ([], functional.silu),
+    "hardsigmoid": ([], functional.hardsigmoid),
+    "hardswish": ([], functional.hardswish),
+    "hardtanh": ([0.0, 6.0], lambda x: functional.hardtanh(x, 0.0, 6.0)),
+    "leaky_relu": ([0.1], lambda x: functional.leaky_relu(x, 0.1)),
+    "gelu": (["none"], functional.gelu),
+    "clamp": ([-1, 2.5], lambda x: torch.clamp(x, -1, 2.5)),
+}
+SIZES = [(0,), (1,), (3,), (7,), (8,), (17,), (31, 33), (2, 3, 5, 7), ()]
+LARGE = [(3, 7001), (1, 16, 56, 56)]
+
+
+def values(shape: tuple[int, ...]) -> torch.Tensor:
+    x = torch.randn(shape) * 4
+    flat = x.view(-1)
+    flat[: len(SPECIAL)] = torch.tensor(SPECIAL)[: flat.numel()]
+    return x
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("shape", SIZES + LARGE, ids=str)
+def test_unary(name: str, shape: tuple[int, ...]) -> None:
+    arguments, function = UNARY[name]
+    x = values(shape)
+    check(f"aten::{name}.out", [x, *arguments], function(x), rtol=1e-6, atol=1e-6)
+
+
+def test_gelu_by_tanh() -> None:
+    x = values((1000,))
+    check("aten::gelu.out", [x, "tanh"], functional.gelu(x, approximate="tanh"), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [torch.exp, torch.tanh, torch.erf, torch.log])
+def test_functions_are_within_two_units_of_the_last_place(function: Function) -> None:
+    bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
+    x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32)
+    want = function(x.double()).float()
+    (got,) = run(f"aten::{function.__name__}.out", [x], [want], threads=1)
+    ordered = [
+        torch.where(t.view(torch.int32) < 0, -(t.view(torch.int32) & 0x7FFFFFFF), t.view(torch.int32))
+        for t in (got, want)
+    ]
+    distance = (ordered[0].long() - ordered[1].long()).abs()
+    assert torch.equal(got.isnan(), want.isnan())
+    assert int(distance[~want.isnan()].max()) <= 2
+
+
+@pytest.mark.parametrize("exponent", [2, 0.5, 3, -0.5, -1, -2, 2.5, 0])
+def test_pow(exponent: float) -> None:
+    x = values((203,))
+    check("aten::pow.Tensor_Scalar_out", [x, exponent], torch.pow(x, exponent), rtol=2e-6)
+
+
+@pytest.mark.parametrize("low,high", [(None, 1.5), (-0.5, None), (2, 1), (math.nan, 1.0)])
+def test_clamp_with_one_bound_crossed_bounds_and_nan(low: float | None, high: float | None) -> None:
+    x = values((77,))
+    check("aten::clamp.out", [x, low, high], torch.clamp(x, low, high))
+
+
+BROADCASTS = [
+    ((), ()), ((5,), ()), ((), (5,)), ((0, 3), (1, 3)), ((17,), (17,)), ((2, 3, 4, 5), (2, 3, 4, 5)),
+    ((2, 3, 7, 7), (3, 1, 1)), ((3, 1, 1), (2, 3, 7, 7)), ((4, 197, 64), (197, 1)), ((1, 9), (8, 1)),
+    ((2, 1, 5, 1), (3, 1, 7)), ((128, 384), (384,)), ((1, 1), (1,)), ((3, 40000), (3, 40000)), ((60000,), (1,)),
+]  # fmt: skip
+BINARY: dict[str, tuple[list[Any], Function]] = {
+    "aten::add.out": ([1], torch.add),
+    "aten::sub.out": ([1], torch.sub),
+    "aten::mul.out": ([], torch.mul),
+    "aten::div.out": ([], torch.div),
+    "aten::maximum.out": ([], torch.maximum),
+    "aten::minimum.out": ([], torch.minimum),
+    "aten::eq.Tensor_out": ([], torch.eq),
+    "aten::ne.Tensor_out": ([], torch.ne),
+    "aten::lt.Tensor_out": ([], torch.lt),
+    "aten::le.Tensor_out": ([], torch.le),
+    "aten::gt.Tensor_out": ([], torch.gt),
+    "aten::ge.Tensor_out": ([], torch.ge),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
+def test_binary(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    arguments, function = BINARY[name]
+    a, b = values(shapes[0]), values(shapes[1]).flip(-1) if shapes[1] else torch.tensor(0.75)
+    check(name, [a, b, *arguments], function(a, b), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["add", "sub"])
+@pytest.mark.parametrize("alpha", [1, 0.5, -2])
+def test_add_and_sub_with_alpha_and_numbers(name: str, alpha: float) -> None:
+    a, b = torch.randn(3, 50), torch.randn(50)
+    function = getattr(torch, name)
+    check(f"aten::{name}.out", [a, b, alpha], function(a, b, alpha=alpha))
+    check(f"aten::{name}.Scalar_out", [a, 2.5, alpha], function(a, 2.5, alpha=alpha))
+
+
+@pytest.mark.parametrize("number", [3, -0.7])
+def test_numbers(number: float) -> None:
+    a = values((5, 43))
+    check("aten::mul.Scalar_out", [a, number], a * number)
+    check("aten::div.Scalar_out", [a, number], a / number)
+    check("aten::rsub.Scalar_out", [a, number, 1], torch.rsub(a, number))
+    check("aten::rsub.Scalar_out", [a, number, 2], torch.rsub(a, number, alpha=2))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        check(f"aten::{name}.Scalar_out", [a, number], getattr(torch, name)(a, number))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.int32, torch.bool])
+def test_zero_dim_tensors_of_other_dtypes_count_as_numbers(dtype: torch.dtype) -> None:
+    a, number = torch.randn(4, 21), torch.tensor(3.25).to(dtype)
+    check("aten::mul.out", [a, number], a * number)
+    check("aten::add.out", [number, a, 1], number + a)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((4, 9), (4, 9), (4, 9)), ((9,), (4, 1), ()), ((4, 1), (4, 9), (9,)), ((), (3,), (2, 3)), ((4, 9), (), ())],
+    ids=str,
+)  # fmt: skip
+def test_where(shapes: tuple[tuple[int, ...], ...]) -> None:
+    c, a, b = torch.randn(shapes[0]) > 0, values(shapes[1]), torch.randn(shapes[2])
+    check("aten::where.self_out", [c, a, b], torch.where(c, a, b))
+
+
+@pytest.mark.parametrize("name", ["aten::add.out", "aten::mul.out"])
+def test_channels_last_operands(name: str) -> None:
+    arguments, function = BINARY[name]
+    a = torch.randn(2, 5, 4, 3).to(memory_format=torch.channels_last)
+    for b in (torch.randn_like(a), torch.randn(5, 1, 1), torch.randn(2, 5, 4, 3)):
+        check(name, [a, b, *arguments], function(a, b))
+
+
+def test_out_may_be_an_input() -> None:
+    from rushlight.runtime import call_kernel
+
+    for name, arguments in (("aten::add.out", [1]), ("aten::mul.out", [])):
+        a, b = torch.randn(3, 77), torch.randn(3, 77)
+        want = a + b if "add" in name else a * b
+        left, right = a.clone(), b.clone()
+        call_kernel(name, [left, b, *arguments, left], library="optimized")
+        call_kernel(name, [a, right, *arguments, right], library="optimized")
+        assert torch.equal(left, want) and torch.equal(right, want)
+    x = torch.randn(1001)
+    want = torch.sigmoid(x)
+    call_kernel("aten::sigmoid.out", [x, x], library="optimized")
+    torch.testing.assert_close(x, want)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int64, torch.int8])
+def test_other_dtypes_take_the_portable_kernel(dtype: torch.dtype) -> None:
+    a, b = torch.randint(-9, 9, (5, 6)).to(dtype), torch.randint(1, 9, (6,)).to(dtype)
+    check("aten::add.out", [a, b, 2], torch.add(a, b, alpha=2), dtype=dtype)
+    check("aten::relu.out", [a], torch.relu(a), dtype=dtype)
