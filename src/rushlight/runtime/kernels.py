@@ -9,11 +9,12 @@ from rushlight.runtime import _native
 
 Library = Literal["portable", "optimized", "quantized"]
 Shape = tuple[int, ...]
+Written = Shape | list[Shape] | bool | int | float
 
 
 def call_kernel(
     name: str, args: Sequence[Any], library: Library | None = None, threads: int = 1
-) -> list[Shape | list[Shape]]:
+) -> list[Written]:
     """Calls one kernel and returns the shapes of the tensors that it wrote.
 
     Args:
@@ -26,7 +27,8 @@ def call_kernel(
         threads: how many threads the kernel may use.
 
     Returns:
-        One shape per out tensor, a list of shapes per out list, in the order of the arguments.
+        One shape per out tensor, a list of shapes per out list, the number for an out that is none of these, in the
+        order of the arguments.
 
     Raises:
         OperatorMissingError: there is no such kernel.
