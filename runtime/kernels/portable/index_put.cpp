@@ -10,12 +10,9 @@ namespace {
 // Strides of `values`, broadcast to `shape`.
 bool broadcast_strides(KernelRuntimeContext& context, const Tensor& values, const Shape& shape, int64_t* strides) {
   const int64_t leading = shape.dim - values.dim();
-  // Leading dims of one element do not count.
-  int64_t skipped = 0;
-  while (leading + skipped < 0 && skipped < values.dim() && values.size(skipped) == 1) ++skipped;
-  bool fits = leading + skipped >= 0;
+  bool fits = leading >= 0;
   for (int64_t i = 0; i < shape.dim; ++i) strides[i] = 0;
-  for (int64_t i = skipped; fits && i < values.dim(); ++i) {
+  for (int64_t i = 0; fits && i < values.dim(); ++i) {
     const bool repeated = values.size(i) == 1;
     fits = repeated || values.size(i) == shape.sizes[leading + i];
     if (fits && !repeated) strides[leading + i] = values.stride(i);

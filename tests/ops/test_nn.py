@@ -1,0 +1,215 @@
+"""Matrix products, convolutions, pools, resampling and Fourier transforms, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from rushlight.runtime import call_kernel
+from rushlight.runtime.errors import RushlightError
+from tests.ops.harness import COMPLEX, FLOATS, HALVES, INTS, Case, assert_same, blank, check, expected
+from tests.ops.samples import channels_last, tensor
+
+f32 = torch.float32
+MATRIX = (*FLOATS, *HALVES, torch.int32, torch.int64, torch.uint8, torch.int8, torch.int16, *COMPLEX)
+
+
+def x(*shape: int, dtype: torch.dtype = f32, seed: int = 0) -> torch.Tensor:
+    return tensor(dtype, *shape, seed=seed, low=-2, high=2)
+
+
+def cl(value: torch.Tensor) -> torch.Tensor:
+    if value.dim() == 5:
+        return value.contiguous(memory_format=torch.channels_last_3d)
+    return channels_last(value)
+
+
+def convolutions(dtype: torch.dtype = f32) -> list[Case]:
+    """Input, weight, bias, stride, padding, dilation, transposed, output padding, groups."""
+    t = lambda *shape, seed=0: x(*shape, dtype=dtype, seed=seed)  # noqa: E731
+    return [
+        Case(t(2, 3, 8, 9), t(4, 3, 3, 3), t(4), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+        Case(t(2, 4, 8, 9), t(6, 2, 3, 2), None, [2, 1], [1, 0], [1, 2], False, [0, 0], 2),
+        Case(t(1, 6, 7, 7), t(6, 1, 3, 3), t(6), [1, 1], [1, 1], [1, 1], False, [0, 0], 6),
+        Case(t(1, 70, 6, 6), t(40, 70, 1, 1), t(40), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+        Case(t(2, 3, 10), t(5, 3, 4), t(5), [2], [2], [1], False, [0], 1),
+        Case(t(1, 2, 5, 6, 7), t(3, 2, 2, 3, 3), t(3), [1, 2, 1], [1, 1, 0], [1, 1, 2], False, [0] * 3, 1),
+        Case(t(2, 4, 5, 6), t(4, 3, 3, 3), t(3), [2, 2], [1, 1], [1, 1], True, [1, 0], 1),
+        Case(t(2, 4, 5, 6), t(4, 2, 3, 2), t(4), [3, 1], [0, 1], [2, 1], True, [0, 0], 2),
+        Case(t(2, 4, 9), t(4, 3, 3), None, [2], [1], [1], True, [1], 1),
+        Case(t(1, 2, 3, 4, 5), t(2, 3, 2, 2, 3), t(3), [2, 1, 1], [0, 1, 1], [1, 1, 1], True, [1, 0, 0], 1),
+        Case(t(0, 3, 8, 9), t(4, 3, 3, 3), t(4), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+    ]
+
+
+def gradients(mask: tuple[bool, bool, bool]) -> list[Case]:
+    """What convolution_backward takes, for every case of convolutions()."""
+    cases = []
+    for case in convolutions():
+        image, weight, bias, *rest = case.args
+        if image.shape[0] == 0:
+            continue
+        grad = x(*torch.ops.aten.convolution.default(*case.args).shape, seed=5)
+        sizes = [weight.shape[1] * rest[-1] if rest[3] else weight.shape[0]]
+        cases.append(Case(grad, image, weight, sizes, *rest, mask))
+    return cases
+
+
+def resized(*shape: int) -> list[torch.Tensor]:
+    return [*[x(*shape, dtype=d) for d in (*FLOATS, *HALVES)], torch.arange(0, 256).byte()[: 2 * 3].view(1, 1, 2, 3)]
+
+
+CASES: dict[str, Callable[[], list[Case]]] = {
+    "aten::mm.out": lambda: [
+        *[Case(x(5, 7, dtype=d), x(7, 6, dtype=d, seed=1)) for d in MATRIX],
+        Case(x(70, 130), x(130, 90, seed=1)),
+        Case(x(3, 0), x(0, 4)),
+        Case(x(0, 3), x(3, 4)),
+        Case(x(1, 300), x(300, 1)),
+    ],
+    "aten::bmm.out": lambda: [
+        *[Case(x(3, 5, 7, dtype=d), x(3, 7, 6, dtype=d, seed=1)) for d in MATRIX],
+        Case(x(2, 40, 70), x(2, 70, 33, seed=1)),
+        Case(x(0, 5, 7), x(0, 7, 6)),
+    ],
+    "aten::addmm.out": lambda: [
+        *[Case(x(6, dtype=d), x(5, 7, dtype=d), x(7, 6, dtype=d, seed=1)) for d in MATRIX],
+        Case(x(5, 6), x(5, 7), x(7, 6, seed=1), beta=0.5, alpha=-2),
+        Case(x(5, 1), x(5, 7), x(7, 6, seed=1), beta=2, alpha=3),
+        Case(torch.tensor(float("nan")), x(5, 7), x(7, 6, seed=1), beta=0),
+        Case(x(1), x(5, 0), x(0, 6)),
+    ],
+    "aten::baddbmm.out": lambda: [
+        *[Case(x(3, 5, 6, dtype=d), x(3, 5, 7, dtype=d), x(3, 7, 6, dtype=d, seed=1)) for d in FLOATS],
+        Case(x(5, 1), x(3, 5, 7), x(3, 7, 6, seed=1), beta=2, alpha=0.5),
+        Case(x(3, 1, 6), x(3, 5, 7), x(3, 7, 6, seed=1)),
+    ],
+    "aten::linear.out": lambda: [
+        *[Case(x(4, 7, dtype=d), x(5, 7, dtype=d, seed=1), x(5, dtype=d, seed=2)) for d in (*FLOATS, *HALVES)],
+        Case(x(2, 3, 7), x(5, 7, seed=1)),
+        Case(x(7), x(5, 7, seed=1), x(5, seed=2)),
+        Case(x(2, 7), x(7, seed=1)),
+        Case(cl(x(2, 3, 4, 7)), x(5, 7, seed=1), x(5, seed=2)),
+        Case(x(0, 7), x(5, 7)),
+    ],
+    "aten::convolution.out": lambda: [
+        *convolutions(),
+        *convolutions(torch.float64),
+        *[case for d in HALVES for case in convolutions(d)[:10]],
+        *[case.map(cl) for case in convolutions()],
+        *convolutions(torch.int64)[:3],
+        Case(x(3, 8, 9), x(4, 3, 3, 3), x(4), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+    ],
+    "aten::avg_pool1d.out": lambda: [Case(x(2, 3, 9), [3]), Case(x(3, 9), [4], [2], [1], True, False)],
+    "aten::avg_pool2d.out": lambda: [
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *HALVES, torch.int64)],
+        *[
+            Case(image, [3, 2], [2, 1], [1, 1], ceil, count, divisor)
+            for image in (x(2, 3, 7, 8), x(3, 7, 8), cl(x(2, 3, 7, 8)))
+            for ceil in (False, True)
+            for count in (False, True)
+            for divisor in (None, 5)
+        ],
+        Case(x(0, 3, 7, 8), [2, 2]),
+    ],
+    "aten::avg_pool3d.out": lambda: [
+        Case(x(2, 3, 5, 6, 7), [2, 3, 2]),
+        Case(x(3, 5, 6, 7), [3, 3, 2], [2], [1], True, False),
+        Case(cl(x(2, 3, 5, 6, 7)), [2], [1], [1, 0, 1], False, True, 3),
+    ],
+    "aten::max_pool2d_with_indices.out": lambda: [
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *HALVES, *INTS)],
+        *[
+            Case(image, [3, 2], [2, 1], [1, 1], dilation, ceil)
+            for image in (x(2, 3, 9, 10), x(3, 9, 10), cl(x(2, 3, 9, 10)))
+            for ceil in (False, True)
+            for dilation in ([1, 1], [2, 3])
+        ],
+        Case(torch.tensor([[[float("nan"), 1.0], [2.0, 3.0]]]), [2, 2]),
+        Case(torch.full((1, 2, 2), -float("inf")), [2, 2]),
+    ],
+    "aten::max_pool3d_with_indices.out": lambda: [
+        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 2]) for d in (*FLOATS, *HALVES, torch.int64)],
+        Case(x(3, 5, 6, 7), [2], [1], [1], [2], True),
+        Case(x(2, 3, 5, 6, 7), [3], [2], [1], [1], True),
+    ],
+    "aten::adaptive_avg_pool1d.out": lambda: [Case(x(2, 3, 9), [4]), Case(x(3, 9), [1])],
+    "aten::_adaptive_avg_pool2d.out": lambda: [
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *HALVES)],
+        Case(x(3, 7, 8), [1, 1]),
+        Case(x(2, 3, 3, 3), [7, 5]),
+        Case(cl(x(2, 3, 7, 8)), [3, 4]),
+        Case(x(2, 3, 7, 8), [0, 4]),
+    ],
+    "aten::_adaptive_avg_pool3d.out": lambda: [
+        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 4]) for d in (*FLOATS, *HALVES)],
+        Case(x(3, 5, 6, 7), [1, 1, 1]),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nn(name: str) -> None:
+    for case in CASES[name]():
+        # Sums are made in another order than eager's, and those of halves in float.
+        half = any(isinstance(a, torch.Tensor) and a.dtype in HALVES for a in case.args)
+        check(name, case, **({"rtol": 1e-2, "atol": 2e-2} if half else {"rtol": 1e-4, "atol": 1e-5}))
+
+
+@pytest.mark.parametrize("mask", [(True, True, True), (True, False, False), (False, True, True)])
+def test_convolution_backward(mask: tuple[bool, bool, bool]) -> None:
+    for case in gradients(mask):
+        wanted = torch.ops.aten.convolution_backward.default(*case.args)
+        outs = [blank(w) if w is not None else torch.empty(0) for w in wanted]
+        call_kernel("aten::convolution_backward.out", [*case.args, *outs], "portable")
+        for out, reference in zip(outs, wanted, strict=True):
+            if reference is not None:
+                torch.testing.assert_close(out, reference, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_products_on_threads(threads: int) -> None:
+    case = Case(x(100, 65), x(65, 120, seed=1))
+    wanted = expected("aten::mm.out", case)
+    outs = [blank(w) for w in wanted]
+    call_kernel("aten::mm.out", [*case.args, *outs], "portable", threads)
+    assert_same(outs, wanted, case)
+
+
+REFUSED: list[tuple[str, list[object], str]] = [
+    ("aten::mm.out", [x(2, 3), x(4, 2), x(2, 2)], "n x m and m x p"),
+    ("aten::mm.out", [x(2, 3), x(3, 2).double(), x(2, 2)], "float32 and float64"),
+    ("aten::addmm.out", [x(3), x(2, 3), x(3, 2), 1, 1, x(2, 2)], "does not broadcast"),
+    ("aten::linear.out", [x(2, 3), x(4, 2), None, x(2, 4)], "3 features"),
+    (
+        "aten::convolution.out",
+        [x(1, 3, 5, 5), x(4, 2, 3, 3), None, [1], [0], [1], False, [0], 1, x(1, 4, 3, 3)],
+        "3 channels",
+    ),
+    (
+        "aten::convolution.out",
+        [x(1, 3, 5, 5), x(4, 3, 3, 3), None, [0], [0], [1], False, [0], 1, x(1, 4, 3, 3)],
+        "stride",
+    ),
+    (
+        "aten::convolution.out",
+        [x(1, 3, 2, 2), x(4, 3, 3, 3), None, [1], [0], [1], False, [0], 1, x(1, 4, 1, 1)],
+        "shape",
+    ),
+    (
+        "aten::convolution.out",
+        [x(1, 3, 5, 5), x(4, 3, 3, 3), x(3), [1], [0], [1], False, [0], 1, x(1, 4, 3, 3)],
+        "bias",
+    ),
+    ("aten::avg_pool2d.out", [x(1, 4, 4), [2], [2], [2], False, True, None, x(1, 3, 3)], "more than half"),
+    ("aten::avg_pool2d.out", [x(1, 4, 4), [5], [], [0], False, True, None, x(1, 3, 3)], "does not fit"),
+    ("aten::avg_pool2d.out", [x(1, 4, 4), [2], [], [0], False, True, 0, x(1, 2, 2)], "divisor"),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "text"), REFUSED)
+def test_refused(name: str, args: list[object], text: str) -> None:
+    with pytest.raises(RushlightError, match=text):
+        call_kernel(name, args, "portable")
