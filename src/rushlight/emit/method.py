@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.emit.constants import tensor_bytes
-from rushlight.emit.errors import UnsupportedOperatorsError, at_node
+from rushlight.emit.errors import EmitError, UnsupportedOperatorsError, at_node
 from rushlight.emit.graph import GraphEmitter
 from rushlight.emit.pytree import encode_treespec
 from rushlight.emit.state import MethodState
@@ -50,7 +50,7 @@ class MethodEmitter(GraphEmitter):
         """Emit the method. Raises UnsupportedOperatorsError listing all that the target lacks."""
         sizes = meta.get_planned_sizes(self.graph_module)
         if sizes is None:
-            raise ValueError(f"method {self.name!r} has no memory plan; plan its memory before emitting it")
+            raise EmitError(f"method {self.name!r} has no memory plan; plan its memory before emitting it")
         self.run()
         state = self.state
         if state.refusals:

@@ -1,0 +1,66 @@
+"""Programs lowered once, and an interpreter of them over torch's own kernels."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+HERE = Path(__file__).parent
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"emit_{name}", HERE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dynamo imports the modules that it traces.
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def cases() -> dict[str, Any]:
+    """Case by name: a module factory, example inputs, dynamic shapes."""
+    return load("cases").CASES
+
+
+@pytest.fixture(scope="session")
+def run() -> Any:
+    """run(pte, inputs, method="forward") -> outputs, on torch's kernels."""
+    return load("interpreter").Interpreter
+
+
+@pytest.fixture(scope="session")
+def lower() -> Any:
+    """lower(module, args, dynamic_shapes=None, **config) -> ExecutorchProgramManager."""
+    from rushlight.compile.config import ExecutorchBackendConfig
+    from rushlight.compile.edge import to_edge
+
+    def lower(module: torch.nn.Module, args: Any, dynamic_shapes: Any = None, **config: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exported = torch.export.export(module.eval(), args, dynamic_shapes=dynamic_shapes, strict=False)
+            return to_edge(exported).to_executorch(ExecutorchBackendConfig(**config))
+
+    return lower
+
+
+@pytest.fixture(scope="session")
+def lowered(lower: Any, cases: dict[str, Any]) -> Any:
+    """lowered(name) -> the case's program manager, made once."""
+
+    @functools.cache
+    def lowered(name: str) -> Any:
+        make, args, dynamic_shapes = cases[name]
+        torch.manual_seed(0)
+        return lower(make(), args, dynamic_shapes)
+
+    return lowered
