@@ -63,8 +63,8 @@ class Mapped(torch.nn.Module):
 
 
 class Scanned(torch.nn.Module):
-    def forward(self, x):
-        return scan(lambda carry, x: (carry + x, carry * x), torch.zeros(3), x)
+    def forward(self, first, x):
+        return scan(lambda carry, x: (carry + x, carry * x), first, x)
 
 
 class Looped(torch.nn.Module):
@@ -138,7 +138,7 @@ CASES = {
     "branch": (Branch, (grid(4, 4),), None),
     "nested_branch": (NestedBranch, (grid(4, 4), grid(4, 4)), None),
     "mapped": (Mapped, (grid(4, 4), grid(4)), None),
-    "scanned": (Scanned, (grid(5, 3),), None),
+    "scanned": (Scanned, (grid(3), grid(5, 3)), None),
     "looped": (Looped, (torch.tensor(0), grid(4, 4)), None),
     "looped_int": (LoopedInt, (grid(4, 4),), None),
     "looped_dynamic": (LoopedDynamic, (grid(4, 4),), ROWS),

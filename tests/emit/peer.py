@@ -1,0 +1,96 @@
+"""Run in the environment that holds executorch: `peer.py FOLDER`.
+
+Lowers the cases there and runs the .pte files of the folder. Writes `peer.json`: by case, what its own
+program looks like and whether our file's outputs equal eager's.
+"""
+
+import importlib.util
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+def load_cases(path):
+    spec = importlib.util.spec_from_file_location("emit_cases", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["emit_cases"] = module
+    spec.loader.exec_module(module)
+    return module.CASES
+
+
+def structure(program):
+    """The program's calls with their arguments spelt out, and its signature; no addresses."""
+    (plan,) = program.execution_plan
+
+    def spell(index):
+        value = plan.values[index].val
+        kind, fields = type(value).__name__, vars(value)
+        if kind == "Tensor":
+            return [kind, value.scalar_type.name, list(value.sizes), value.shape_dynamism.name]
+        if kind in ("IntList", "TensorList", "OptionalTensorList"):
+            return [kind, *(None if item < 0 else spell(item) for item in value.items)]
+        return [kind, *map(repr, fields.values())]
+
+    calls = []
+    for instruction in plan.chains[0].instructions:
+        call = instruction.instr_args
+        if type(call).__name__ == "KernelCall":
+            operator = plan.operators[call.op_index]
+            calls.append([operator.name, operator.overload, *map(spell, call.args)])
+        else:
+            calls.append([type(call).__name__])
+    return {
+        "calls": calls,
+        "inputs": [spell(i) for i in plan.inputs],
+        "outputs": [spell(i) for i in plan.outputs],
+        "container": [
+            json.loads(text)
+            for text in (plan.container_meta_type.encoded_inp_str, plan.container_meta_type.encoded_out_str)
+        ],
+        "planned": plan.non_const_buffer_sizes,
+    }
+
+
+def agrees(make, args, data):
+    from executorch.runtime import Runtime
+
+    program = Runtime.get().load_program(data)
+    method = program.load_method("forward")
+    torch.manual_seed(0)
+    module = make().eval()
+    for inputs in (args, args):
+        expected = pytree.tree_leaves(module(*(a.clone() for a in inputs)))
+        results = method.execute([a.clone() for a in inputs])
+        for result, reference in zip(results, expected, strict=True):
+            if isinstance(reference, torch.Tensor):
+                torch.testing.assert_close(result, reference)
+            else:
+                assert result == reference, (result, reference)
+
+
+def main(folder):
+    from executorch.exir import to_edge
+
+    report = {}
+    for name, (make, args, dynamic_shapes) in load_cases(Path(__file__).with_name("cases.py")).items():
+        entry = report[name] = {"structure": None, "failure": None}
+        torch.manual_seed(0)
+        try:
+            exported = torch.export.export(make().eval(), args, dynamic_shapes=dynamic_shapes, strict=False)
+            entry["structure"] = structure(to_edge(exported).to_executorch().executorch_program)
+        except Exception as error:
+            entry["unsupported"] = f"{type(error).__name__}: {error}"[:300]
+        try:
+            agrees(make, args, (folder / f"{name}.pte").read_bytes())
+        except Exception as error:
+            entry["failure"] = f"{type(error).__name__}: {error}"[:600]
+    (folder / "peer.json").write_text(json.dumps(report))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

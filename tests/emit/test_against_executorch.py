@@ -1,0 +1,80 @@
+"""Our programs beside those of the released executorch, and in its runtime."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-interop" / "bin" / "python"
+
+pytestmark = pytest.mark.skipif(
+    not PYTHON.exists(), reason="the environment .venv-interop is not there; `make interop` sets it up"
+)
+
+NAMES = [
+    "add",
+    "many_outputs",
+    "indexed",
+    "shared_weights",
+    "reshaped",
+    "branch",
+    "nested_branch",
+    "mapped",
+    "scanned",
+    "looped",
+    "looped_int",
+    "looped_dynamic",
+    "counter",
+    "old_state",
+    "cache",
+    "found",
+    "passed_through",
+]
+# Those whose graphs are the same in both systems when they are emitted.
+ALIKE = ["add", "many_outputs", "reshaped", "scanned"]
+
+
+@pytest.fixture(scope="module")
+def peer(tmp_path_factory, cases, lowered):
+    folder = tmp_path_factory.mktemp("peer")
+    for name in cases:
+        (folder / f"{name}.pte").write_bytes(lowered(name).buffer)
+    script = Path(__file__).with_name("peer.py")
+    done = subprocess.run([PYTHON, script, folder], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads((folder / "peer.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def structure():
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("emit_peer", Path(__file__).with_name("peer.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.structure
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_our_files_run_there(name, peer):
+    assert peer[name]["failure"] is None
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_programs_are_alike(name, peer, lowered, structure):
+    ours = json.loads(json.dumps(structure(lowered(name).executorch_program)))
+    theirs = peer[name]["structure"]
+    assert ours["calls"] == theirs["calls"]
+    assert ours["inputs"] == theirs["inputs"] and ours["outputs"] == theirs["outputs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures_are_alike_and_plans_no_larger(name, peer, lowered, structure):
+    theirs = peer[name]["structure"]
+    if theirs is None:
+        pytest.skip(f"executorch cannot lower it: {peer[name]['unsupported']}")
+    ours = structure(lowered(name).executorch_program)
+    assert ours["container"] == theirs["container"]
+    assert sum(ours["planned"]) <= sum(theirs["planned"])
