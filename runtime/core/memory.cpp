@@ -2,7 +2,7 @@
 
 namespace rushlight {
 
-void* MemoryAllocator::allocate(size_t size, size_t alignment) {
+void* MemoryAllocator::bump(size_t size, size_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
   const uintptr_t address = reinterpret_cast<uintptr_t>(current_);
   const size_t padding = static_cast<size_t>(-address & (alignment - 1));

@@ -41,7 +41,7 @@ GrowingAllocator::Chunk* GrowingAllocator::add_chunk(size_t size) {
 
 void* GrowingAllocator::allocate(size_t size, size_t alignment) {
   if (chunks_) {
-    if (void* memory = MemoryAllocator::allocate(size, alignment)) return memory;
+    if (void* memory = bump(size, alignment)) return memory;
   }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || size > SIZE_MAX / 2 || alignment > SIZE_MAX / 4) {
     return nullptr;
@@ -50,7 +50,7 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
   // Doubling keeps the number of chunks small.
   const size_t wanted = footprint_ > chunk_size_ ? footprint_ : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;
-  return MemoryAllocator::allocate(size, alignment);
+  return bump(size, alignment);
 }
 
 void GrowingAllocator::reset() {

@@ -19,7 +19,7 @@ class MemoryAllocator {
   MemoryAllocator& operator=(const MemoryAllocator&) = delete;
 
   // Memory of `size` bytes at a multiple of `alignment` (a power of two), or null. Valid until reset().
-  virtual void* allocate(size_t size, size_t alignment = kDefaultAlignment);
+  virtual void* allocate(size_t size, size_t alignment = kDefaultAlignment) { return bump(size, alignment); }
   // Gives back everything.
   virtual void reset() { current_ = base_; }
 
@@ -35,6 +35,7 @@ class MemoryAllocator {
 
  protected:
   ~MemoryAllocator() = default;  // never deleted through this class
+  void* bump(size_t size, size_t alignment);
   uint8_t* base_;
   uint8_t* end_;
   uint8_t* current_;
