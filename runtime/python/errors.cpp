@@ -5,10 +5,16 @@ namespace rushlight::python {
 namespace nb = nanobind;
 
 void raise(Error code, const std::string& message) {
-  const nb::object error = nb::module_::import_("rushlight.runtime.errors")
-                               .attr("error_for")(static_cast<int>(code), nb::str(message.data(), message.size()));
+  const nb::object error =
+      nb::module_::import_("rushlight.runtime.errors").attr("error_for")(static_cast<int>(code), to_str(message));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();
+}
+
+nb::str to_str(std::string_view text) {
+  PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (!object) throw nb::python_error();
+  return nb::steal<nb::str>(object);
 }
 
 std::string type_name_of(nb::handle object) {

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <string_view>
 
 #include "rushlight/core/error.h"
 
@@ -19,5 +20,8 @@ inline void raise_if(Error code) {
 // The name of the object's type, and the object as str() prints it.
 std::string type_name_of(nanobind::handle object);
 std::string text_of(nanobind::handle object);
+
+// The text as a Python string; bytes that are not UTF-8 are replaced.
+nanobind::str to_str(std::string_view text);
 
 }  // namespace rushlight::python

@@ -171,7 +171,11 @@ class Arguments {
 
   EValue* tensor(nb::handle object) {
     Storage& storage = tensors_.emplace_back();
-    if (!storage.borrowed.borrow(object)) refuse(object, "a tensor");
+    try {
+      if (!storage.borrowed.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
+    } catch (const NoTensor& error) {
+      raise(Error::InvalidType, "argument " + std::to_string(index_) + " must be a tensor, " + error.reason);
+    }
     TensorView& view = storage.borrowed.view;
     if (!dense_dim_order(view, storage.dim_order)) {
       raise(Error::InvalidArgument, "argument " + std::to_string(index_) + " is not densely packed in any dim order");

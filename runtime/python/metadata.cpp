@@ -30,9 +30,10 @@ T value_of(Result<T> result) {
 
 void check_index(size_t index, size_t count, const char* what, const MethodMeta& meta) {
   if (index < count) return;
-  throw nb::index_error(("method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
-                         "s; there is none of index " + std::to_string(index))
-                            .c_str());
+  const std::string text = "method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
+                           "s; there is none of index " + std::to_string(index);
+  PyErr_SetObject(PyExc_IndexError, to_str(text).ptr());
+  throw nb::python_error();
 }
 
 nb::object tag_name(Tag tag) { return nb::str(to_string(tag)); }
@@ -87,7 +88,7 @@ nb::list operators(const MetadataOfMethod& method) {
     const OperatorName name = value_of(method.meta.operator_name(i));
     std::string text(name.name);
     if (!name.overload.empty()) text += "." + std::string(name.overload);
-    names.append(text);
+    names.append(to_str(text));
   }
   return names;
 }
@@ -95,8 +96,7 @@ nb::list operators(const MetadataOfMethod& method) {
 nb::list backends(const MetadataOfMethod& method) {
   nb::list names;
   for (size_t i = 0; i < method.meta.num_backends(); ++i) {
-    const std::string_view name = value_of(method.meta.backend_name(i));
-    names.append(nb::str(name.data(), name.size()));
+    names.append(to_str(value_of(method.meta.backend_name(i))));
   }
   return names;
 }
@@ -130,11 +130,11 @@ void bind_metadata(nb::module_& module) {
           "is_memory_planned", [](const TensorMeta& t) { return t.info.is_memory_planned; },
           "False if the caller gives the memory.")
       .def(
-          "name", [](const TensorMeta& t) { return t.info.name; }, "Of a buffer or parameter, else empty.")
-      .def("__repr__", [](const TensorMeta& t) { return repr(t); });
+          "name", [](const TensorMeta& t) { return to_str(t.info.name); }, "Of a buffer or parameter, else empty.")
+      .def("__repr__", [](const TensorMeta& t) { return to_str(repr(t)); });
 
   nb::class_<Method>(module, "MethodMeta", "A method as its program describes it.")
-      .def("name", [](const Method& m) { return m.meta.name(); })
+      .def("name", [](const Method& m) { return to_str(m.meta.name()); })
       .def("num_inputs", [](const Method& m) { return m.meta.num_inputs(); })
       .def("num_outputs", [](const Method& m) { return m.meta.num_outputs(); })
       .def("num_attributes", [](const Method& m) { return m.meta.num_attributes(); })
@@ -181,10 +181,10 @@ void bind_metadata(nb::module_& module) {
            "Operators that the method calls, such as 'aten::add.out'.")
       .def("backends", &backends, nb::sig("def backends(self) -> list[str]"), "The backend of each delegate.")
       .def(
-          "input_spec", [](const Method& m) { return m.meta.encoded_input_spec(); },
+          "input_spec", [](const Method& m) { return to_str(m.meta.encoded_input_spec()); },
           "The pytree of the inputs as JSON, or empty.")
-      .def("output_spec", [](const Method& m) { return m.meta.encoded_output_spec(); })
-      .def("__repr__", [](const Method& m) { return repr(m); });
+      .def("output_spec", [](const Method& m) { return to_str(m.meta.encoded_output_spec()); })
+      .def("__repr__", [](const Method& m) { return to_str(repr(m)); });
 }
 
 }  // namespace rushlight::python

@@ -190,8 +190,10 @@ class MethodObject {
 
   void set_tensor(size_t index, nb::handle object) {
     Input& input = inputs_[index];
-    if (!input.borrowed.borrow(object)) {
-      raise(Error::InvalidType, name_of(index) + " takes " + describe(input.info) + ", not " + type_name_of(object));
+    try {
+      if (!input.borrowed.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
+    } catch (const NoTensor& error) {
+      raise(Error::InvalidType, name_of(index) + " takes " + describe(input.info) + ", " + error.reason);
     }
     TensorView& view = input.borrowed.view;
     TensorImpl& impl = input.impl;
@@ -283,10 +285,8 @@ class MethodObject {
         return nb::float_(value.to_double());
       case Tag::Bool:
         return nb::bool_(value.to_bool());
-      case Tag::String: {
-        const std::string_view text = value.to_string_view();
-        return nb::str(text.data(), text.size());
-      }
+      case Tag::String:
+        return to_str(value.to_string_view());
       case Tag::IntList:
         return list_of(value.to_int_list(), [](int64_t item) { return nb::int_(item); });
       case Tag::DoubleList:

@@ -76,17 +76,17 @@ ProgramObject load_buffer(nb::handle data, const std::vector<std::string>& data_
   return object;
 }
 
-std::vector<std::string> method_names(const ProgramObject& object) {
-  std::vector<std::string> names;
+nb::list method_names(const ProgramObject& object) {
+  nb::list names;
   const Program& program = object.program->program();
-  for (size_t i = 0; i < program.num_methods(); ++i) names.emplace_back(value_of(program.method_name(i)));
+  for (size_t i = 0; i < program.num_methods(); ++i) names.append(to_str(value_of(program.method_name(i))));
   return names;
 }
 
-std::vector<std::string> named_data(const ProgramObject& object) {
-  std::vector<std::string> keys;
+nb::list named_data(const ProgramObject& object) {
+  nb::list keys;
   const Program& program = object.program->program();
-  for (size_t i = 0; i < program.num_named_data(); ++i) keys.emplace_back(value_of(program.named_data_key(i)));
+  for (size_t i = 0; i < program.num_named_data(); ++i) keys.append(to_str(value_of(program.named_data_key(i))));
   return keys;
 }
 
@@ -106,7 +106,7 @@ bool is_backend_available(std::string_view name) {
 void bind_program(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<ProgramObject>(module, "Program", "A loaded program.")
-      .def("method_names", &method_names)
+      .def("method_names", &method_names, nb::sig("def method_names(self) -> list[str]"))
       .def(
           "method_meta",
           [](const ProgramObject& object, std::string_view name) {
@@ -114,7 +114,8 @@ void bind_program(nb::module_& module) {
             return MetadataOfMethod{object.program, value_of(object.program->program().method_meta(name))};
           },
           "name"_a, "NotFoundError unless the program has the method.")
-      .def("named_data", &named_data, "Keys of the blobs that the program stores by name.")
+      .def("named_data", &named_data, nb::sig("def named_data(self) -> list[str]"),
+           "Keys of the blobs that the program stores by name.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
   module.def("load_file", &load_file, "path"_a, "data_paths"_a, "threads"_a.none());
   module.def(

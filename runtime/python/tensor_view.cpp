@@ -112,7 +112,7 @@ bool scalar_type_of_format(const char* format, size_t size, ScalarType* out) {
 }
 
 [[noreturn]] void refuse(nb::handle object, const std::string& reason) {
-  raise(Error::InvalidType, type_name_of(object) + " cannot be taken as a tensor: " + reason);
+  throw NoTensor{"not " + type_name_of(object) + " (" + reason + ")"};
 }
 
 void fill(TensorView& view, const DlTensor& tensor, nb::handle object) {

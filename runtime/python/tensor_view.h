@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "rushlight/core/tensor.h"
 
 namespace rushlight::python {
@@ -30,6 +32,11 @@ bool is_dense_in(const TensorView& view, const DimOrderType* order);
 // Copies the elements to `target`, packed in `order`.
 void pack(const TensorView& view, const DimOrderType* order, void* target);
 
+// Thrown for an array that cannot be viewed as a tensor.
+struct NoTensor {
+  std::string reason;  // "not Tensor (why)"
+};
+
 // A view of a Python array's elements, borrowed by the fast exchange interface of its type, the buffer protocol or
 // DLPack. The array must outlive this.
 class BorrowedTensor {
@@ -39,7 +46,7 @@ class BorrowedTensor {
   BorrowedTensor& operator=(const BorrowedTensor&) = delete;
   ~BorrowedTensor() { release(); }
 
-  // False if the object is no array; raises if it is one that cannot be viewed here.
+  // False if the object is no array; throws NoTensor if it is one that cannot be viewed here.
   bool borrow(nb::handle object);
   void release();
   TensorView view;

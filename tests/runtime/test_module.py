@@ -1,0 +1,176 @@
+"""rushlight.load: modules with the model's own signature."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils import _pytree
+
+import rushlight
+from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
+from rushlight.runtime.pytree import parse_tree
+
+
+@pytest.fixture
+def nested(nested_program: bytes) -> rushlight.Module:
+    return rushlight.load(nested_program)
+
+
+def two(value: float) -> Any:
+    return np.full(2, value, np.float32)
+
+
+def test_containers_and_keywords(nested: rushlight.Module) -> None:
+    result, x = nested(two(1), {"b": [two(3)], "a": two(2)}, bias=two(10))
+    assert result.keys() == {"sum", "parts"}
+    assert result["sum"].tolist() == [3, 3]
+    assert isinstance(result["parts"], list) and result["parts"][0].tolist() == [13, 13]
+    assert x.tolist() == [1, 1]
+
+
+def test_torch_tensors_in_containers(nested: rushlight.Module) -> None:
+    x = torch.ones(2)
+    result, _ = nested.forward(x, {"a": x, "b": (x,)}, bias=x)
+    assert torch.equal(result["sum"], x + x)
+
+
+X = two(0)
+Y = {"a": X, "b": [X]}
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((X,), {"bias": X}, "forward takes 2 positional arguments, but 1 is given"),
+        ((X, Y), {}, "keyword arguments bias: bias is missing"),
+        ((X, Y), {"bias": X, "extra": X}, "extra is unknown"),
+        (
+            (X, {"a": X}),
+            {"bias": X},
+            "positional argument 1 of forward must be a dict with the keys 'a', 'b', not",
+        ),
+        ((X, X), {"bias": X}, "must be a dict with the keys 'a', 'b', not a value of type ndarray"),
+        (
+            (X, {"a": X, "b": [X, X]}),
+            {"bias": X},
+            r"positional argument 1 of forward\['b'\] must be a list or tuple of 1, not a list of 2",
+        ),
+        (
+            (X, {"a": X, "b": [X[:1]]}),
+            {"bias": X},
+            r"input 2 \(positional argument 1\['b'\]\[0\]\) takes float32\[2\], but float32\[1\]",
+        ),
+        ((X, Y), {"bias": X.astype(int)}, r"input 3 \('bias'\) takes float32\[2\], but int64\[2\]"),
+    ],
+)
+def test_wrong_arguments(nested: rushlight.Module, args: Any, kwargs: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        nested(*args, **kwargs)
+
+
+def test_methods_are_attributes(getters: bytes) -> None:
+    module = rushlight.load(getters)
+    assert module.method_names == {"integer", "real", "yes", "text", "nothing", "tensor"}
+    assert module.integer() == 7
+    assert module.run_method("text") == "héllo"
+    assert module.tensor().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert "real" in dir(module)
+    with pytest.raises(AttributeError, match="no method 'forward'; it has integer, real"):
+        _ = module.forward
+    with pytest.raises(KeyError, match="no method 'absent'"):
+        module.run_method("absent")
+    with pytest.raises(KeyError, match="no method 'forward'"):
+        module()
+
+
+def test_without_a_spec(add_program: Callable[..., bytes]) -> None:
+    module = rushlight.load(add_program(2))
+    assert module(two(1), two(2)).tolist() == [3, 3]
+    with pytest.raises(InvalidArgumentError, match="takes 2 positional arguments, but 3 are given"):
+        module(two(1), two(2), two(3))
+    with pytest.raises(InvalidArgumentError, match="other is unknown"):
+        module(two(1), two(2), other=two(3))
+
+
+def test_sources(add_program: Callable[..., bytes], tmp_path: Path) -> None:
+    data = add_program(2)
+    path = tmp_path / "add.pte"
+    path.write_bytes(data)
+    with open(path, "rb") as file:
+        sources = [data, bytearray(data), memoryview(data), path, str(path), file]
+        for source in sources:
+            assert rushlight.load(source)(two(1), two(2)).tolist() == [3, 3]
+    with pytest.raises(TypeError, match="not as int"):
+        rushlight.load(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, 2),
+        [1, (2, [3]), {}],
+        {"x": 1, 5: [2]},
+        OrderedDict(b=1, a=2),
+        deque([1, 2]),
+        defaultdict(list, a=1),
+        ((1, {"k": [2]}), {"flag": 3}),
+        7,
+        (),
+    ],
+    ids=repr,
+)
+def test_trees_are_those_of_torch(value: Any) -> None:
+    leaves, spec = _pytree.tree_flatten(value)
+    tree = parse_tree(_pytree.treespec_dumps(spec))
+    assert tree is not None and tree.count() == len(leaves)
+    flat: list[Any] = []
+    tree.flatten(value, flat)
+    assert flat == leaves
+    again = tree.unflatten(iter(leaves))
+    assert again == value and type(again) is type(value)
+
+
+def test_named_tuples_keep_their_fields() -> None:
+    node = {"type": None, "context": None, "children_spec": []}
+    context = {"class_name": "model.Pair", "fields": ["left", "right"]}
+    text = json.dumps(
+        [1, {"type": "collections.namedtuple", "context": context, "children_spec": [node, node]}]
+    )
+    tree = parse_tree(text)
+    assert tree is not None
+    pair = tree.unflatten(iter([1, 2]))
+    assert (pair.left, pair.right, type(pair).__name__) == (1, 2, "Pair")
+
+
+def test_unknown_containers() -> None:
+    node = {"type": None, "context": None, "children_spec": []}
+    with_keys = {"type": "library.Output", "context": '["logits"]', "children_spec": [node]}
+    without = {"type": "library.Other", "context": "opaque", "children_spec": [node]}
+    for root, value in ((with_keys, {"logits": 1}), (without, (1,))):
+        tree = parse_tree(json.dumps([1, root]))
+        assert tree is not None and tree.unflatten(iter([1])) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        "[2, {}]",
+        '[1, {"type": "builtins.dict", "context": "[1, 2]", "children_spec": []}]',
+        '[1, {"type": "builtins.tuple"}]',
+        '[1, {"type": "collections.namedtuple", "context": {"class_name": "a b", "fields": []}, '
+        '"children_spec": []}]',
+        "[1, 5]",
+    ],
+)
+def test_damaged_specs(text: str) -> None:
+    with pytest.raises(InvalidProgramError, match="pytree is damaged"):
+        parse_tree(text)

@@ -1,0 +1,17 @@
+"""The committed stub of the extension module is what nanobind makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nanobind.stubgen import StubGen
+
+from rushlight.runtime import _native
+
+STUB = Path(__file__).parents[2] / "src" / "rushlight" / "runtime" / "_native.pyi"
+
+
+def test_stub_is_up_to_date() -> None:
+    generator = StubGen(_native)
+    generator.put(_native)
+    assert generator.get() == STUB.read_text(), "copy build/*/runtime/python/_native.pyi to src/rushlight/runtime/"
