@@ -5,6 +5,7 @@
 
 #include "kernels/optimized/halo.h"
 #include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/plane_window.h"
 #include "kernels/optimized/workers.h"
 
 namespace rushlight::optimized {
@@ -15,9 +16,7 @@ using tiles::Tiles;
 
 namespace {
 
-// Floats of padded input that a worker holds: a depthwise plane in the first level cache, a block of channels in the
-// second.
-constexpr int64_t kDepthwiseFloats = 5 * 1024;
+// Floats of padded input that a worker holds in a second level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -78,12 +77,8 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
                               conv.dilation_w,
                               1,
                               0};
-  plane.row = depthwise_row(plane, tiles);
-  const int64_t halo = (conv.kernel_h - 1) * conv.dilation_h + 1 - conv.stride_h;
-  const int64_t most = std::max<int64_t>(4, (kDepthwiseFloats / plane.row - halo) / conv.stride_h);
-  const int64_t bands = (conv.out_height + most - 1) / most;
-  plane.band = std::min(conv.out_height, round_up((conv.out_height + bands - 1) / bands, 4));
-  const int64_t size = round_up(depthwise_scratch(plane), 16);
+  set_bands(tiles, &plane);
+  const int64_t size = plane_scratch(plane);
   const int64_t workers = worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (scratch == nullptr) return false;

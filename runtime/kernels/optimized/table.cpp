@@ -1,8 +1,10 @@
 #include "kernels/optimized/covering.h"
 #include "kernels/optimized/elementwise.h"
 #include "kernels/optimized/nn.h"
+#include "kernels/optimized/reduction.h"
 #include "kernels/portable/elementwise.h"
 #include "kernels/portable/nn.h"
+#include "kernels/portable/reduction.h"
 #include "kernels/shared/sorted_table.h"
 #include "rushlight/kernels/optimized.h"
 
@@ -14,6 +16,7 @@ using namespace optimized;
 constexpr Kernel kRows[] = {
 #include "kernels/optimized/elementwise.inc"
 #include "kernels/optimized/nn.inc"
+#include "kernels/optimized/reduction.inc"
 };
 
 constexpr auto kTable = sorted_table(kRows);

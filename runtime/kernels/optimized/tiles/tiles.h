@@ -27,7 +27,7 @@ struct GemmTile {
   int64_t ldc;
 };
 
-// A plane of a depthwise convolution in row-major order; stride_w is 1 or 2.
+// A plane over which a window moves (of a depthwise convolution or a pooling), in row-major order; stride_w is 1 or 2.
 struct DepthwisePlane {
   int64_t height, width;
   int64_t out_height, out_width;
@@ -52,6 +52,7 @@ enum class UnaryOp : uint8_t {
   Reciprocal,
   Square,
   Cube,
+  Affine,  // p * x + q
   ReciprocalSquare,
   Exp,
   Log,
@@ -110,6 +111,21 @@ struct Tiles {
   // y[i] = op(a[i * a_step], b[i * b_step]); a step is 1 or 0, not both 0. y may be an operand with step 1.
   void (*binary)(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
                  float p);
+  double (*sum)(const float* x, int64_t n);
+  double (*squared_deviations)(const float* x, int64_t n, float mean);
+  // NaN if there is one; n > 0.
+  float (*extreme)(bool largest, const float* x, int64_t n);
+  // y = (x - mean) * scale * weight + bias; weight and bias [n] or null. y may be x.
+  void (*normalize)(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
+                    const float* bias);
+  // Softmax, or its logarithm, of a row; n > 0, y may be x.
+  void (*softmax)(bool logarithm, const float* x, float* y, int64_t n);
+  // Of each of `columns` columns of n rows, `stride` apart.
+  void (*softmax_columns)(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns);
+  // The first largest of each window, or the last NaN, and where in the plane it is. `scratch` as for depthwise(), but
+  // -infinity at first.
+  void (*max_pool)(const DepthwisePlane& plane, const float* input, float* out, int64_t* indices, float* scratch);
+
   // 1 or 0.
   void (*compare)(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n);
   // y[i] = c ? a : b; steps are 1 or 0.

@@ -5,6 +5,8 @@
 #include "kernels/optimized/tiles/impl/depthwise.h"
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
+#include "kernels/optimized/tiles/impl/pool.h"
+#include "kernels/optimized/tiles/impl/reduce.h"
 #include "kernels/optimized/tiles/impl/vector_product.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
@@ -27,6 +29,13 @@ static constexpr Tiles make_tiles(const char* name) {
   t.binary = &binary;
   t.compare = &compare;
   t.where = &where;
+  t.sum = &sum_row;
+  t.squared_deviations = &squared_deviations;
+  t.extreme = &extreme;
+  t.normalize = &normalize;
+  t.softmax = &softmax;
+  t.softmax_columns = &softmax_columns;
+  t.max_pool = &max_pool;
   return t;
 }
 

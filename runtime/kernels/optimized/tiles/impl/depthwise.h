@@ -109,8 +109,9 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
   }
 }
 
-// A band of the input with its padding. The columns of padding are zero already.
-static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t first, int64_t lines, float* to) {
+// A band of the input with its padding. The columns of padding have their value already.
+static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t first, int64_t lines, float padding,
+                           float* to) {
   const int64_t room = d.row - d.pad_w;
   const int64_t n = d.width < room ? d.width : room;
   to += d.pad_w;
@@ -119,7 +120,7 @@ static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t 
     if (y >= 0 && y < d.height) {
       copy(input + y * d.width, n, to);
     } else {
-      fill(0.0f, n, to);
+      fill(padding, n, to);
     }
   }
 }
@@ -130,7 +131,7 @@ static void depthwise_plane(const DepthwisePlane& d, const float* input, const f
   for (int64_t top = 0; top < d.out_height; top += d.band) {
     const int64_t rows = d.out_height - top < d.band ? d.out_height - top : d.band;
     const int64_t lines = (rows - 1) * d.stride_h + (d.kernel_h - 1) * d.dilation_h + 1;
-    depthwise_fill(d, input, top * d.stride_h - d.pad_h, lines, scratch);
+    depthwise_fill(d, input, top * d.stride_h - d.pad_h, lines, 0.0f, scratch);
     int64_t y = 0;
     if constexpr (Stride == 1) {
       for (; y + 4 <= rows; y += 4) depthwise_rows<Stride, Three, 4>(d, weights, bias, scratch, y, top + y, out);

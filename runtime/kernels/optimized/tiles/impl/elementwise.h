@@ -49,6 +49,8 @@ static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, floa
       return map(x, y, n, [](Floats v) { return v * v; });
     case UnaryOp::Cube:
       return map(x, y, n, [](Floats v) { return v * v * v; });
+    case UnaryOp::Affine:
+      return map(x, y, n, [=](Floats v) { return low * v + high; });
     case UnaryOp::ReciprocalSquare:
       return map(x, y, n, [](Floats v) { return reciprocal(v * v); });
     case UnaryOp::Exp:

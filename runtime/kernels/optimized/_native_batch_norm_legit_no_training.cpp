@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/optimized/layout.h"
+#include "kernels/optimized/reduction.h"
+#include "kernels/optimized/tiles/tiles.h"
+#include "kernels/shared/batch_norm.h"
+
+namespace rushlight::optimized {
+
+bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, const Tensor& in,
+                                             const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                                             const Tensor& running_mean, const Tensor& running_var, double, double eps,
+                                             Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+  if (in.dim() < 2 || !is_plain(in) || !is_float(out) || in.numel() == 0) return false;
+  const int64_t channels = in.size(1);
+  for (const std::optional<Tensor>& vector :
+       {weight, bias, std::optional<Tensor>(running_mean), std::optional<Tensor>(running_var)}) {
+    if (vector && (!is_plain(*vector) || !fits_channels(*vector, channels))) return false;
+  }
+  if (!resize_out_like(context, out, in) || !resize_out(context, save_mean, {0}) ||
+      !resize_out(context, save_invstd, {0})) {
+    return true;
+  }
+  if (!is_row_major(out)) return false;
+  const tiles::Tiles& tiles = tiles::tiles();
+  const int64_t spatial = in.numel() / (in.size(0) * channels);
+  const float* x = in.const_data_ptr<float>();
+  const float* means = running_mean.const_data_ptr<float>();
+  const float* variances = running_var.const_data_ptr<float>();
+  const float* weights = weight ? weight->const_data_ptr<float>() : nullptr;
+  const float* biases = bias ? bias->const_data_ptr<float>() : nullptr;
+  float* y = out.mutable_data_ptr<float>();
+  const int64_t grain = std::max<int64_t>(1, 16 * 1024 / spatial);
+  context.parallel_for(0, in.size(0) * channels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t channel = i % channels;
+      const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
+      const float scale = weights ? rstd * weights[channel] : rstd;
+      const float shift = (biases ? biases[channel] : 0.0f) - means[channel] * scale;
+      tiles.unary(tiles::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
+    }
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,109 @@
+#include "kernels/optimized/fold.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/layout.h"
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kGrain = 16 * 1024;
+// A sum of many rows needs more precision than float has.
+constexpr int64_t kMostRows = 4096;
+constexpr int64_t kChunk = 1024;
+// Elements of a whole tensor's sum that make one term.
+constexpr int64_t kTerm = 64 * 1024;
+
+float reduce_row(const tiles::Tiles& tiles, Reduction reduction, const float* x, int64_t n) {
+  switch (reduction) {
+    case Reduction::Sum:
+      return static_cast<float>(tiles.sum(x, n));
+    case Reduction::Mean:
+      return static_cast<float>(tiles.sum(x, n) / static_cast<double>(n));
+    default:
+      return tiles.extreme(reduction == Reduction::Largest, x, n);
+  }
+}
+
+void reduce_columns(const tiles::Tiles& tiles, Reduction reduction, const float* x, int64_t n, int64_t stride,
+                    int64_t columns, float* out) {
+  const tiles::BinaryOp op = reduction == Reduction::Largest    ? tiles::BinaryOp::Maximum
+                             : reduction == Reduction::Smallest ? tiles::BinaryOp::Minimum
+                                                                : tiles::BinaryOp::Add;
+  std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
+  for (int64_t i = 1; i < n; ++i) tiles.binary(op, out, 1, x + i * stride, 1, out, columns, 0);
+  if (reduction == Reduction::Mean) {
+    tiles.unary(tiles::UnaryOp::Affine, out, out, columns, 1.0f / static_cast<float>(n), 0);
+  }
+}
+
+// The sum of all elements, in terms of a fixed length.
+bool sum_all(KernelRuntimeContext& context, const tiles::Tiles& tiles, const float* x, int64_t n, double* sum) {
+  const int64_t count = (n + kTerm - 1) / kTerm;
+  double* terms = context.allocate_temporary_array<double>(static_cast<size_t>(count));
+  if (terms == nullptr) return false;
+  context.parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) terms[i] = tiles.sum(x + i * kTerm, std::min(kTerm, n - i * kTerm));
+  });
+  *sum = 0;
+  for (int64_t i = 0; i < count; ++i) *sum += terms[i];
+  return true;
+}
+
+}  // namespace
+
+bool fold(const Tensor& tensor, DimMask mask, Fold* result) {
+  if (!is_plain(tensor) || tensor.numel() == 0) return false;
+  *result = {};
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    const int64_t size = tensor.size(d);
+    if (size == 1) continue;
+    if (mask >> d & 1) {
+      if (result->inner != 1) return false;
+      result->reduced *= size;
+    } else if (result->reduced != 1) {
+      result->inner *= size;
+    } else {
+      result->outer *= size;
+    }
+  }
+  return true;
+}
+
+bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
+                 const Tensor& out) {
+  Fold f;
+  if (!is_float(out) || !fold(in, mask, &f)) return false;
+  if (f.inner > 1 && f.reduced > kMostRows && reduction <= Reduction::Mean) return false;
+  if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+  if (!is_row_major(out)) return false;
+  const tiles::Tiles& tiles = tiles::tiles();
+  const float* x = in.const_data_ptr<float>();
+  float* y = out.mutable_data_ptr<float>();
+  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+    double sum;
+    if (!sum_all(context, tiles, x, f.reduced, &sum)) return true;
+    *y = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
+  } else if (f.inner == 1) {
+    context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = reduce_row(tiles, reduction, x + i * f.reduced, f.reduced);
+    });
+  } else {
+    const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+    const int64_t work = f.reduced * std::min(kChunk, f.inner);
+    context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % chunks * kChunk;
+        const int64_t outer = i / chunks;
+        reduce_columns(tiles, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
+                       std::min(kChunk, f.inner - column), y + outer * f.inner + column);
+      }
+    });
+  }
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,24 @@
+#include "kernels/optimized/plane_window.h"
+
+#include <algorithm>
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kBandFloats = 5 * 1024;
+
+}  // namespace
+
+void set_bands(const tiles::Tiles& tiles, tiles::DepthwisePlane* plane) {
+  plane->row = depthwise_row(*plane, tiles);
+  const int64_t halo = (plane->kernel_h - 1) * plane->dilation_h + 1 - plane->stride_h;
+  const int64_t most = std::max<int64_t>(4, (kBandFloats / plane->row - halo) / plane->stride_h);
+  const int64_t bands = (plane->out_height + most - 1) / most;
+  const int64_t rows = (plane->out_height + bands - 1) / bands;
+  plane->band = std::min(plane->out_height, (rows + 3) / 4 * 4);
+}
+
+int64_t plane_scratch(const tiles::DepthwisePlane& plane) { return (depthwise_scratch(plane) + 15) / 16 * 16; }
+
+}  // namespace rushlight::optimized

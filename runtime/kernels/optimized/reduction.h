@@ -1,0 +1,31 @@
+// Kernels return whether they cover the arguments; where they do not, the portable kernel of that name runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rushlight/core/evalue.h"
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::optimized {
+
+bool amax_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
+bool amin_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
+bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
+bool mean_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims, bool keepdim,
+              std::optional<ScalarType> dtype, Tensor& out);
+bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, const Tensor& in,
+                                             const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                                             const Tensor& running_mean, const Tensor& running_var, double momentum,
+                                             double eps, Tensor& out, Tensor& save_mean, Tensor& save_invstd);
+bool native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& weight,
+                           const std::optional<Tensor>& bias, int64_t n, int64_t c, int64_t spatial, int64_t group,
+                           double eps, Tensor& out, Tensor& mean, Tensor& rstd);
+bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> normalized_shape,
+                           const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
+                           Tensor& out, Tensor& mean, Tensor& rstd);
+bool softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
+bool sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
+                      bool keepdim, std::optional<ScalarType> dtype, Tensor& out);
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,47 @@
+#include "kernels/optimized/softmax_rows.h"
+
+#include <algorithm>
+
+#include "kernels/optimized/fold.h"
+#include "kernels/optimized/layout.h"
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kGrain = 4 * 1024;
+constexpr int64_t kChunk = 64;
+
+}  // namespace
+
+bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& in, int64_t dim, const Tensor& out) {
+  int64_t axis;
+  if (!normalize_dim(context, dim, in.dim(), &axis)) return true;
+  Fold f;
+  if (!is_float(out) || !fold(in, in.dim() == 0 ? 0 : DimMask(1) << axis, &f)) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (!is_row_major(out)) return false;
+  if (f.reduced == 1) f = {in.numel(), 1, 1};
+  const tiles::Tiles& tiles = tiles::tiles();
+  const float* x = in.const_data_ptr<float>();
+  float* y = out.mutable_data_ptr<float>();
+  if (f.inner == 1) {
+    context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) tiles.softmax(logarithm, x + i * f.reduced, y + i * f.reduced, f.reduced);
+    });
+    return true;
+  }
+  const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+  const int64_t work = f.reduced * std::min(kChunk, f.inner);
+  context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % chunks * kChunk;
+      const int64_t offset = i / chunks * f.reduced * f.inner + column;
+      tiles.softmax_columns(logarithm, x + offset, y + offset, f.reduced, f.inner, std::min(kChunk, f.inner - column));
+    }
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized

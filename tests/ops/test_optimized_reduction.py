@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.ops.optimized_check import check
+from torch.nn import functional
+
+SHAPES_AND_DIMS = [
+    ((5,), [0]), ((7, 17), [1]), ((7, 17), [0]), ((2, 3, 7, 7), [2, 3]), ((2, 3, 7, 7), [-1, -2]),
+    ((4, 197, 64), [1]),
+    ((3, 5, 7), [0, 1]), ((3, 5, 7), [0, 1, 2]), ((3, 1, 7), [0, 2]), ((3, 5, 7), [0, 2]), ((2, 3000), [0]),
+    ((200000,), [0]), ((4, 1), [1]), ((1, 1), [0]), ((3, 2, 1500), [1]), ((5000, 3), [0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape,dims", SHAPES_AND_DIMS, ids=str)
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_reductions(shape: tuple[int, ...], dims: list[int], keepdim: bool) -> None:
+    x = torch.randn(shape)
+    wide = x.double()
+    size = math.prod(shape[d] for d in dims)
+    check(
+        "aten::sum.IntList_out", [x, dims, keepdim, None], wide.sum(dims, keepdim), atol=1e-6 * size**0.5 * 10
+    )
+    check("aten::mean.out", [x, dims, keepdim, None], wide.mean(dims, keepdim))
+    check("aten::amax.out", [x, dims, keepdim], x.amax(dims, keepdim), rtol=0, atol=0)
+    check("aten::amin.out", [x, dims, keepdim], x.amin(dims, keepdim), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", [0, 1, 16, 36])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_not_finite_elements(value: float, place: int, dim: int) -> None:
+    x = torch.randn(37, 37)
+    x[place, place] = value
+    x[place, 5] = math.inf
+    check("aten::sum.IntList_out", [x, [dim], False, None], x.sum(dim), atol=1e-4)
+    check("aten::mean.out", [x, [dim], False, None], x.mean(dim))
+    check("aten::amax.out", [x, [dim], False], x.amax(dim))
+    check("aten::amin.out", [x, [dim], False], x.amin(dim))
+
+
+def test_reductions_of_nothing() -> None:
+    x = torch.randn(3, 0)
+    check("aten::sum.IntList_out", [x, [1], False, None], x.sum(1))
+    check("aten::mean.out", [x, [1], False, None], x.mean(1))
+    check("aten::sum.IntList_out", [x, [0], True, None], x.sum(0, True))
+
+
+def test_the_sum_of_many_numbers_keeps_its_precision() -> None:
+    x = torch.rand(1_000_000)
+    check("aten::sum.IntList_out", [x, [0], False, None], x.double().sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "shape,dim",
+    [
+        ((1000,), 0), ((12, 197, 197), -1), ((5, 1), 1), ((1, 9), 0), ((3, 7), 1), ((3, 17, 5), 1), ((2, 4, 130), 1),
+        ((8, 31), 0), ((), 0), ((0, 4), 1), ((4, 8), -1), ((2, 1, 3, 33), 2), ((1, 10, 4000), 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_softmax(shape: tuple[int, ...], dim: int) -> None:
+    x = torch.randn(shape) * 5
+    check("aten::_softmax.out", [x, dim, False], functional.softmax(x.double(), dim), atol=2e-7)
+    check(
+        "aten::_log_softmax.out",
+        [x, dim, False],
+        functional.log_softmax(x.double(), dim),
+        rtol=2e-6,
+        atol=2e-6,
+    )
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_of_extreme_rows(dim: int) -> None:
+    x = torch.randn(21, 21)
+    x[3] = -math.inf
+    x[5, 3:] = -math.inf
+    x[7, 20] = math.inf
+    x[9, 0] = math.nan
+    x[11] = 1e38
+    x[:, 13] -= 200
+    check("aten::_softmax.out", [x, dim, False], functional.softmax(x, dim))
+    check("aten::_log_softmax.out", [x, dim, False], functional.log_softmax(x, dim), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape,normalized", [
+    ((1, 197, 192), [192]), ((128, 384), [384]), ((2, 3, 4, 5), [4, 5]), ((7, 17), [17]), ((7, 1), [1]), 
+    ((5,), [5]),
+    ((3, 5), [3, 5]), ((0, 8), [8]),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("parameters", ["both", "weight", "none"])
+def test_layer_norm(shape: tuple[int, ...], normalized: list[int], parameters: str) -> None:
+    x = torch.randn(shape) * 3 + 2
+    weight = None if parameters == "none" else torch.randn(normalized)
+    bias = torch.randn(normalized) if parameters == "both" else None
+    wide = [None if t is None else t.double() for t in (weight, bias)]
+    want = torch.native_layer_norm(x.double(), normalized, *wide, 1e-5)
+    check("aten::native_layer_norm.out", [x, normalized, weight, bias, 1e-5], *want, rtol=1e-4, atol=5e-6)
+
+
+@pytest.mark.parametrize(
+    "shape,groups", [((2, 8, 5, 7), 4), ((1, 6, 49), 6), ((3, 6, 4, 4), 1), ((2, 4), 2)], ids=str
+)
+@pytest.mark.parametrize("affine", [True, False])
+def test_group_norm(shape: tuple[int, ...], groups: int, affine: bool) -> None:
+    x = torch.randn(shape) + 1
+    n, c, spatial = shape[0], shape[1], math.prod(shape[2:])
+    weight, bias = (torch.randn(c), torch.randn(c)) if affine else (None, None)
+    wide = [None if t is None else t.double() for t in (weight, bias)]
+    want = torch.native_group_norm(x.double(), *wide, n, c, spatial, groups, 1e-5)
+    args = [x, weight, bias, n, c, spatial, groups, 1e-5]
+    check("aten::native_group_norm.out", args, *want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (4, 3), (1, 64, 28, 28), (2, 3, 17)], ids=str)
+@pytest.mark.parametrize("affine", [True, False])
+def test_batch_norm(shape: tuple[int, ...], affine: bool) -> None:
+    x, c = torch.randn(shape), shape[1]
+    weight, bias = (torch.randn(c), torch.randn(c)) if affine else (None, None)
+    mean, var = torch.randn(c), torch.rand(c) + 0.1
+    want = functional.batch_norm(x, mean, var, weight, bias)
+    nothing = torch.empty(0)
+    args = [x, weight, bias, mean, var, 0.1, 1e-5]
+    check(
+        "aten::_native_batch_norm_legit_no_training.out", args, want, nothing, nothing, rtol=1e-4, atol=1e-5
+    )
