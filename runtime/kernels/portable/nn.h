@@ -48,5 +48,42 @@ void adaptive_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Sp
                              Tensor& out);
 void adaptive_avg_pool3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                              Tensor& out);
+void upsample_nearest1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                            std::optional<double> scale, Tensor& out);
+void upsample_nearest_exact1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                                  std::optional<double> scale, Tensor& out);
+void upsample_nearest2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                            std::optional<double> scale_h, std::optional<double> scale_w, Tensor& out);
+void upsample_nearest2d_vec_out(KernelRuntimeContext& context, const Tensor& in,
+                                std::optional<Span<const int64_t>> output_size,
+                                std::optional<Span<const double>> scale_factors, Tensor& out);
+void upsample_nearest_exact2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                                  std::optional<double> scale_h, std::optional<double> scale_w, Tensor& out);
+void upsample_nearest3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                            std::optional<double> scale_d, std::optional<double> scale_h, std::optional<double> scale_w,
+                            Tensor& out);
+void upsample_nearest_exact3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                                  std::optional<double> scale_d, std::optional<double> scale_h,
+                                  std::optional<double> scale_w, Tensor& out);
+void upsample_linear1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                           bool align_corners, std::optional<double> scale, Tensor& out);
+void upsample_bilinear2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             bool align_corners, std::optional<double> scale_h, std::optional<double> scale_w,
+                             Tensor& out);
+void upsample_bilinear2d_vec_out(KernelRuntimeContext& context, const Tensor& in,
+                                 std::optional<Span<const int64_t>> output_size, bool align_corners,
+                                 std::optional<Span<const double>> scale_factors, Tensor& out);
+void upsample_trilinear3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                              bool align_corners, std::optional<double> scale_d, std::optional<double> scale_h,
+                              std::optional<double> scale_w, Tensor& out);
+void upsample_bicubic2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                            bool align_corners, std::optional<double> scale_h, std::optional<double> scale_w,
+                            Tensor& out);
+void upsample_bilinear2d_aa_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                                bool align_corners, std::optional<double> scale_h, std::optional<double> scale_w,
+                                Tensor& out);
+void upsample_bicubic2d_aa_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                               bool align_corners, std::optional<double> scale_h, std::optional<double> scale_w,
+                               Tensor& out);
 
 }  // namespace rushlight::portable

@@ -1,0 +1,125 @@
+#include "kernels/shared/resample.h"
+
+#include <algorithm>
+
+#include "kernels/shared/axes.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/index_loop.h"
+#include "kernels/shared/resample_bytes.h"
+#include "kernels/shared/window.h"
+
+namespace rushlight {
+namespace {
+
+template <typename T, typename W>
+void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
+  const Image image(in, r.dims);
+  Taps<W> taps[3];
+  const int32_t zero = 0;
+  const W one = 1;
+  int64_t work = 1;
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t dim = i - (3 - r.dims);
+    taps[i] = {1, &zero, &one};
+    if (dim >= 0 && !make_taps<W>(context, r, dim, image.size[i], &taps[i])) return;
+    work *= taps[i].width;
+  }
+  for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
+    const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
+    int64_t at[3] = {0, 0, 0};
+    for (int64_t i = 3 - r.dims; i < 3; ++i) at[i] = index[2 + i - (3 - r.dims)] * taps[i].width;
+    W sum = 0;
+    for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
+      for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
+        const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
+        W part = 0;
+        for (int64_t x = at[2]; x < at[2] + taps[2].width; ++x) {
+          part += taps[2].weight[x] * static_cast<W>(row[taps[2].index[x] * image.stride[2]]);
+        }
+        sum += taps[0].weight[z] * taps[1].weight[y] * part;
+      }
+    }
+    out.mutable_data_ptr<T>()[offset] = static_cast<T>(sum);
+  });
+}
+
+// One tap each: elements are only moved.
+template <typename T>
+void run_nearest(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
+  const Image image(in, r.dims);
+  Taps<float> taps[3];
+  for (int64_t dim = 0; dim < r.dims; ++dim) {
+    if (!make_taps<float>(context, r, dim, image.size[3 - r.dims + dim], &taps[dim])) return;
+  }
+  for_each_index(context, out, 4, [&](const int64_t* index, int64_t offset) {
+    int64_t from = index[0] * image.batch_stride + index[1] * image.channel_stride;
+    for (int64_t dim = 0; dim < r.dims; ++dim) {
+      from += taps[dim].index[index[2 + dim]] * image.stride[3 - r.dims + dim];
+    }
+    out.mutable_data_ptr<T>()[offset] = in.const_data_ptr<T>()[from];
+  });
+}
+
+}  // namespace
+
+bool read_sizes(KernelRuntimeContext& context, Span<const int64_t> sizes, Resample* r) {
+  if (static_cast<int64_t>(sizes.size()) != r->dims) {
+    context.fail(Error::InvalidArgument, "output_size has %zu values, not %lld", sizes.size(),
+                 static_cast<long long>(r->dims));
+    return false;
+  }
+  std::copy(sizes.begin(), sizes.end(), r->size);
+  return true;
+}
+
+bool read_sizes_or_factors(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> sizes,
+                           std::optional<Span<const double>> factors, Resample* r) {
+  if (sizes.has_value() == factors.has_value()) {
+    context.fail(Error::InvalidArgument, "either output_size or scale_factors must be given");
+    return false;
+  }
+  if (sizes) return read_sizes(context, *sizes, r);
+  if (static_cast<int64_t>(factors->size()) != r->dims || in.dim() != r->dims + 2) {
+    context.fail(Error::InvalidArgument, "scale_factors has %zu values, not %lld", factors->size(),
+                 static_cast<long long>(r->dims));
+    return false;
+  }
+  for (int64_t i = 0; i < r->dims; ++i) {
+    const double factor = (*factors)[static_cast<size_t>(i)];
+    const double size = static_cast<double>(in.size(2 + i)) * factor;
+    r->scale[i] = factor;
+    r->size[i] = size >= 0 && size <= INT32_MAX ? static_cast<int64_t>(size) : -1;
+  }
+  return true;
+}
+
+void resample(KernelRuntimeContext& context, const Resample& r, const Tensor& in, Tensor& out) {
+  RL_KERNEL_REQUIRE(context, in.dim() == r.dims + 2, InvalidArgument, "an image of rank %lld is needed, not %lld",
+                    static_cast<long long>(r.dims + 2), static_cast<long long>(in.dim()));
+  Shape shape;
+  shape.push(in.size(0));
+  shape.push(in.size(1));
+  for (int64_t i = 0; i < r.dims; ++i) {
+    RL_KERNEL_REQUIRE(context, in.size(2 + i) > 0 && r.size[i] > 0, InvalidArgument,
+                      "dim %lld cannot be resized from %lld to %lld", static_cast<long long>(2 + i),
+                      static_cast<long long>(in.size(2 + i)), static_cast<long long>(r.size[i]));
+    shape.push(r.size[i]);
+  }
+  if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span()) || out.numel() == 0) return;
+  if (r.interpolation == Interpolation::Nearest || r.interpolation == Interpolation::NearestExact) {
+    switch_element_size(context, in.element_size(),
+                        [&](auto tag) { run_nearest<typename decltype(tag)::type>(context, r, in, out); });
+    return;
+  }
+  if (in.scalar_type() == ScalarType::Byte && r.dims == 2) {
+    resample_bytes(context, r, in, out);
+    return;
+  }
+  static constexpr DtypeSet kTypes = dtypes::kFloatH | DtypeSet(ScalarType::Byte);
+  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run<T, std::conditional_t<std::is_same_v<T, double>, double, float>>(context, r, in, out);
+  });
+}
+
+}  // namespace rushlight
