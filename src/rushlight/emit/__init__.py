@@ -1,0 +1,1 @@
+"""Planned graphs as program files in memory."""

@@ -1,0 +1,1 @@
+"""Where tensors lie: planned graphs from graphs of out variants."""

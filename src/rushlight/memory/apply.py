@@ -13,13 +13,14 @@ from torch.utils import _pytree as pytree
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.check import check_plan
-from rushlight.memory.lifetimes import Lifetimes, Ownership, find_storages
+from rushlight.memory.lifetimes import Lifetimes, Ownership, find_storages, state_inputs
 from rushlight.memory.lower_bound import lower_bound
 from rushlight.memory.outputs import separate_outputs
 from rushlight.memory.portfolio import best_first_fit
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
 from rushlight.memory.report import PlanReport, make_report
 from rushlight.memory.storage import Owner, Storage, check_alignment
+from rushlight.memory.write_backs import drop_write_backs
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,10 @@ class PlanOptions:
     """How to plan.
 
     Offsets are multiples of `alignment` bytes, and of `preferred_alignment` where that costs no byte of the
-    peak. `tail_padding` bytes are added to every memory, for kernels that read past the end of a tensor.
+    peak. `inputs`, `outputs` and `state` (mutable buffers) are planned, or left to the caller. `in_place`
+    lets elementwise operators write over inputs that die with them, `state_in_place` lets parts of mutable
+    buffers be written where they lie. `tail_padding` bytes are added to every memory, for kernels that read
+    past the end of a tensor.
     """
 
     planner: Planner = best_first_fit
@@ -37,6 +41,7 @@ class PlanOptions:
     outputs: bool = True
     state: bool = True
     in_place: bool = True
+    state_in_place: bool = True
     tail_padding: int = 0
 
 
@@ -79,6 +84,8 @@ def read_problem(
     ownership = Ownership(options.inputs, options.outputs, options.state)
     give_allocations_specs(graph_module)
     separate_outputs(graph_module, signature, copy_views=not options.outputs)
+    if signature is not None and options.state_in_place:
+        drop_write_backs(graph_module, signature, state_inputs(signature))
     for module in _graphs(graph_module):
         for node in module.graph.nodes:
             for spec in meta.tensor_specs(node):

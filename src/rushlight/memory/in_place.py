@@ -27,14 +27,19 @@ _BINARY = """
     bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor pow eq ne lt le gt ge rsub
     copysign
 """
-# These start from a copy of `self`; nothing is copied when it is already in place.
-_WRITES_PARTS = "index_put scatter scatter_add slice_scatter select_scatter masked_fill"
+WRITES_PARTS = frozenset(
+    f"aten::{name}" for name in "index_put scatter scatter_add slice_scatter select_scatter".split()
+)
+"""Operators that copy `self` and then write a part of it: in place they need not touch the rest."""
 
 
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
-    for name in _UNARY.split() + _WRITES_PARTS.split():
+    for name in _UNARY.split():
         table[f"aten::{name}"] = ("self",)
+    for name in WRITES_PARTS:
+        table[name] = ("self",)
+    table["aten::masked_fill"] = ("self",)
     for name in _BINARY.split():
         table[f"aten::{name}"] = ("self", "other")
     table["aten::pow"] = ("self", "exponent")
@@ -60,8 +65,8 @@ def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
     op = aten_op(node.target)
     if op is None:
         return
-    sources, out_name = _row(op)
-    if not sources or out_name is None:
+    names, out_name = _row(op)
+    if not names or out_name is None:
         return
     out = node.kwargs.get(out_name)
     if not isinstance(out, Node):
@@ -69,12 +74,19 @@ def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
     result = meta.get_spec(out)
     if not isinstance(result, TensorSpec):
         return
-    for name in sources:
-        source = argument(op, node, name)
-        if isinstance(source, Node) and same_elements(source, node, result):
-            spec = meta.get_spec(source)
-            if isinstance(spec, TensorSpec):
-                yield spec, result
+    for source in in_place_sources(node):
+        spec = meta.get_spec(source)
+        if same_elements(source, node, result):
+            yield spec, result
+
+
+def in_place_sources(node: Node) -> list[Node]:
+    """The arguments of `node` whose memory its first result may take over, shapes and dtypes aside."""
+    op = aten_op(node.target)
+    if op is None or node.op != "call_function":
+        return []
+    given = [argument(op, node, name) for name in _row(op)[0]]
+    return [source for source in given if isinstance(source, Node)]
 
 
 @cache

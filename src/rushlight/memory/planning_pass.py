@@ -26,9 +26,10 @@ SHARED_STATE_MEMORY = 2
 
 @dataclass
 class _SharedState:
-    """The mutable buffers of all methods by qualified name, and the graphs that use them."""
+    """The mutable buffers of all methods by qualified name, what is written in them, and the graphs."""
 
     buffers: dict[str, list[TensorSpec]] = field(default_factory=dict)
+    updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
     mutated: set[str] = field(default_factory=set)
     graphs: list[GraphModule] = field(default_factory=list)
 
@@ -79,6 +80,7 @@ class MemoryPlanningPass(PassBase):
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,
             state=self.alloc_mutable_buffers and not self.share_mutable_buffers,
+            state_in_place=self.alloc_mutable_buffers,
             tail_padding=_tail_padding(graph_module),
         )
         algorithm = self.memory_planning_algo
@@ -102,8 +104,9 @@ class MemoryPlanningPass(PassBase):
             if name not in shared.mutated:
                 continue
             for spec in specs:
-                spec.const = False
-                spec.mem_id, spec.mem_offset = SHARED_STATE_MEMORY, end
+                for member in (spec, *shared.updates.get(spec, ())):
+                    member.const = False
+                    member.mem_id, member.mem_offset = SHARED_STATE_MEMORY, end
             end += specs[0].realign(self.alignment)
         for graph in shared.graphs:
             sizes = meta.get_planned_sizes(graph) or [0, 0]
@@ -150,6 +153,9 @@ class MemoryPlanningPass(PassBase):
             if node.op == "placeholder" and node.name in signature.inputs_to_buffers:
                 specs = self._shared.buffers.setdefault(signature.inputs_to_buffers[node.name], [])
                 specs.extend(meta.tensor_specs(node))
+            for spec in meta.tensor_specs(node):
+                if spec.storage_base is not None:
+                    self._shared.updates.setdefault(spec.storage_base, []).append(spec)
 
 
 def is_plain_planner(algorithm: Callable[..., Any]) -> bool:

@@ -1,0 +1,124 @@
+import pytest
+import torch
+
+from rushlight.ir import meta
+from rushlight.memory.apply import PlanOptions, plan_memory
+from rushlight.memory.planning_pass import MemoryPlanningPass
+
+aten = torch.ops.aten
+SHAPE = [16, 16]
+
+
+def write(g, state, new):
+    node = g.graph.call_function(aten.copy_.default, (state, new))
+    meta.set_spec(node, meta.get_spec(state))
+    meta.set_val(node, meta.get_val(state))
+    return node
+
+
+def put(g, a, x):
+    """`a` with its first row from `x`."""
+    return g.call(
+        aten.select_scatter.out,
+        a,
+        g.view(g.input(f"row{len(g.graph.nodes)}", [1, 16]), [16]),
+        0,
+        0,
+        shape=SHAPE,
+    )
+
+
+def build_cases():
+    """name: build(g, state, x) -> (new contents, user outputs), and whether the copy can go"""
+
+    def updated(g, state, x):
+        new = put(g, state, x)
+        return new, [g.mm(new, x)]
+
+    def updated_twice(g, state, x):
+        new = put(g, put(g, state, x), x)
+        return new, [g.mm(new, x)]
+
+    def read_before(g, state, x):
+        old = g.mm(state, x)
+        return put(g, state, x), [old]
+
+    def read_afterwards(g, state, x):
+        new = put(g, state, x)
+        return new, [g.mm(state, x)]
+
+    def view_read_afterwards(g, state, x):
+        flat = g.view(state, [256])
+        new = put(g, state, x)
+        return new, [g.relu(flat)]
+
+    def middle_read_afterwards(g, state, x):
+        middle = put(g, state, x)
+        new = put(g, middle, x)
+        return new, [g.mm(middle, x)]
+
+    def returned(g, state, x):
+        new = put(g, state, x)
+        return new, [new]
+
+    def view_returned(g, state, x):
+        new = put(g, state, x)
+        return new, [g.view(new, [256])]
+
+    def written_whole(g, state, x):
+        return g.relu(state), [g.mm(x, x)]
+
+    def from_elsewhere(g, state, x):
+        return put(g, g.mm(x, x), x), [g.mm(state, x)]
+
+    def other_view_of_itself(g, state, x):
+        whole = g.view(state, SHAPE)
+        return g.call(aten.slice_scatter.out, state, whole, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
+
+    return [
+        (updated, True),
+        (updated_twice, True),
+        (read_before, True),
+        (read_afterwards, False),
+        (view_read_afterwards, False),
+        (middle_read_afterwards, False),
+        (returned, False),
+        (view_returned, False),
+        (written_whole, False),
+        (from_elsewhere, False),
+        (other_view_of_itself, False),
+    ]
+
+
+def program(builder, signature, build):
+    g = builder()
+    state, x = g.input("state", SHAPE), g.input("x", SHAPE)
+    new, outputs = build(g, state, x)
+    graph = g.output(write(g, state, new), *outputs)
+    return graph, signature(graph, buffers=["state"]), state, new
+
+
+@pytest.mark.parametrize("build, dropped", build_cases(), ids=lambda v: getattr(v, "__name__", ""))
+def test_which_copies_can_go(builder, signature, place, build, dropped):
+    graph, exported, state, new = program(builder, signature, build)
+    plan_memory(graph, exported)
+    copies = [n for n in graph.graph.nodes if n.target is aten.copy_.default]
+    assert (not copies) is dropped
+    assert (place(new) == place(state)) is dropped
+    if dropped:
+        assert exported.output_specs[0].arg.name == graph.graph.output_node().args[0][0].name
+
+
+def test_state_of_the_caller_is_copied(builder, signature):
+    build = build_cases()[0][0]
+    graph, exported, _, _ = program(builder, signature, build)
+    plan_memory(graph, exported, PlanOptions(state_in_place=False))
+    assert any(n.target is aten.copy_.default for n in graph.graph.nodes)
+
+
+def test_shared_state_is_updated_in_its_own_memory(builder, signature, place):
+    graph, exported, state, new = program(builder, signature, build_cases()[1][0])
+    planning = MemoryPlanningPass(share_mutable_buffers=True)
+    planning.run(graph, exported)
+    planning.run_multimethod()
+    assert place(new) == place(state) == (2, 0)
