@@ -1,7 +1,7 @@
 """The one driver of the compiler: from exported programs to edge programs to a program file.
 
-`edge.py` and `executorch.py` hold the two managers, `config.py` their options, `quick.py` the one call for those in
-a hurry.
+`edge.py` and `executorch.py` hold the two managers, `config.py` their options, `quick.py` the one call for
+those in a hurry.
 """
 
 from __future__ import annotations

@@ -64,10 +64,9 @@ class ExecutorchBackendConfig:
     passes: run over each graph first. memory_planning_pass, sym_shape_eval_pass, propagate_device_config: one
     for all methods, or by method name. Alignments are bytes and powers of two. remove_view_copy: views of
     row-major tensors share memory. external_constants: True, or a function from constant placeholder to the
-    name of its file (None: the program itself). external_mutable_weights: trained weights outside the
-    program. emit_mutable_buffer_names: write the names of mutable buffers.
-    optimize: fold constants and batch norm. target: the kernel table that the program must run on; None
-    leaves kernels unchecked.
+    name of its file (None: the program itself). external_mutable_weights: trained weights stay outside.
+    emit_mutable_buffer_names: write the names of mutable buffers. optimize: fold constants and batch norm.
+    target: the kernel table that the program must run on; None leaves kernels unchecked.
     """
 
     passes: list[Any] = field(default_factory=list)

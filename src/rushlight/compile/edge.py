@@ -118,8 +118,9 @@ def to_edge_transform_and_lower(
             {name: items[position] for name, items in partitioners.items() if position < len(items)}
         )
     for name, program in manager._edge_programs.items():
-        check_consumed(name, program, partitioners.get(name, ()))
-        if config._check_ir_validity:
+        lowered = partitioners.get(name, ())
+        check_consumed(name, program, lowered)
+        if lowered and config._check_ir_validity:
             verify(program.graph_module, EDGE, options_of(config, preserved))
     return manager
 
@@ -182,7 +183,9 @@ class EdgeProgramManager:
         except KeyError:
             raise KeyError(f"no method {method_name!r}; there are {sorted(self._edge_programs)}") from None
 
-    def transform(self, passes: Passes, compile_config: EdgeCompileConfig | None = None) -> EdgeProgramManager:
+    def transform(
+        self, passes: Passes, compile_config: EdgeCompileConfig | None = None
+    ) -> EdgeProgramManager:
         """A manager of transformed programs; this one's stay as they are.
 
         passes: a list for all methods, lists by method name (others stay), or a pass manager.
@@ -224,7 +227,9 @@ class EdgeProgramManager:
 
     def _start_record(self, methods: Mapping[str, ExportedProgram]) -> None:
         if not _new_record:
-            raise ExportError("generate_etrecord asks for the developer tools: import rushlight.devtools first")
+            raise ExportError(
+                "generate_etrecord asks for the developer tools: import rushlight.devtools first"
+            )
         self._etrecord = _new_record[0]()
         self._record("add_exported_program", dict(methods))
         self._record("add_edge_dialect_program", copy.copy(self))

@@ -18,8 +18,8 @@ from rushlight.delegate.program_copy import copy_program
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.emit.state import EmitOptions
 from rushlight.format.program import Program
-from rushlight.format.pte import write_pte, write_pte_to_file
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
+from rushlight.format.pte import write_pte, write_pte_to_file
 from rushlight.format.text import format_pte
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes import pipelines
@@ -57,6 +57,7 @@ def lower_program(
     """Lowers one program in place, to a planned graph of out variants."""
     verifiers, program._verifiers = program._verifiers, []
     if config.optimize and _may_optimize(program, config):
+        run_passes(program.graph_module, pipelines.edge_graph_optimizations())
         run_program_passes(program, pipelines.edge_program_optimizations())
     run_program_passes(program, pipelines.edge_program_lowering())
     module = run_passes(program.graph_module, config.passes)
@@ -138,7 +139,9 @@ class ExecutorchProgramManager:
         try:
             return self._execution_programs[method_name]
         except KeyError:
-            raise KeyError(f"no method {method_name!r}; there are {sorted(self._execution_programs)}") from None
+            raise KeyError(
+                f"no method {method_name!r}; there are {sorted(self._execution_programs)}"
+            ) from None
 
     @property
     def executorch_program(self) -> Program:

@@ -70,7 +70,9 @@ def _calls(program: ExportedProgram) -> Iterator[Node]:
 
 
 def _refused(program: ExportedProgram, ops: set[Any], accepts: Any) -> list[Node]:
-    return [node for node in _calls(program) if node.target in ops and may_keep(node.target) and not accepts(node)]
+    return [
+        node for node in _calls(program) if node.target in ops and may_keep(node.target) and not accepts(node)
+    ]
 
 
 def _claimed(program: ExportedProgram, ops: set[Any], accepts: Any) -> list[Node]:

@@ -8,6 +8,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
+from rushlight.ir.program import copy_signature, lazy_module, make_program
+
 _CONTROL_FLOW = {"cond", "while_loop", "map", "map_impl", "scan"}
 
 
@@ -24,8 +26,8 @@ def copy_graph_module(module: GraphModule) -> GraphModule:
         mapping[node] = new
     attributes = {}
     for name, child in module.named_children():
-        attributes[name] = copy_graph_module(child) if type(child) is GraphModule else child
-    result = GraphModule(module, graph)
+        attributes[name] = copy_graph_module(child) if isinstance(child, GraphModule) else child
+    result = lazy_module(module, graph)
     for name, child in attributes.items():
         setattr(result, name, child)
     result.meta.update(module.meta)
@@ -35,7 +37,7 @@ def copy_graph_module(module: GraphModule) -> GraphModule:
 def copy_program(program: ExportedProgram) -> ExportedProgram:
     """A program that may be changed without changing `program`; tensors are shared."""
     module = copy_graph_module(program.graph_module)
-    return rebuild_program(program, module)
+    return make_program(program, module, module.graph, copy_signature(program.graph_signature))
 
 
 def rebuild_program(program: ExportedProgram, module: GraphModule) -> ExportedProgram:

@@ -1,18 +1,18 @@
 """ATen dialect to Core ATen: one walk over the graph, expanding operators by recorded decompositions.
 
 Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
-distinct expansion recorded once. In-place operators on tensors without views become functional. Whatever this
-walk cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and is slower.
+distinct expansion recorded once. In-place operators on tensors without views become functional. What this walk
+cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and is slower.
 """
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Collection
 from typing import Any
 
 import torch
+from torch._export.verifier import Verifier
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
@@ -30,6 +30,7 @@ from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, fun
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
+from rushlight.ir.program import make_program
 
 _INLINED = ("wrap_with_set_grad_enabled",)
 
@@ -45,7 +46,8 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
     try:
         return _Walk(program, preserve).run()
     except NotSimple:
-        return program.run_decompositions(tables.general_table(preserve))
+        core = program.run_decompositions(tables.general_table(preserve))
+        return make_program(core, core.graph_module, core.graph, core.graph_signature)
 
 
 def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> str | None:
@@ -355,19 +357,7 @@ class _Walk:
         return [node for node in self.graph.nodes if node.op == "placeholder"]
 
     def _program(self, signature: ExportGraphSignature) -> ExportedProgram:
-        program = self.program
-        root = GraphModule({}, self.graph)
-        root.meta.update(program.graph_module.meta)
-        return ExportedProgram(
-            root=root,
-            graph=self.graph,
-            graph_signature=signature,
-            state_dict=dict(program.state_dict),
-            range_constraints=dict(program.range_constraints),
-            module_call_graph=copy.deepcopy(program.module_call_graph),
-            example_inputs=program.example_inputs,
-            constants=program.constants,
-        )
+        return make_program(self.program, {}, self.graph, signature, verifiers=[Verifier])
 
 
 def _val_of(item: Any) -> Any:

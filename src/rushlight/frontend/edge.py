@@ -1,8 +1,7 @@
-"""Core ATen to the Edge dialect: a new graph whose operators are edge operators, with constants lifted to inputs."""
+"""Core ATen to the Edge dialect: a new graph of edge operators, with constants lifted to inputs."""
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from torch.fx.node import map_aggregate
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.edge_ops import to_edge_op
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.program import lazy_module, make_program
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym_ops import ATEN_SYM_OPS
 
@@ -40,7 +40,9 @@ _PACKETS = {
 }
 
 
-def to_edge_dialect(program: ExportedProgram, *, dim_order: bool = True, verifier: Any = None) -> ExportedProgram:
+def to_edge_dialect(
+    program: ExportedProgram, *, dim_order: bool = True, verifier: Any = None
+) -> ExportedProgram:
     """The edge program of a functional Core ATen program.
 
     With `dim_order`, operators that take a memory format take a dim order instead. Constants that the graph
@@ -54,16 +56,12 @@ def to_edge_dialect(program: ExportedProgram, *, dim_order: bool = True, verifie
     graph, root, renamed = _convert(program.graph_module, evaluator, dim_order, lift)
     signature = _signature(program.graph_signature, lift.specs, renamed)
     _make_dense(signature, graph, state_dict, constants, evaluator)
-    module = GraphModule(root, graph)
-    module.meta.update(program.graph_module.meta)
-    return ExportedProgram(
-        root=module,
-        graph=graph,
-        graph_signature=signature,
+    return make_program(
+        program,
+        root,
+        graph,
+        signature,
         state_dict=state_dict,
-        range_constraints=dict(program.range_constraints),
-        module_call_graph=copy.deepcopy(program.module_call_graph),
-        example_inputs=program.example_inputs,
         constants=constants,
         verifiers=None if verifier is None else [verifier],
     )
@@ -104,7 +102,7 @@ def _convert(
     graph = Graph()
     env: dict[Node, Node] = {}
     attributes: dict[str, Any] = {}
-    lifted = lift.wanted(module) if lift is not None else []
+    lifted: list[tuple[Node, str]] = lift.wanted(module) if lift is not None else []
 
     def place_lifted() -> None:
         for old, name in lifted:
@@ -150,7 +148,7 @@ def _attribute_node(
     if isinstance(value, GraphModule):
         name = f"submodule_{sum(name.startswith('submodule_') for name in attributes)}"
         body, body_attributes, _ = _convert(value, evaluator, dim_order, None)
-        value = GraphModule(body_attributes, body)
+        value = lazy_module(body_attributes, body)
     attributes[name] = value
     new = graph.create_node("get_attr", name)
     new.meta = dict(node.meta)
@@ -207,7 +205,7 @@ def _signature(
     inputs[first:first] = lifted
     outputs = []
     for spec in old.output_specs:
-        argument = spec.arg
+        argument: Any = spec.arg
         name = renamed.get(getattr(argument, "name", None) or "")
         if name is not None:
             argument = type(argument)(name=name)
@@ -234,7 +232,7 @@ def _make_dense(
             continue
         dense = tensor.detach().contiguous()
         store[target] = torch.nn.Parameter(dense, tensor.requires_grad) if _is_parameter(tensor) else dense
-        meta.set_val(nodes[spec.arg.name], evaluator.constant(store[target]))
+        meta.set_val(nodes[spec.arg.name], evaluator.like(store[target]))
 
 
 def _is_parameter(tensor: torch.Tensor) -> bool:

@@ -42,7 +42,7 @@ def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> di
     """Programs by method name; a single one is the method `forward`."""
     if isinstance(programs, ExportedProgram):
         return {"forward": programs}
-    if not isinstance(programs, Mapping):
+    if not isinstance(programs, Mapping):  # pragma: no branch
         raise ExportError(
             f"an ExportedProgram or a dict of them is needed, not {type(programs).__name__}; "
             "make one with torch.export.export(module, example_inputs)"
@@ -71,7 +71,5 @@ def remove_unused_parameters(program: ExportedProgram) -> None:
     for name in unused:
         program.graph.erase_node(placeholders[name])
     program._graph_signature = ExportGraphSignature(kept, list(signature.output_specs))
-    program._state_dict = {
-        name: value for name, value in program.state_dict.items() if name not in dropped
-    }
+    program._state_dict = {name: value for name, value in program.state_dict.items() if name not in dropped}
     program.graph_module.recompile()

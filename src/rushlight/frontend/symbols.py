@@ -1,4 +1,4 @@
-"""Nodes for symbolic sizes: from an expression over the sizes of inputs to the graph node that computes it."""
+"""Nodes for symbolic sizes: from an expression over the sizes of inputs to the node that computes it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class SymbolNodes:
             val = placeholder.meta.get(meta.VAL)
             if not isinstance(val, torch.Tensor):
                 continue
-            for dim, size in enumerate(val.shape):
+            sizes: tuple[Any, ...] = tuple(val.shape)
+            for dim, size in enumerate(sizes):
                 if isinstance(size, torch.SymInt) and size.node.expr == symbol:
                     with self._graph.inserting_after(self._inputs[-1]):
                         node = self._graph.call_function(torch.ops.aten.sym_size.int, (placeholder, dim))

@@ -52,7 +52,7 @@ def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Deco
 
 def general_table(preserve: Collection[OpOverload] = ()) -> Any:
     """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
-    table = torch.export.default_decompositions()
+    table: Any = torch.export.default_decompositions()
     table.update({op: _python_decompositions()[op] for op in _ALSO_DECOMPOSED})
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
@@ -62,7 +62,7 @@ def general_table(preserve: Collection[OpOverload] = ()) -> Any:
 
 @cache
 def is_composite(op: OpOverload) -> bool:
-    """Whether torch defines `op` by other operators for every backend, so that it has no kernel of its own."""
+    """Whether torch defines `op` by other operators for every backend; it has no kernel of its own."""
     key = torch._C.DispatchKey.CompositeImplicitAutograd
     return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key) or key in op.py_kernels
 
@@ -76,7 +76,7 @@ def is_functional(op: OpOverload) -> bool:
 
 
 def is_kept_composite(op: OpOverload, preserve: Collection[OpOverload]) -> bool:
-    """Whether a composite operator stays whole: torch keeps it, or the user asks so and its schema allows it."""
+    """Whether a composite operator stays whole: torch keeps it, or the user asks and its schema allows it."""
     if op in _preserved_composites() or is_quant_primitive(op):
         return True
     if op not in preserve or torch.Tag.maybe_aliasing_or_mutating in op.tags:

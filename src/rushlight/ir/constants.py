@@ -1,10 +1,16 @@
-"""The constants of an exported program: which inputs of its graph are stored tensors that no method changes."""
+"""The constants of an exported program: inputs of its graph that are stored tensors which nothing changes."""
 
 from __future__ import annotations
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, TensorArgument
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    TensorArgument,
+)
 from torch.fx import Node
 
 from rushlight.ir import meta
@@ -39,26 +45,36 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
     return found
 
 
-def add_constant_input(
-    program: ExportedProgram, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node
-) -> Node:
-    """A new buffer of the program, and the placeholder that reads it, before the first input of the user.
+class NewConstants:
+    """Adds buffers to a program, and placeholders that read them before the first input of the user."""
 
-    `name` is made unique by a number; the buffer and the placeholder bear the same name.
-    """
-    signature = program.graph_signature
-    taken = {spec.arg.name for spec in signature.input_specs} | set(program.state_dict)
-    number = len(signature.input_specs)
-    while f"{name}{number}" in taken:
-        number += 1
-    unique = f"{name}{number}"
-    specs = signature.input_specs
-    index = next((i for i, spec in enumerate(specs) if spec.kind == InputKind.USER_INPUT), len(specs))
-    nodes = list(program.graph.nodes)
-    with program.graph.inserting_before(nodes[index]):
-        node = program.graph.placeholder(unique)
-    specs.insert(index, InputSpec(InputKind.BUFFER, TensorArgument(node.name), unique, persistent=True))
-    program.state_dict[unique] = tensor
-    meta.copy_origin(origin, node)
-    meta.set_val(node, val)
-    return node
+    def __init__(self, program: ExportedProgram) -> None:
+        specs = program.graph_signature.input_specs
+        self._program = program
+        self._position = next(
+            (i for i, spec in enumerate(specs) if spec.kind == InputKind.USER_INPUT), len(specs)
+        )
+        placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+        nodes = iter(program.graph.nodes)
+        after = placeholders[self._position] if self._position < len(placeholders) else None
+        if after is None:
+            after = next((node for node in nodes if node.op != "placeholder"), None)
+        assert after is not None
+        self._before: Node = after
+
+    def add(self, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node) -> Node:
+        """A new buffer; it and its placeholder bear `name` with a number that makes it unique."""
+        program = self._program
+        number = self._position
+        while f"{name}{number}" in program.state_dict:
+            number += 1
+        unique = f"{name}{number}"
+        with program.graph.inserting_before(self._before):
+            node: Node = program.graph.placeholder(unique)
+        spec = InputSpec(InputKind.BUFFER, TensorArgument(node.name), unique, persistent=True)
+        program.graph_signature.input_specs.insert(self._position, spec)
+        program.state_dict[unique] = tensor
+        self._position += 1
+        meta.copy_origin(origin, node)
+        meta.set_val(node, val)
+        return node

@@ -10,7 +10,7 @@ from rushlight.ir.dtype_rules import ANY, LETTERS, DtypeRule, rule_of
 
 
 class EdgeArgument:
-    """An argument of an edge operator: torch's, and the dtypes that it allows (empty if it takes no tensor)."""
+    """An argument of an edge operator: torch's, and the dtypes that it allows."""
 
     def __init__(self, argument: torch._C.Argument, allowed_types: frozenset[torch.dtype]) -> None:
         self.argument = argument
@@ -42,7 +42,9 @@ class EdgeSchema:
         """torch's results; tensors also tell their `allowed_types`."""
         letter = self.dtype_rule.result
         allowed = LETTERS[letter] if letter else ANY
-        return [EdgeArgument(item, allowed) if takes_tensor(item.type) else item for item in self.schema.returns]
+        return [
+            EdgeArgument(item, allowed) if takes_tensor(item.type) else item for item in self.schema.returns
+        ]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "schema":

@@ -58,7 +58,7 @@ def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[No
 def fresh_arguments(
     nodes: list[Node], args: Any, kwargs: Mapping[str, Any]
 ) -> tuple[list[torch.Tensor], tuple[Any, ...], dict[str, Any]]:
-    """Arguments in which each tensor node is a fake tensor of its own storage; call it inside the fake mode."""
+    """Arguments in which each tensor node is a fake tensor of its own storage; call it in the fake mode."""
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
     def convert(item: Any) -> Any:
@@ -109,10 +109,15 @@ class Evaluator:
                 self._known[key] = torch.empty(val.shape, dtype=val.dtype, device=val.device)
         return self._known[key]
 
-    def constant(self, tensor: torch.Tensor) -> torch.Tensor:
+    def like(self, tensor: torch.Tensor) -> Any:
         """The fake tensor of a constant."""
-        fake: torch.Tensor = self.fake_mode.from_tensor(tensor, static_shapes=True)
-        return fake
+        key = ("like", tensor_key(tensor))
+        if key not in self._known:
+            with torch.no_grad(), self.fake_mode:
+                self._known[key] = torch.empty_strided(
+                    tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+                )
+        return self._known[key]
 
 
 def fake_mode_of(owner: Graph | GraphModule) -> Any:

@@ -35,6 +35,8 @@ def refusal_table(refusals: Sequence[Refusal]) -> str:
     rows = [_HEADINGS]
     rows += list(dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals))
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)

@@ -33,6 +33,7 @@ _ALSO_CORE = frozenset(
         torch.ops.aten.max.default,
         torch.ops.aten.min.default,
         torch.ops.aten.full_like.default,
+        torch.ops.aten._assert_tensor_metadata.default,
     }
 )
 
@@ -142,8 +143,8 @@ def _is_core(node: Node, options: Options) -> str | None:
     if torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags:
         return None
     return (
-        f"Operator torch.ops.{op} is not in Core ATen opset. If the backend or a kernel of yours runs it, let it "
-        f"through: EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{op}])"
+        f"Operator torch.ops.{op} is not in Core ATen opset. If the backend or a kernel of yours runs it, let "
+        f"it through: EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{op}])"
     )
 
 

@@ -32,8 +32,8 @@ def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
 class GraphPass(PassBase):
     """A pass that rewrites one graph at a time, in place; bodies of control flow are visited as well.
 
-    A subclass implements `rewrite` and keeps value metadata right; dead nodes are removed here and the code of
-    changed modules is generated anew.
+    A subclass implements `rewrite` and keeps value metadata right; dead nodes are removed here and the code
+    of changed modules is generated anew.
     """
 
     def call(self, graph_module: GraphModule) -> PassResult:
@@ -55,7 +55,9 @@ def run_passes(graph_module: GraphModule, passes: Iterable[Any]) -> GraphModule:
     for graph_pass in passes:
         result = graph_pass(graph_module)
         if result is None:
-            raise PassError(f"{name_of(graph_pass)} returned None; a pass returns PassResult(graph_module, modified)")
+            raise PassError(
+                f"{name_of(graph_pass)} returned None; a pass returns PassResult(graph_module, modified)"
+            )
         graph_module = result.graph_module
     return graph_module
 
@@ -125,8 +127,8 @@ def map_arguments(node: Node, op: OpOverload, change: Callable[[Any, Any], Any])
 
 def add_constant(module: GraphModule, tensor: torch.Tensor, origin: Node, val: torch.Tensor) -> Node:
     """A `get_attr` node in front of `origin` that holds a new constant."""
-    index = 0
-    while hasattr(module, f"_tensor_constant{index}"):
+    index = len(module._buffers)
+    while f"_tensor_constant{index}" in module._buffers:
         index += 1
     name = f"_tensor_constant{index}"
     module.register_buffer(name, tensor)
@@ -135,3 +137,8 @@ def add_constant(module: GraphModule, tensor: torch.Tensor, origin: Node, val: t
     meta.copy_origin(origin, node)
     meta.set_val(node, val)
     return node
+
+
+def is_lowered_module(module: Any) -> bool:
+    """Whether a module is what a backend made of a part of a program."""
+    return type(module).__name__ == "LoweredBackendModule"

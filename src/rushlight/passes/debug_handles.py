@@ -1,4 +1,4 @@
-"""Every operator gets a debug handle; operators that came from one operator of the exported program share theirs."""
+"""Every operator gets a debug handle; those that came from one operator of the exported program share it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.ir.constants import add_constant_input, constant_inputs
+from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import eliminate_dead_code
@@ -23,7 +23,8 @@ _BATCH_NORM = torch.ops.aten._native_batch_norm_legit_no_training.default
 class FoldBatchNorm(ExportedProgramPassBase):
     """y = gamma * (conv(x, w) + b - mean) / sqrt(var + eps) + beta is a convolution with scaled weights.
 
-    Before: c = aten.convolution(x, w, None, ...); n = aten._native_batch_norm_legit_no_training(c, ...); y = n[0]
+    Before: c = aten.convolution(x, w, None, ...)
+            y = aten._native_batch_norm_legit_no_training(c, ...)[0]
     Expected: y = aten.convolution(x, _folded_weight7, _folded_bias8, ...)
     """
 
@@ -31,6 +32,7 @@ class FoldBatchNorm(ExportedProgramPassBase):
         program = exported_program
         constants = constant_inputs(program)
         evaluator: Evaluator | None = None
+        added: NewConstants | None = None
         changed = False
         for node in list(program.graph.nodes):
             if aten_op(node.target) is not _BATCH_NORM:
@@ -39,7 +41,8 @@ class FoldBatchNorm(ExportedProgramPassBase):
             if match is None:
                 continue
             evaluator = evaluator or Evaluator.of(program.graph_module)
-            _fold(program, node, *match, constants, evaluator)
+            added = added or NewConstants(program)
+            _fold(added, node, *match, constants, evaluator)
             changed = True
         if changed:
             eliminate_dead_code(program.graph)
@@ -68,7 +71,7 @@ def _match(norm: Node, constants: dict[str, torch.Tensor]) -> tuple[Node, Node] 
 
 
 def _fold(
-    program: ExportedProgram,
+    added: NewConstants,
     norm: Node,
     conv: Node,
     item: Node,
@@ -94,7 +97,7 @@ def _fold(
     new_weight = _scaled(weight, scale, transposed, groups)
     parts = []
     for name, tensor in (("_folded_weight", new_weight), ("_folded_bias", new_bias.to(weight.dtype))):
-        node = add_constant_input(program, name, tensor, evaluator.constant(tensor), conv)
+        node = added.add(name, tensor, evaluator.like(tensor), conv)
         constants[node.name] = tensor
         parts.append(node)
     conv.args = (conv.args[0], parts[0], parts[1], *conv.args[3:])

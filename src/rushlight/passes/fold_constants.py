@@ -11,8 +11,9 @@ from torch.fx import Node
 from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
-from rushlight.ir.constants import add_constant_input, constant_inputs
+from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import eliminate_dead_code, has_effect
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 
@@ -41,12 +42,13 @@ class FoldConstants(ExportedProgramPassBase):
         folded = _choose(list(graph.nodes), set(real))
         if not folded:
             return ExportedProgramPassResult(program, False)
+        added, evaluator = NewConstants(program), Evaluator.of(program.graph_module)
         with torch.no_grad():
             for node in folded:
                 _compute(node, real)
-                new = add_constant_input(
-                    program, "_folded_tensor_constant", real[node].contiguous(), meta.get_val(node), node
-                )
+                value = real[node].contiguous()
+                new = added.add("_folded_tensor_constant", value, evaluator.like(value), node)
+                real[new] = value
                 node.replace_all_uses_with(new)
         eliminate_dead_code(graph)
         program.graph_module.recompile()
@@ -127,7 +129,9 @@ def _compute(node: Node, real: dict[Node, Any]) -> None:
             continue
         pending.pop()
         if current not in real:
-            args: Any = map_aggregate(current.args, lambda item: real[item] if isinstance(item, Node) else item)
+            args: Any = map_aggregate(
+                current.args, lambda item: real[item] if isinstance(item, Node) else item
+            )
             kwargs: Any = map_aggregate(
                 current.kwargs, lambda item: real[item] if isinstance(item, Node) else item
             )

@@ -1,4 +1,4 @@
-"""Views become copies: `view` to `view_copy`, `permute` to `permute_copy`, so that every operator makes new memory."""
+"""Views become copies, `view` to `view_copy`, `permute` to `permute_copy`: every operator makes new memory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ class FunctionalViews(GraphPass):
 
 def copy_form(op: OpOverload) -> OpOverload | None:
     """The operator that copies where `op` makes a view; None if `op` makes none or has no such form."""
-    if written_arguments(op._schema) or not any(result.alias_info is not None for result in op._schema.returns):
+    if written_arguments(op._schema) or not any(
+        result.alias_info is not None for result in op._schema.returns
+    ):
         return None
     namespace, name = op._schema.name.split("::")
     packet = getattr(getattr(torch.ops, namespace), f"{name}_copy", None)

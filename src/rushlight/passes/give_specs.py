@@ -20,7 +20,7 @@ from rushlight.passes.base import graph_modules
 _KEPT = ("executorch_call_delegate",)
 
 
-class GiveSpecs(PassBase):
+class SpecPropPass(PassBase):
     """Sets specs from value metadata; results of in-place operators share the spec of what they write."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
@@ -47,14 +47,17 @@ def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> None:
 
 def _spec_of(node: Node, module: GraphModule) -> Any:
     if node.op == "output":
-        return map_aggregate(node.args[0], lambda item: meta.get_spec(item) if isinstance(item, Node) else None)
+        return map_aggregate(
+            node.args[0], lambda item: meta.get_spec(item) if isinstance(item, Node) else None
+        )
     if node.op == "get_attr":
         value = operator.attrgetter(str(node.target))(module)
         return TensorSpec.from_tensor(value, const=True) if isinstance(value, torch.Tensor) else None
     if node.op == "call_function":
         if node.target is operator.getitem:
-            source = meta.get_spec(node.args[0]) if isinstance(node.args[0], Node) else None
-            return source[node.args[1]] if isinstance(source, (list, tuple)) else None
+            source, index = node.args
+            source = meta.get_spec(source) if isinstance(source, Node) else None
+            return source[index] if isinstance(source, (list, tuple)) else None
         if getattr(node.target, "__name__", "") in _KEPT and meta.has_spec(node):
             return meta.get_spec(node)
         op = aten_op(node.target)

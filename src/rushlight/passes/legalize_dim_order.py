@@ -24,7 +24,9 @@ _ROW_MAJOR = (
 
 
 class LegalizeDimOrder(GraphPass):
-    """Before: aten.mean.dim(x channels last). Expected: aten.mean.dim(_to_dim_order_copy(x, [0, 1, 2, 3]))."""
+    """Before: aten.mean.dim(x), x channels last
+    Expected: aten.mean.dim(_to_dim_order_copy(x, dim_order=[0, 1, 2, 3]))
+    """
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator: Evaluator | None = None

@@ -69,5 +69,3 @@ def _may_share(base: TensorSpec, spec: TensorSpec) -> bool:
         return False
     static = all(isinstance(size, int) for size in (*base.shape, *spec.shape))
     return not static or math.prod(base.shape) == math.prod(spec.shape)
-
-

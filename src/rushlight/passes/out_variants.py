@@ -61,13 +61,15 @@ class ToOutVarPass(PassBase):
         variant = find_out_variant(op)
         if variant is None:
             refused.append(
-                Refusal.of(node, f"register {op._schema.name}.out with the same arguments and `*, Tensor(a!) out`")
+                Refusal.of(
+                    node, f"register {op._schema.name}.out with the same arguments and `*, Tensor(a!) out`"
+                )
             )
             return
         kwargs = {name: value for name, value in node.kwargs.items() if name in variant.argument_names}
         kwargs.update(_allocate(node, variant))
         if not variant.op._schema.returns:
-            node.replace_all_uses_with(kwargs[variant.outs[0]])
+            node.replace_all_uses_with(kwargs[variant.outs[0]])  # type: ignore[arg-type]
         node.target = variant.op
         node.kwargs = kwargs
 
@@ -108,5 +110,3 @@ def _alloc_spec(val: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
 def _size(size: Any) -> int:
     bound = upper_bound(size)
     return bound if bound is not None else hint(size) or 0
-
-

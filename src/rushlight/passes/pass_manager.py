@@ -82,7 +82,9 @@ def _run(item: Any, program: ExportedProgram, verifiers: Any) -> tuple[ExportedP
         set_program(program)
     graph_result = item(program.graph_module)
     if graph_result is None:
-        raise PassError(f"pass {getattr(item, '__name__', type(item).__name__)} returned None, not a PassResult")
+        raise PassError(
+            f"pass {getattr(item, '__name__', type(item).__name__)} returned None, not a PassResult"
+        )
     if not graph_result.modified:
         return program, False
     return with_graph_module(program, graph_result.graph_module, verifiers), True

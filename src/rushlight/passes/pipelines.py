@@ -10,15 +10,17 @@ from rushlight.passes.fold_batch_norm import FoldBatchNorm
 from rushlight.passes.fold_constants import FoldConstants
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
 from rushlight.passes.functional_views import FunctionalViews
-from rushlight.passes.give_specs import GiveSpecs
+from rushlight.passes.give_specs import SpecPropPass
 from rushlight.passes.legalize_dim_order import LegalizeDimOrder
 from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
 from rushlight.passes.prim_ops import UsePrimOps
 from rushlight.passes.promote_dtypes import PromoteDtypes
 from rushlight.passes.prune_empty_cat import PruneEmptyCat
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
+from rushlight.passes.remove_copies import RemoveCopies
 from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices
 from rushlight.passes.scalar_to_tensor import ScalarToTensor
+from rushlight.passes.simplify_permutes import SimplifyPermutes
 from rushlight.passes.sym_to_tensor import SymToTensor
 from rushlight.passes.weights_to_outputs import WeightsToOutputs
 from rushlight.passes.write_back import WriteBackMutations
@@ -47,7 +49,12 @@ def edge_cleanup() -> list[Any]:
 
 def edge_program_optimizations() -> list[Any]:
     """Over an edge program that is about to be lowered; numbers change by rounding alone."""
-    return [FoldBatchNorm(), FoldConstants()]
+    return [FoldBatchNorm(), RemoveCopies(), FoldConstants()]
+
+
+def edge_graph_optimizations() -> list[Any]:
+    """Over the graph of an edge program, before the optimizations of the whole program."""
+    return [SimplifyPermutes()]
 
 
 def edge_program_lowering() -> list[Any]:
@@ -57,7 +64,7 @@ def edge_program_lowering() -> list[Any]:
 
 def edge_to_specs(dim_order: bool) -> list[Any]:
     """Over the graph of an edge program: everything before specs are marked as constant."""
-    return [*([LegalizeDimOrder()] if dim_order else []), GiveSpecs()]
+    return [*([LegalizeDimOrder()] if dim_order else []), SpecPropPass()]
 
 
 def specs_to_out_variants(remove_view_copy: bool, sym_shape_eval: Any, to_out_variants: Any) -> list[Any]:

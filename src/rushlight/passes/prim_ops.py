@@ -1,4 +1,4 @@
-"""Arithmetic on symbolic scalars becomes runtime operators; registered backend operators take their places."""
+"""Arithmetic on symbolic scalars becomes runtime operators; backend operators take their places."""
 
 from __future__ import annotations
 

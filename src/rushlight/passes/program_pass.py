@@ -28,7 +28,9 @@ class ExportedProgramPassBase(ABC):
         self.requires(exported_program)
         result = self.call(exported_program)
         if not isinstance(result, ExportedProgramPassResult):
-            raise PassError(f"{type(self).__name__}.call returned {result!r}, not an ExportedProgramPassResult")
+            raise PassError(
+                f"{type(self).__name__}.call returned {result!r}, not an ExportedProgramPassResult"
+            )
         self.ensures(result.exported_program)
         return result
 
@@ -36,10 +38,10 @@ class ExportedProgramPassBase(ABC):
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Transforms the program; the given one may be changed in place."""
 
-    def requires(self, exported_program: ExportedProgram) -> None:
+    def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027
         """Raises if the program is not one that the pass accepts; checked before."""
 
-    def ensures(self, exported_program: ExportedProgram) -> None:
+    def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027
         """Raises if the pass broke its promise; checked after."""
 
 

@@ -24,7 +24,9 @@ _PROMOTED = {
 
 
 class PromoteDtypes(GraphPass):
-    """Before: aten.add.Tensor(float x, int n). Expected: aten.add.Tensor(x, aten._to_copy(n, dtype=float32))."""
+    """Before: aten.add.Tensor(float x, int n)
+    Expected: aten.add.Tensor(x, aten._to_copy(n, dtype=torch.float32))
+    """
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)

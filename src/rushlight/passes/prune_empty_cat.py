@@ -11,7 +11,7 @@ from rushlight.passes.base import GraphPass, insert_call
 
 
 class PruneEmptyCat(GraphPass):
-    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full of its shape."""
+    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full."""
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)

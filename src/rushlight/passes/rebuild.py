@@ -23,7 +23,9 @@ from rushlight.ir import meta
 from rushlight.ir.errors import PassError
 
 
-def with_graph_module(program: ExportedProgram, module: GraphModule, verifiers: Any = None) -> ExportedProgram:
+def with_graph_module(
+    program: ExportedProgram, module: GraphModule, verifiers: Any = None
+) -> ExportedProgram:
     """`program` over `module`, whose inputs and outputs correspond to the program's one by one."""
     new = ExportedProgram(
         root=module,

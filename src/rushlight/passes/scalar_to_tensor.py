@@ -25,7 +25,7 @@ class ScalarToTensor(GraphPass):
             def lift(value: Any, argument: Any, node: Any = node) -> Any:
                 if isinstance(value, (bool, int, float)) and isinstance(argument.type, torch.TensorType):
                     constant = torch.tensor(value)
-                    return add_constant(module, constant, node, evaluator.constant(constant))
+                    return add_constant(module, constant, node, evaluator.like(constant))
                 return value
 
             changed |= map_arguments(node, node.target, lift)

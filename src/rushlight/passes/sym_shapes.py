@@ -17,7 +17,7 @@ SizeOf = Callable[[Any], int | None]
 
 
 class ConstraintBasedSymShapeEvalPass(PassBase):
-    """Gives dynamic dims their upper bounds. A dim without a bound makes its tensor one of unbounded shape."""
+    """Gives dynamic dims their upper bounds; without one the tensor is of unbounded shape."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
         return PassResult(graph_module, _evaluate(graph_module, upper_bound))

@@ -16,7 +16,9 @@ _DTYPES = {torch.SymInt: torch.int32, torch.SymFloat: torch.float32, torch.SymBo
 
 
 class SymToTensor(GraphPass):
-    """Before: aten.add.Tensor(x, sym_size). Expected: aten.add.Tensor(x, aten.scalar_tensor(sym_size, int32))."""
+    """Before: aten.add.Tensor(x, sym_size)
+    Expected: aten.add.Tensor(x, aten.scalar_tensor(sym_size, dtype=torch.int32))
+    """
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
@@ -31,7 +33,9 @@ class SymToTensor(GraphPass):
                 dtype = _DTYPES.get(type(meta.get_val(value)))
                 if dtype is None:
                     return value
-                return insert_call(evaluator, node, torch.ops.aten.scalar_tensor.default, (value,), dtype=dtype)
+                return insert_call(
+                    evaluator, node, torch.ops.aten.scalar_tensor.default, (value,), dtype=dtype
+                )
 
             changed |= map_arguments(node, node.target, lift)
         return changed

@@ -9,7 +9,7 @@ from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgr
 
 
 class WeightsToOutputs(ExportedProgramPassBase):
-    """Appends trained parameters to the outputs, as outputs of kind TOKEN; other programs stay as they are."""
+    """Appends trained parameters to the outputs, as kind TOKEN; other programs stay as they are."""
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         program = exported_program
