@@ -44,7 +44,14 @@ class _Package(ModuleType):
     # The function compile stands before the submodule of that name, which import binds to the package.
     @property
     def compile(self) -> Any:
-        return importlib.import_module("rushlight.compile").compile
+        try:
+            return importlib.import_module("rushlight.compile").compile
+        except ModuleNotFoundError as error:
+            if error.name in ("torch", "torchao"):
+                raise ImportError(
+                    "rushlight.compile needs torch: pip install 'rushlight[compile]'"
+                ) from error
+            raise
 
     @compile.setter
     def compile(self, module: ModuleType) -> None:

@@ -1,0 +1,1 @@
+"""The `rushlight` command. Needs numpy alone, but for `rushlight compile`."""

@@ -1,0 +1,119 @@
+"""Options that several subcommands have, and the inputs they name."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo
+from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_program_options(parser: argparse.ArgumentParser) -> None:
+    """The program, its data, the method, threads and inputs."""
+    parser.add_argument("program", help="a .pte file")
+    parser.add_argument("--method", help="the method to run (default: forward, or the only one)")
+    parser.add_argument(
+        "--data", nargs="+", default=[], metavar="FILE", help=".ptd files with data kept outside"
+    )
+    parser.add_argument(
+        "--threads", type=int, help="threads (default: RUSHLIGHT_NUM_THREADS, or one per CPU)"
+    )
+    parser.add_argument(
+        "--inputs",
+        nargs="+",
+        default=[],
+        metavar="VALUE",
+        help='one per input: a .npy file, or a number, true, false, null or "text" as JSON '
+        "(default: tensors of ones)",
+    )
+
+
+def load_program(options: argparse.Namespace) -> Program:
+    """The program that the options name."""
+    return Runtime.get().load_program(
+        options.program, data_path=options.data or None, threads=getattr(options, "threads", None)
+    )
+
+
+def load_method(program: Program, options: argparse.Namespace) -> Method:
+    """The method that the options name."""
+    names = program.method_names
+    return program.load_method(options.method or (min(names) if len(names) == 1 else "forward"))
+
+
+def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
+    """The inputs that the options name, tensors of ones if they name none.
+
+    Raises:
+        InvalidArgumentError: a value is neither a file nor JSON, or there are none and the method has inputs
+            that are no tensors.
+        OSError, ValueError: a file cannot be read.
+    """
+    if given:
+        return [_read_value(text) for text in given]
+    return [_ones(meta, index) for index in range(meta.num_inputs())]
+
+
+def _read_value(text: str) -> Any:
+    path = Path(text)
+    if path.suffix == ".npy" or path.is_file():
+        return np.load(path, allow_pickle=False)
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f'{text!r} is neither a .npy file nor a number, true, false, null or "text"'
+        ) from None
+
+
+def _ones(meta: MethodMeta, index: int) -> Any:
+    tag = meta.input_tag(index)
+    if tag == "None":
+        return None
+    if tag != "Tensor":
+        raise InvalidArgumentError(
+            f"input {index} of method {meta.name()!r} is of type {tag}: give all inputs with --inputs"
+        )
+    tensor = meta.input_tensor_meta(index)
+    return np.ones(tensor.sizes(), numpy_dtype(tensor))
+
+
+def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
+    """The numpy dtype of a tensor.
+
+    Raises:
+        NotSupportedError: numpy has no such dtype, and ml_dtypes is not installed.
+    """
+    name = tensor.dtype_name()
+    try:
+        return np.dtype(name)
+    except TypeError:
+        pass
+    try:
+        dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        return dtype
+    except (ImportError, AttributeError):
+        raise NotSupportedError(f"numpy has no {name}: install ml_dtypes") from None
+
+
+def describe(tensor: TensorInfo) -> str:
+    """Such as "float32[2, <=8]"."""
+    bound = "<=" if tensor.is_dynamic() else ""
+    return f"{tensor.dtype_name()}[{', '.join(bound + str(size) for size in tensor.sizes())}]"
+
+
+def size_text(count: int) -> str:
+    """Bytes for people: "1.50 MB"."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.2f} {unit}"
+    return f"{count} bytes"

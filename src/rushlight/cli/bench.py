@@ -1,0 +1,62 @@
+"""`rushlight bench`: times a method."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.cli.arguments import (
+    Commands,
+    add_program_options,
+    load_method,
+    load_program,
+    read_inputs,
+    size_text,
+)
+
+
+def add_to(commands: Commands) -> None:
+    """Declares the subcommand."""
+    parser = commands.add_parser("bench", help="time a method")
+    add_program_options(parser)
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long to measure (default: 2)")
+    parser.add_argument("--warmup", type=int, default=3, metavar="RUNS", help="runs before (default: 3)")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the time of loading and of the first run, the distribution of the others, and memory."""
+    start = time.perf_counter()
+    method = load_method(load_program(options), options)
+    loaded = time.perf_counter() - start
+    inputs = read_inputs(method.metadata, options.inputs)
+    first = _timed(method.execute, inputs)
+    for _ in range(options.warmup):
+        method.execute(inputs)
+    runs: list[float] = []
+    end = time.perf_counter() + options.seconds
+    while not runs or time.perf_counter() < end:
+        runs.append(_timed(method.execute, inputs))
+    low, median, high = np.percentile(runs, [0, 50, 90])
+    planned, structures, scratch = method.memory()
+    print(f"load       {_text(loaded)}")
+    print(f"first run  {_text(first)}")
+    print(
+        f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {len(runs)}"
+    )
+    memory = {"planned": planned, "structures": structures, "scratch": scratch}
+    print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
+
+
+def _timed(function: Callable[[list[Any]], object], inputs: list[Any]) -> float:
+    start = time.perf_counter()
+    function(inputs)
+    return time.perf_counter() - start
+
+
+def _text(seconds: float) -> str:
+    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} us"

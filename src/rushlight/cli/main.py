@@ -1,0 +1,39 @@
+"""Parses the command line and runs one subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rushlight import __version__
+from rushlight.cli import bench, compile, info, kernels, run
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser; each subcommand stores its function as `command`."""
+    top = argparse.ArgumentParser(
+        prog="rushlight", description="Compile, inspect, run and time .pte programs."
+    )
+    top.add_argument("--version", action="version", version=f"rushlight {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for module in (run, info, bench, compile, kernels):
+        module.add_to(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, or 1 after an error, which is printed. Wrong usage exits with 2."""
+    options = parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except BrokenPipeError:
+        sys.stderr.close()
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        print(f"rushlight: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

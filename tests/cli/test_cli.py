@@ -1,0 +1,126 @@
+"""The `rushlight` command."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_run_on_ones(program: Path, capsys: Capture) -> None:
+    assert main(["run", str(program)]) == 0
+    assert capsys.readouterr().out == "output 0: float32[2] [11., 21.]\n"
+
+
+def test_run_on_files_and_save(program: Path, tmp_path: Path, capsys: Capture) -> None:
+    np.save(tmp_path / "x.npy", np.array([1, 2], np.float32))
+    out = tmp_path / "results" / "deep"
+    assert main(["run", str(program), "--inputs", str(tmp_path / "x.npy"), "--outputs", str(out)]) == 0
+    assert "[11., 22.]" in capsys.readouterr().out
+    np.testing.assert_array_equal(np.load(out / "output_0.npy"), np.array([11, 22], np.float32))
+
+
+@pytest.mark.parametrize(("method", "value"), [("version", "3"), ("label", "'digits'")])
+def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -> None:
+    assert main(["run", str(program), "--method", method, "--threads", "1"]) == 0
+    assert capsys.readouterr().out == f"output 0: {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "absent.pte"], "absent.pte"),
+        (["info", "absent.pte"], "absent.pte"),
+        (["run", "PROGRAM", "--method", "encode"], "no method 'encode'; it has forward, version, label"),
+        (["run", "PROGRAM", "--inputs", "nothing"], "'nothing' is neither a .npy file nor"),
+        (["run", "PROGRAM", "--inputs", "1.5"], "input 0 takes float32[2], not float"),
+        (["run", "PROGRAM", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
+        (["run", "PROGRAM", "--data", "absent.ptd"], "absent.ptd"),
+        (["compile", "model.py"], "'model.py' is not of the form FILE.py:FACTORY"),
+        (["compile", "absent.py:make"], "no file absent.py"),
+    ],
+)
+def test_errors_are_one_line(program: Path, capsys: Capture, arguments: list[str], message: str) -> None:
+    assert main([str(program) if a == "PROGRAM" else a for a in arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("rushlight: ") and message in error and error.count("\n") == 1
+
+
+def test_damaged_file(tmp_path: Path, program: Path, capsys: Capture) -> None:
+    damaged = tmp_path / "damaged.pte"
+    damaged.write_bytes(program.read_bytes()[:200])
+    for command in ("run", "info", "bench"):
+        assert main([command, str(damaged)]) == 1
+        assert "rushlight: " in capsys.readouterr().err
+
+
+def test_info(program: Path, capsys: Capture) -> None:
+    assert main(["info", str(program)]) == 0
+    text = capsys.readouterr().out
+    assert "8 bytes of constants" in text
+    assert "method forward: 1 instructions\n  input 0: float32[2]\n  output 0: float32[2]\n" in text
+    assert re.search(r"1 x aten::add.out\n", text)
+    assert "method version: 0 instructions\n  output 0: Int\n" in text
+
+
+def test_info_as_json(program: Path, capsys: Capture) -> None:
+    assert main(["info", str(program), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["bytes"] == program.stat().st_size
+    forward = facts["methods"][0]
+    assert (forward["operators"], forward["delegates"]) == ({"aten::add.out": 1}, {})
+    assert forward["inputs"] == forward["outputs"] == ["float32[2]"]
+
+
+def test_bench(program: Path, capsys: Capture) -> None:
+    assert main(["bench", str(program), "--seconds", "0", "--warmup", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["load", "first", "run", "memory"]
+
+
+def test_kernels(capsys: Capture) -> None:
+    assert main(["kernels", "--library", "portable"]) == 0
+    rows = dict(line.partition(" ")[::2] for line in capsys.readouterr().out.splitlines())
+    assert {"float32", "int64"} <= set(rows["aten::add.out"].split(","))
+
+
+def test_compile(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "doubler.py").write_text(
+        "import torch\n\n"
+        "class Double(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x + x\n\n"
+        "def make():\n"
+        "    return Double(), (torch.ones(3),)\n\n"
+        "def wrong():\n"
+        "    return Double()\n"
+    )
+    output = tmp_path / "double.pte"
+    assert main(["compile", f"{tmp_path}/doubler.py:make", "-o", str(output)]) == 0
+    assert str(output) in capsys.readouterr().out
+    result = rushlight.load(output)(np.array([1, 2, 3], np.float32))
+    assert result.tolist() == [2, 4, 6]
+    assert main(["compile", f"{tmp_path}/doubler.py:wrong", "-o", str(tmp_path / "no.pte")]) == 1
+    assert "wrong() must return the model and a tuple" in capsys.readouterr().err
+    assert main(["compile", f"{tmp_path}/doubler.py:absent", "-o", str(tmp_path / "no.pte")]) == 1
+    assert not (tmp_path / "no.pte").exists()
+
+
+def test_usage(capsys: Capture) -> None:
+    for arguments in ([], ["fly"], ["run"]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+        assert "usage: rushlight" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"rushlight {rushlight.__version__}\n"
