@@ -57,6 +57,7 @@ def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
 def _as_int(value: Any) -> int | None:
     try:
         number = int(value)
-    except (TypeError, ValueError, OverflowError):
+    # sympy raises AttributeError for some products with infinity.
+    except (TypeError, ValueError, OverflowError, AttributeError):
         return None
     return number if abs(number) < _UNBOUNDED else None
