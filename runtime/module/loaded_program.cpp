@@ -74,6 +74,8 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_buffer(const void* da
 
 struct LoadedData::File {
   std::unique_ptr<MmapDataLoader> loader;
+  std::unique_ptr<BufferDataLoader> buffer;
+  std::shared_ptr<void> keep_alive;
   std::unique_ptr<DataFile> map;
 };
 
@@ -89,6 +91,18 @@ Result<std::shared_ptr<LoadedData>> LoadedData::from_files(Span<const char* cons
     file->map = std::make_unique<DataFile>(std::move(*map));
     loaded->files_.push_back(std::move(file));
   }
+  return loaded;
+}
+
+Result<std::shared_ptr<LoadedData>> LoadedData::from_buffer(const void* data, size_t size,
+                                                            std::shared_ptr<void> keep_alive) {
+  std::shared_ptr<LoadedData> loaded(new LoadedData());
+  auto file = std::make_unique<File>();
+  file->buffer = std::make_unique<BufferDataLoader>(data, size);
+  file->keep_alive = std::move(keep_alive);
+  RL_ASSIGN(DataFile map, DataFile::load(file->buffer.get()));
+  file->map = std::make_unique<DataFile>(std::move(map));
+  loaded->files_.push_back(std::move(file));
   return loaded;
 }
 

@@ -48,31 +48,49 @@ std::shared_ptr<HostThreadPool> pool_of(std::optional<size_t> threads) {
   return *threads == 1 ? nullptr : std::make_shared<HostThreadPool>(*threads);
 }
 
-std::shared_ptr<LoadedData> data_of(const std::vector<std::string>& paths) {
+// A Python buffer, held until the shared pointer lets go of it.
+struct Bytes {
+  const void* data;
+  size_t size;
+  std::shared_ptr<void> keep_alive;
+
+  explicit Bytes(nb::handle object) {
+    auto* buffer = new Py_buffer;
+    if (PyObject_GetBuffer(object.ptr(), buffer, PyBUF_SIMPLE) != 0) {
+      delete buffer;
+      throw nb::python_error();
+    }
+    data = buffer->buf;
+    size = static_cast<size_t>(buffer->len);
+    keep_alive = keep(buffer);
+  }
+};
+
+// `data` is a list of paths, or the bytes of one file.
+std::shared_ptr<LoadedData> data_of(nb::handle data) {
+  if (!PyList_Check(data.ptr())) {
+    Bytes bytes(data);
+    return value_of(LoadedData::from_buffer(bytes.data, bytes.size, std::move(bytes.keep_alive)));
+  }
+  const auto paths = nb::cast<std::vector<std::string>>(data);
   if (paths.empty()) return nullptr;
   std::vector<const char*> names;
   for (const std::string& path : paths) names.push_back(path.c_str());
   return value_of(LoadedData::from_files({names.data(), names.size()}));
 }
 
-ProgramObject load_file(const std::string& path, const std::vector<std::string>& data_paths,
-                        std::optional<size_t> threads) {
-  ProgramObject object{nullptr, data_of(data_paths), pool_of(threads)};
+ProgramObject load_file(const std::string& path, nb::handle data, std::optional<size_t> threads) {
+  ProgramObject object{nullptr, data_of(data), pool_of(threads)};
   clear_last_error_message();
   object.program = value_of(LoadedProgram::from_file(path.c_str()));
   return object;
 }
 
-ProgramObject load_buffer(nb::handle data, const std::vector<std::string>& data_paths, std::optional<size_t> threads) {
-  ProgramObject object{nullptr, data_of(data_paths), pool_of(threads)};
-  auto* buffer = new Py_buffer;
-  if (PyObject_GetBuffer(data.ptr(), buffer, PyBUF_SIMPLE) != 0) {
-    delete buffer;
-    throw nb::python_error();
-  }
-  std::shared_ptr<void> kept = keep(buffer);
+ProgramObject load_buffer(nb::handle program, nb::handle data, std::optional<size_t> threads) {
+  ProgramObject object{nullptr, data_of(data), pool_of(threads)};
+  Bytes bytes(program);
   clear_last_error_message();
-  object.program = value_of(LoadedProgram::from_buffer(buffer->buf, static_cast<size_t>(buffer->len), std::move(kept)));
+  object.program = value_of(LoadedProgram::from_buffer(bytes.data, bytes.size, std::move(bytes.keep_alive)));
   return object;
 }
 
@@ -117,10 +135,12 @@ void bind_program(nb::module_& module) {
       .def("named_data", &named_data, nb::sig("def named_data(self) -> list[str]"),
            "Keys of the blobs that the program stores by name.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
-  module.def("load_file", &load_file, "path"_a, "data_paths"_a, "threads"_a.none());
-  module.def(
-      "load_buffer", &load_buffer, "data"_a, "data_paths"_a, "threads"_a.none(),
-      nb::sig("def load_buffer(data: bytes | memoryview, data_paths: list[str], threads: int | None) -> Program"));
+  module.def("load_file", &load_file, "path"_a, "data"_a, "threads"_a.none(),
+             nb::sig("def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program"),
+             "Maps a file. `data`: paths of .ptd files, or the bytes of one.");
+  module.def("load_buffer", &load_buffer, "program"_a, "data"_a, "threads"_a.none(),
+             nb::sig("def load_buffer(program: bytes | memoryview, data: list[str] | bytes | memoryview, "
+                     "threads: int | None) -> Program"));
   module.def("backend_names", &backend_names);
   module.def("is_backend_available", &is_backend_available, "name"_a);
   module.def(

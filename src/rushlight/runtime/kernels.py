@@ -27,8 +27,8 @@ def call_kernel(
         threads: how many threads the kernel may use.
 
     Returns:
-        One shape per out tensor, a list of shapes per out list, the number for an out that is none of these, in the
-        order of the arguments.
+        One shape per out tensor, a list of shapes per out list, the number for an out that is none of these,
+        in the order of the arguments.
 
     Raises:
         OperatorMissingError: there is no such kernel.
@@ -49,7 +49,3 @@ def kernel_table(library: Library | None = None) -> str:
     return "".join(
         f"{name} {','.join(dtypes)}".rstrip() + "\n" for name, dtypes in _native.kernel_table(library)
     )
-
-
-if __name__ == "__main__":
-    print(kernel_table(), end="")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
-from rushlight.runtime.program import PathLike, Program, ProgramSource, load_native
+from rushlight.runtime.program import DataSource, Program, ProgramSource, load_native
 from rushlight.runtime.pytree import LEAF, Tree, parse_tree
 
 
@@ -103,6 +102,7 @@ class Module:
         self._loaded: dict[str, ModuleMethod] = {}
         names = sorted(program.method_names)
         self._default = names[0] if len(names) == 1 else "forward"
+        self._called: ModuleMethod | None = None
 
     @property
     def method_names(self) -> set[str]:
@@ -132,15 +132,20 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, or the program's only method."""
-        return self.method(self._default)(*args, **kwargs)
+        method = self._called
+        if method is None:
+            method = self._called = self.method(self._default)
+        return method(*args, **kwargs)
 
     def __getattr__(self, name: str) -> ModuleMethod:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
-            return self.method(name)
+            method = self.method(name)
         except NotFoundError as error:
             raise AttributeError(str(error)) from None
+        self.__dict__[name] = method
+        return method
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.method_names})
@@ -152,14 +157,14 @@ class Module:
 def load(
     source: ProgramSource,
     *,
-    data_path: PathLike | Sequence[PathLike] | None = None,
+    data_path: DataSource | None = None,
     threads: int | None = None,
 ) -> Module:
     """Loads a .pte file as a module with the model's own signature.
 
     Args:
         source: a path, bytes or a file object.
-        data_path: .ptd files with the data that the program keeps outside.
+        data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
         threads: how many threads a call may use. By default RUSHLIGHT_NUM_THREADS, or as many as the process
             has CPUs.
 

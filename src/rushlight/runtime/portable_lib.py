@@ -11,7 +11,7 @@ from typing import Any
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta, TensorInfo
 from rushlight.runtime.errors import InvalidStateError, NotSupportedError
-from rushlight.runtime.program import PathLike, Program, ProgramSource, Verification, load_native
+from rushlight.runtime.program import DataSource, Program, ProgramSource, Verification, load_native
 
 __all__ = [
     "ExecuTorchMethod",
@@ -154,10 +154,10 @@ class ExecuTorchModule:
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
 
 
-def _load(source: ProgramSource, data_path: PathLike | None, enable_etdump: bool) -> _native.Program:
+def _load(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> _native.Program:
     if enable_etdump:
         raise NotSupportedError("this build of the runtime records no event traces")
-    return load_native(source, data_path, None)
+    return load_native(source, data, None)
 
 
 def _load_for_executorch(
@@ -179,9 +179,7 @@ def _load_for_executorch_from_buffer(
     program_verification: Verification = Verification.InternalConsistency,
 ) -> ExecuTorchModule:
     """Loads a program from bytes, and its external data from others."""
-    if data_map_buffer is not None:
-        raise NotSupportedError("external data is read from a file: pass its path to _load_for_executorch")
-    return ExecuTorchModule(_load(buffer, None, enable_etdump))
+    return ExecuTorchModule(_load(buffer, data_map_buffer, enable_etdump))
 
 
 def _load_program(

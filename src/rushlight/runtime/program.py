@@ -15,6 +15,7 @@ from rushlight.runtime.errors import FileMissingError, NotFoundError, NotSupport
 
 PathLike = Union[str, "os.PathLike[str]"]
 ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
+DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, memoryview]
 
 
 class Verification(Enum):
@@ -24,9 +25,7 @@ class Verification(Enum):
     InternalConsistency = 1
 
 
-def load_native(
-    source: ProgramSource, data_path: PathLike | Sequence[PathLike] | None, threads: int | None
-) -> _native.Program:
+def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
     """Loads a program from a path, a buffer (used in place) or a file object.
 
     Raises:
@@ -34,23 +33,28 @@ def load_native(
         InvalidProgramError: the bytes are no valid program.
         TypeError: `source` is of another type.
     """
-    if data_path is None:
-        data_paths = []
-    elif isinstance(data_path, (str, os.PathLike)):
-        data_paths = [_existing(data_path)]
-    else:
-        data_paths = [_existing(path) for path in data_path]
+    data = _data(data)
     if isinstance(source, (str, os.PathLike)):
-        return _native.load_file(_existing(source), data_paths, threads)
+        return _native.load_file(_existing(source), data, threads)
     if isinstance(source, bytearray):
         source = bytes(source)  # its owner may change it
     if isinstance(source, (bytes, memoryview)):
-        return _native.load_buffer(source, data_paths, threads)
+        return _native.load_buffer(source, data, threads)
     if hasattr(source, "read"):
-        return _native.load_buffer(source.read(), data_paths, threads)
+        return _native.load_buffer(source.read(), data, threads)
     raise TypeError(
         f"a program is given as bytes, a path or an open file object, not as {type(source).__name__}"
     )
+
+
+def _data(data: DataSource | None) -> list[str] | bytes | memoryview:
+    if data is None:
+        return []
+    if isinstance(data, (str, os.PathLike)):
+        return [_existing(data)]
+    if isinstance(data, (bytes, memoryview)):
+        return data
+    return [_existing(path) for path in data]
 
 
 def _existing(path: PathLike) -> str:
@@ -159,7 +163,7 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: PathLike | Sequence[PathLike] | None = None,
+        data_path: DataSource | None = None,
         threads: int | None = None,
     ) -> Program:
         """Loads a program.
@@ -169,7 +173,7 @@ class Runtime:
             verification: all of the program is checked whatever this says.
             enable_etdump: record an event trace.
             debug_buffer_size: bytes for intermediate values in the trace.
-            data_path: .ptd files with the data that the program keeps outside.
+            data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
             threads: how many threads a call may use. By default those of the process's pool:
                 RUSHLIGHT_NUM_THREADS, or as many as the process has CPUs.
 

@@ -42,6 +42,9 @@ class LoadedProgram {
 class LoadedData final : public NamedDataMap {
  public:
   static Result<std::shared_ptr<LoadedData>> from_files(Span<const char* const> paths);
+  // The bytes of one file. `keep_alive` owns them; null if the caller keeps them. Aligned to 16.
+  static Result<std::shared_ptr<LoadedData>> from_buffer(const void* data, size_t size,
+                                                         std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedData();
   Result<TensorLayout> tensor_layout(std::string_view key) const override;
   Result<FreeableBuffer> data(std::string_view key) const override;
