@@ -1,0 +1,117 @@
+"""ExecuTorch's public modules and where Rushlight keeps what they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Names:
+    """One module: names with a place of their own, modules in which every other name is looked up in order, and
+    modules that importing it imports."""
+
+    modules: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    effects: tuple[str, ...] = ()
+
+
+_PASSES = {
+    "MemoryPlanningPass": "rushlight.memory.planning_pass:MemoryPlanningPass",
+    "ExportPass": "rushlight.passes.export_pass:ExportPass",
+    "ExportedProgramPassManager": "rushlight.passes.pass_manager:ExportedProgramPassManager",
+    "HintBasedSymShapeEvalPass": "rushlight.passes.sym_shapes:HintBasedSymShapeEvalPass",
+    "ConstraintBasedSymShapeEvalPass": "rushlight.passes.sym_shapes:ConstraintBasedSymShapeEvalPass",
+    "ToOutVarPass": "rushlight.passes.out_variants:ToOutVarPass",
+    "SpecPropPass": "rushlight.passes.give_specs:SpecPropPass",
+    "ScalarToTensorPass": "rushlight.passes.scalar_to_tensor:ScalarToTensor",
+    "SymToTensorPass": "rushlight.passes.sym_to_tensor:SymToTensor",
+    "DebugHandleGeneratorPass": "rushlight.passes.debug_handles:GiveDebugHandles",
+    "PruneEmptyTensorsPass": "rushlight.passes.prune_empty_cat:PruneEmptyCat",
+    "FoldRedundantDequantizeQuantizePass": "rushlight.passes.fold_quantize_pairs:FoldQuantizePairs",
+    "PassBase": "torch.fx.passes.infra.pass_base:PassBase",
+    "PassResult": "torch.fx.passes.infra.pass_base:PassResult",
+    "DynamicMemoryPlanningMode": "rushlight.compile.config:DynamicMemoryPlanningMode",
+}
+
+_BACKEND = {
+    "CompileSpec": "rushlight.delegate.backend:CompileSpec",
+    "ExportedProgram": "torch.export:ExportedProgram",
+}
+
+_PROGRAM = ("rushlight.exir", "rushlight.compile")
+
+MODULES: dict[str, Names] = {
+    "executorch": Names(),
+    "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.exir": Names(_PROGRAM),
+    "executorch.exir.program": Names(_PROGRAM),
+    "executorch.exir.program._program": Names(_PROGRAM),
+    "executorch.exir.capture": Names(("rushlight.compile.config",)),
+    "executorch.exir.capture._config": Names(("rushlight.compile.config",)),
+    "executorch.exir.dialects": Names(),
+    "executorch.exir.dialects._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dialects.edge": Names(),
+    "executorch.exir.dialects.edge._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dynamic_shape": Names(
+        names={"DynamicMemoryPlanningMode": _PASSES["DynamicMemoryPlanningMode"]}
+    ),
+    "executorch.exir.emit": Names(("rushlight.emit.program",)),
+    "executorch.exir.error": Names(
+        ("rushlight.ir.errors",),
+    ),
+    "executorch.exir.graph_module": Names(("rushlight.delegate.program_copy",)),
+    "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
+    "executorch.exir.memory_planning": Names(("rushlight.memory.algorithms",)),
+    "executorch.exir.pass_base": Names(
+        ("rushlight.passes.export_pass", "rushlight.passes.program_pass"),
+        {"PassResult": _PASSES["PassResult"], "PassBase": _PASSES["PassBase"]},
+    ),
+    "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
+    "executorch.exir.passes": Names(names=_PASSES),
+    "executorch.exir.passes.memory_planning_pass": Names(("rushlight.memory.planning_pass",)),
+    "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
+    "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.give_specs",)),
+    "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.external_constants",)),
+    "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.external_constants",)),
+    "executorch.exir.print_program": Names(("rushlight.ir.text",)),
+    "executorch.exir.schema": Names(("rushlight.format.program",)),
+    "executorch.exir.tensor": Names(("rushlight.ir.spec",)),
+    "executorch.exir.delegate": Names(
+        names={
+            "executorch_call_delegate": "torch._higher_order_ops.executorch_call_delegate:executorch_call_delegate",
+            "is_lowered_module": "torch._higher_order_ops.executorch_call_delegate:is_lowered_module",
+            "get_lowered_module_name": "torch._higher_order_ops.executorch_call_delegate:get_lowered_module_name",
+        }
+    ),
+    "executorch.exir.lowered_backend_module": Names(
+        ("rushlight.delegate.lowered", "rushlight.delegate.submodules")
+    ),
+    "executorch.exir.backend": Names(),
+    "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
+    "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
+    "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
+    "executorch.exir.backend.partitioner": Names(("rushlight.delegate.partitioner",), _BACKEND),
+    "executorch.exir.backend.utils": Names(
+        (
+            "rushlight.delegate.report",
+            "rushlight.delegate.constants",
+            "rushlight.delegate.debug",
+            "rushlight.delegate.to_backend",
+        )
+    ),
+    "executorch.exir.backend.canonical_partitioners": Names(),
+    "executorch.exir.backend.canonical_partitioners.all_node_partitioner": Names(
+        ("rushlight.delegate.canonical",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.group_partitioner": Names(
+        ("rushlight.delegate.canonical",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.pattern_op_partitioner": Names(
+        ("rushlight.delegate.canonical",)
+    ),
+    "executorch.extension": Names(),
+    "executorch.extension.pybindings": Names(),
+    "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
+    "executorch.runtime": Names(("rushlight.runtime",)),
+}

@@ -1,0 +1,94 @@
+"""Every name of the table leads somewhere, and code written for ExecuTorch runs on Rushlight unchanged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rushlight.compat.install import _resolve
+from rushlight.compat.names import MODULES
+
+SAMPLE = """
+import rushlight.compat
+rushlight.compat.install_as_executorch()
+
+import torch
+from torch.export import export
+from executorch.exir import to_edge
+
+class Add(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        return x + y
+
+aten_dialect = export(Add(), (torch.ones(1), torch.ones(1)))
+edge_program = to_edge(aten_dialect)
+executorch_program = edge_program.to_executorch()
+with open("add.pte", "wb") as file:
+    file.write(executorch_program.buffer)
+
+from executorch.runtime import Runtime, Verification
+program = Runtime.get().load_program("add.pte", verification=Verification.Minimal)
+assert program.method_names == {"forward"}
+out = program.load_method("forward").execute((torch.ones(1), torch.full((1,), 2.0)))
+assert isinstance(out[0], torch.Tensor) and out[0].item() == 3
+
+from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+module = _load_for_executorch_from_buffer(executorch_program.buffer)
+assert module.forward([torch.ones(1), torch.ones(1)])[0].item() == 2
+
+import executorch.exir.schema as schema
+assert isinstance(executorch_program.executorch_program, schema.Program)
+import executorch
+assert executorch.exir.to_edge is to_edge
+"""
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_entry_leads_somewhere(module: str) -> None:
+    names = MODULES[module]
+    for target in (*names.modules, *names.names.values(), *names.effects):
+        assert _resolve(target) is not None
+
+
+def test_the_sample_runs_unchanged(tmp_path: Path) -> None:
+    result = run(SAMPLE, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "add.pte").stat().st_size > 0
+
+
+def test_a_missing_module_is_named(tmp_path: Path) -> None:
+    code = "import rushlight.compat as c; c.install_as_executorch()\nimport executorch.backends.nowhere"
+    result = run(code, tmp_path)
+    assert "executorch.backends" in result.stderr and "Rushlight does not provide" in result.stderr
+
+
+def test_a_missing_name_is_named(tmp_path: Path) -> None:
+    code = "import rushlight.compat as c; c.install_as_executorch()\nimport executorch.exir as e; e.nothing_like_it"
+    result = run(code, tmp_path)
+    assert "AttributeError: executorch.exir.nothing_like_it" in result.stderr
+
+
+def test_the_two_are_never_mixed(tmp_path: Path) -> None:
+    (tmp_path / "executorch").mkdir()
+    (tmp_path / "executorch" / "__init__.py").write_text("")
+    late = "import executorch, rushlight.compat as c; c.install_as_executorch()"
+    result = run(late, tmp_path)
+    assert "RuntimeError: executorch has been imported from" in result.stderr
+    first = "import rushlight.compat as c; c.install_as_executorch(); import executorch; print(executorch.__spec__.origin)"
+    result = run(first, tmp_path)
+    assert "executorch is installed too" in result.stderr and result.stdout.strip() == "rushlight"
+
+
+def test_installing_twice_does_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys, rushlight.compat as c; c.install_as_executorch(); n = len(sys.meta_path);"
+        "c.install_as_executorch(); assert len(sys.meta_path) == n and c.is_installed()"
+    )
+    assert run(code, tmp_path).returncode == 0
