@@ -38,7 +38,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "core": {"platform"},
     "program": {"core", "platform"},
     "kernels": {"core", "platform"},
-    "backends": {"core", "platform"},
+    "backends": {"core", "platform", "kernels"},
     "trace": {"core", "platform"},
     "exec": {"program", "core", "platform"},
     "module": {"platform", "core", "program", "kernels", "backends", "trace", "exec"},

@@ -9,6 +9,9 @@
 #if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
 #include "rushlight/kernels/quantized.h"
 #endif
+#if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
+#include "rushlight/backends/xnnpack.h"
+#endif
 
 namespace rushlight {
 
@@ -28,6 +31,13 @@ Span<const KernelTable> default_kernels() {
   return tables;
 }
 
-BackendTable default_backends() { return {}; }
+BackendTable default_backends() {
+#if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
+  static const Backend backends[] = {xnnpack_backend()};
+  return backends;
+#else
+  return {};
+#endif
+}
 
 }  // namespace rushlight

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from rushlight.format.fbs import SchemaSyntaxError, parse_schema
-from rushlight.format.generate import main, stale
+from rushlight.format.generate import HEADERS, TABLES, main, stale
 from rushlight.format.generate_cpp import cpp_header
 from rushlight.format.generate_python import python_tables
 from rushlight.format.wire import Schema
@@ -45,8 +45,8 @@ def test_check_fails_if_a_file_is_not_current(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "schema").mkdir()
     for source in (ROOT / "schema").glob("*.fbs"):
         (tmp_path / "schema" / source.name).write_text(source.read_text())
-    for folder in ("runtime/program", "src/rushlight/format"):
-        (tmp_path / folder).mkdir(parents=True)
+    for path in (*HEADERS.values(), *TABLES):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     arguments = ["--root", str(tmp_path)]
     assert main([*arguments, "--check"]) == 1
     assert "schema_generated.h" in capsys.readouterr().err

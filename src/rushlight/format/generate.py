@@ -1,7 +1,7 @@
 """Generates what is derived from `schema/*.fbs`: `python -m rushlight.format.generate [--check]`.
 
-Writes C++ descriptors and accessors (`runtime/program/*_generated.h`) and the Python field tables
-(`src/rushlight/format/wire_tables.py`). `--check` writes nothing and fails if a file is not current.
+Writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and the Python field tables
+(`**/wire_tables.py`). `--check` writes nothing and fails if a file is not current.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ from rushlight.format.fbs import SchemaDecl, parse_schema
 from rushlight.format.generate_cpp import cpp_header
 from rushlight.format.generate_python import python_tables
 
-SCHEMAS = {"program": "schema_generated.h", "flat_tensor": "flat_tensor_generated.h"}
+# C++ header of each schema, and the Python module of the tables of several.
+HEADERS = {
+    "program": "runtime/program/schema_generated.h",
+    "flat_tensor": "runtime/program/flat_tensor_generated.h",
+    "xnnpack": "runtime/backends/xnnpack/schema_generated.h",
+}
+TABLES = {
+    "src/rushlight/format/wire_tables.py": ("program", "flat_tensor"),
+    "src/rushlight/backends/xnnpack/wire_tables.py": ("xnnpack",),
+}
 
 
 def generate(root: Path) -> dict[Path, str]:
     """Contents of every generated file, by path. `root` is the top of the source tree."""
-    schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in SCHEMAS}
-    files = {
-        root / "runtime" / "program" / header: cpp_header(schemas[name], f"{name}.fbs")
-        for name, header in SCHEMAS.items()
-    }
-    files[root / "src" / "rushlight" / "format" / "wire_tables.py"] = python_tables(schemas)
+    schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in HEADERS}
+    files = {root / path: cpp_header(schemas[name], f"{name}.fbs") for name, path in HEADERS.items()}
+    for path, names in TABLES.items():
+        files[root / path] = python_tables({name: schemas[name] for name in names})
     return files
 
 

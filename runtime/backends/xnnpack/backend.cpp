@@ -1,0 +1,61 @@
+#include <xnnpack.h>
+
+#include <new>
+
+#include "backends/xnnpack/executor.h"
+#include "backends/xnnpack/payload.h"
+#include "rushlight/backends/xnnpack.h"
+
+namespace rushlight {
+namespace {
+
+using xnnpack::Executor;
+
+class XnnpackBackend final : public BackendInterface {
+ public:
+  bool is_available() const override {
+    static const bool is_initialized = xnn_initialize(nullptr) == xnn_status_success;
+    return is_initialized;
+  }
+
+  Result<DelegateHandle*> init(BackendInitContext& context, FreeableBuffer* processed,
+                               Span<const CompileSpec>) override {
+    RL_REQUIRE(is_available(), NotSupported, "XNNPACK does not run on this processor");
+    xnnpack::Options options;
+    for (const BackendOption& option : context.options) RL_TRY(take(option, &options));
+    bool keeps_payload = false;
+    RL_ASSIGN(xnnpack::Graph * graph, xnnpack::read_graph(processed->data(), processed->size(), context.named_data,
+                                                          *context.allocator, &keeps_payload));
+    const size_t threads = context.threads ? context.threads->thread_count() : 1;
+    RL_ASSIGN(Executor * executor, Executor::make(graph, options, threads, *context.allocator));
+    if (!keeps_payload) processed->release();
+    return static_cast<DelegateHandle*>(executor);
+  }
+
+  Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) override {
+    return static_cast<Executor*>(handle)->execute(context, arguments);
+  }
+
+  void destroy(DelegateHandle* handle) override {
+    if (handle) static_cast<Executor*>(handle)->~Executor();
+  }
+
+ private:
+  static Error take(const BackendOption& option, xnnpack::Options* options) {
+    RL_REQUIRE(option.key == "own_kernels", NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels",
+               static_cast<int>(option.key.size()), option.key.data());
+    RL_REQUIRE(option.value.tag() == Tag::Bool, InvalidArgument, "option own_kernels is a bool, not %s",
+               to_string(option.value.tag()));
+    options->own_kernels = option.value.to_bool();
+    return Error::Ok;
+  }
+};
+
+}  // namespace
+
+Backend xnnpack_backend() {
+  static XnnpackBackend backend;
+  return {"XnnpackBackend", &backend};
+}
+
+}  // namespace rushlight

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "backends/xnnpack/graph.h"
+#include "backends/xnnpack/step.h"
+#include "backends/xnnpack/threads.h"
+#include "backends/xnnpack/workspace.h"
+#include "rushlight/core/backend.h"
+
+namespace rushlight::xnnpack {
+
+struct Options {
+  bool own_kernels = false;  // nothing that a kernel of ours can do is left to XNNPACK
+};
+
+// Runs a graph in memory of its own. Not to be executed by two threads at once; any number of executors may be.
+class Executor {
+ public:
+  // `graph` is the executor's from now on, whether this succeeds or not.
+  static Result<Executor*> make(Graph* graph, const Options& options, size_t thread_count, MemoryAllocator& allocator);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  Error execute(BackendExecutionContext& context, Span<EValue* const> arguments);
+
+ private:
+  explicit Executor(Graph* graph) : graph_(graph) {}
+
+  Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
+  Error infer_shapes(Shape* shapes) const;
+  void find_aliases();
+  Error make_steps(const Options& options, MemoryAllocator& allocator);
+  Result<Step*> make_step(const Node& node, const Options& options, MemoryAllocator& allocator) const;
+  Error plan(MemoryAllocator& allocator);
+  Error keep_readable(MemoryAllocator& allocator);
+  void release_packed() const;
+  uint32_t root_of(uint32_t id) const;
+
+  Error take_inputs(Span<EValue* const> arguments);
+  Error update_shapes();
+  Error take_outputs(Span<EValue* const> arguments);
+  Error set_up();
+
+  Graph* graph_;
+  Operand* operands_ = nullptr;   // [values]
+  Shape* shapes_ = nullptr;       // [values], scratch for inference
+  size_t* capacities_ = nullptr;  // [values], bytes; of roots in the workspace
+  uint32_t* roots_ = nullptr;     // [values], whose memory a value lies in
+  uint8_t** staging_ = nullptr;   // [values], memory for an input that ends where its page does, or null
+  Span<Step*> steps_;
+  uint8_t** scratch_ = nullptr;  // [steps]
+  pthreadpool_t threads_ = nullptr;
+  bool is_changed_ = true;  // shapes or addresses since the last set_up()
+  bool has_new_shapes_ = false;
+};
+
+}  // namespace rushlight::xnnpack

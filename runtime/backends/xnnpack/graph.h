@@ -1,0 +1,113 @@
+// A payload's subgraph as plain data: checked once by read_graph(), simple from there on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/xnnpack/schema_generated.h"
+#include "rushlight/core/data_loader.h"
+#include "rushlight/core/error.h"
+#include "rushlight/core/memory.h"
+#include "rushlight/core/scalar_type.h"
+#include "rushlight/core/span.h"
+
+namespace rushlight::xnnpack {
+
+using Kind = schema::XNodeUnion;
+
+inline constexpr uint32_t kMaxRank = 6;
+inline constexpr uint32_t kNone = UINT32_MAX;  // no value, no argument
+inline constexpr int64_t kMaxElements = INT32_MAX;
+
+inline constexpr uint32_t kTransposeWeights = 1;  // flag of fully connected nodes
+inline constexpr uint32_t kAlignCorners = 8;      // flag of resize nodes
+inline constexpr uint32_t kKeepDims = 0x40;       // flag of pooling nodes
+
+struct Shape {
+  uint32_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+
+  int64_t operator[](uint32_t axis) const { return dims[axis]; }
+  int64_t last() const { return dims[rank - 1]; }
+  // Product of the dimensions; at most kMaxElements for shapes that passed check_shape().
+  int64_t numel() const {
+    int64_t product = 1;
+    for (uint32_t i = 0; i < rank; ++i) product *= dims[i];
+    return product;
+  }
+  bool operator==(const Shape& other) const {
+    if (rank != other.rank) return false;
+    for (uint32_t i = 0; i < rank; ++i) {
+      if (dims[i] != other.dims[i]) return false;
+    }
+    return true;
+  }
+  bool operator!=(const Shape& other) const { return !(*this == other); }
+};
+
+// Fails unless all dimensions are positive and there are at most kMaxElements elements.
+Error check_shape(const Shape& shape);
+
+struct Value {
+  ScalarType dtype = ScalarType::Float;
+  Shape shape;                     // upper bounds of what depends on dynamic inputs
+  uint32_t argument = kNone;       // position among the delegate's arguments
+  bool is_input = false;           // given from outside
+  bool is_output = false;          // wanted outside
+  const void* constant = nullptr;  // null if computed
+};
+
+// Of convolutions and pools, which leave the last or first of them unused.
+struct Window {
+  uint32_t top = 0, right = 0, bottom = 0, left = 0;  // padding
+  uint32_t height = 1, width = 1;
+  uint32_t stride_height = 1, stride_width = 1;
+  uint32_t dilation_height = 1, dilation_width = 1;
+  uint32_t group_inputs = 1, group_outputs = 1, groups = 1;  // channels, channels, count
+  uint32_t adjustment_height = 0, adjustment_width = 0;      // rows and columns added to a transposed one's output
+};
+
+struct Node {
+  Kind kind = Kind::NONE;
+  uint32_t debug_handle = 0;
+  uint32_t flags = 0;
+  bool has_bounds = false;  // results are clamped to [min, max]
+  float min = 0, max = 0;
+  uint32_t inputs[5] = {kNone, kNone, kNone, kNone, kNone};
+  uint32_t num_inputs = 0;
+  uint32_t output = kNone;
+  Window window;
+  uint32_t rank = 0;          // of the lists
+  uint32_t first[kMaxRank];   // permutation, new shape, offsets, padding before
+  uint32_t second[kMaxRank];  // sizes, padding after
+  uint32_t axis = 0;
+  uint32_t height = 0, width = 0;  // of a resized picture
+  float number = 0;                // slope, alpha, padding value
+};
+
+// Owns the constants. `nodes` are in an order in which every value is computed before it is used.
+struct Graph {
+  Span<Value> values;
+  Span<Node> nodes;
+  uint32_t num_arguments = 0;
+  Span<FreeableBuffer> constants;
+
+  ~Graph() {
+    for (FreeableBuffer& constant : constants) constant.~FreeableBuffer();
+  }
+};
+
+// The kind's name in the schema, such as "XNNConv2d".
+const char* name_of(Kind kind);
+
+// Array of `count` default values, or null.
+template <typename T>
+T* make_array(MemoryAllocator& allocator, size_t count) {
+  if (count > SIZE_MAX / sizeof(T)) return nullptr;
+  T* items = static_cast<T*>(allocator.allocate(count * sizeof(T), alignof(T) > 8 ? alignof(T) : 8));
+  if (items == nullptr) return nullptr;
+  for (size_t i = 0; i < count; ++i) new (items + i) T();
+  return items;
+}
+
+}  // namespace rushlight::xnnpack

@@ -1,0 +1,398 @@
+#include <string_view>
+
+#include "backends/xnnpack/step.h"
+#include "rushlight/core/kernel.h"
+#include "rushlight/kernels/portable.h"
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+#include "rushlight/kernels/optimized.h"
+#endif
+
+namespace rushlight::xnnpack {
+namespace {
+
+const Kernel* find(std::string_view name) {
+  static const KernelTable tables[] = {
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+      optimized_kernels(),
+#endif
+      portable_kernels(),
+  };
+  return find_kernel(tables, name);
+}
+
+// How a value's memory is read as a tensor.
+enum class View : uint8_t {
+  Plain,
+  Picture,     // [n, h, w, c] as n, c, h, w
+  Pooled,      // as Picture, or [n, c] as it is
+  Depthwise,   // filter [1, h, w, c] as c, 1, h, w
+  Transposed,  // filter [o, h, w, i] as i, o, h, w
+  Rows,        // [..., k] as rows, k
+  Batches,     // [..., m, k] as batches, m, k
+};
+
+constexpr uint32_t kMaxArguments = 12;
+
+// The arguments of one kernel call, owned.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  void clear() { count_ = tensors_ = lists_ = numbers_ = 0; }
+  EValue* const* data() { return pointers_; }
+  TensorImpl* first_tensor() { return &impls_[0]; }
+
+  void none() { add(EValue()); }
+  void number(int64_t value) { add(EValue(value)); }
+  void number(double value) { add(EValue(value)); }
+  void flag(bool value) { add(EValue(value)); }
+  void text(const std::string_view* value) { add(EValue(value)); }
+
+  void list(const int64_t* values, uint32_t size) {
+    for (uint32_t i = 0; i < size; ++i) {
+      list_values_[numbers_ + i] = EValue(values[i]);
+      list_pointers_[numbers_ + i] = &list_values_[numbers_ + i];
+    }
+    boxes_[lists_] = {list_pointers_ + numbers_, items_ + numbers_, size};
+    numbers_ += size;
+    add(EValue(&boxes_[lists_++]));
+  }
+  void pair(int64_t a, int64_t b) {
+    const int64_t values[] = {a, b};
+    list(values, 2);
+  }
+
+  void tensor(const Operand& operand, View view) {
+    const Shape& shape = operand.shape;
+    int64_t sizes[kMaxRank];
+    uint8_t order[kMaxRank];
+    uint8_t rank = static_cast<uint8_t>(shape.rank);
+    for (uint8_t i = 0; i < rank; ++i) {
+      sizes[i] = shape.dims[i];
+      order[i] = i;
+    }
+    const bool is_picture = view == View::Picture || (view == View::Pooled && rank == 4);
+    if (is_picture || view == View::Depthwise || view == View::Transposed) {
+      // Axes as the tensor counts them, in the order of the memory.
+      static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
+      const uint8_t* axes = orders[is_picture ? 0 : view == View::Depthwise ? 1 : 2];
+      for (uint8_t i = 0; i < 4; ++i) {
+        order[i] = axes[i];
+        sizes[axes[i]] = shape.dims[i];
+      }
+    } else if (view == View::Rows) {
+      sizes[0] = shape.numel() / shape.last();
+      sizes[1] = shape.last();
+      rank = 2;
+    } else if (view == View::Batches) {
+      const int64_t rows = shape.dims[rank - 2], columns = shape.last();
+      sizes[0] = shape.numel() / (rows * columns);
+      sizes[1] = rows;
+      sizes[2] = columns;
+      rank = 3;
+    }
+    if (view == View::Rows || view == View::Batches) {
+      for (uint8_t i = 0; i < rank; ++i) order[i] = i;
+    }
+    dense(operand.dtype, operand.data, sizes, order, rank);
+  }
+
+  void dense(ScalarType dtype, void* data, const int64_t* sizes, const uint8_t* order, uint8_t rank) {
+    const uint32_t at = tensors_++;
+    TensorImpl& impl = impls_[at];
+    impl = TensorImpl();
+    impl.data = data;
+    impl.dtype = dtype;
+    impl.dim = rank;
+    impl.numel = 1;
+    for (uint8_t i = 0; i < rank; ++i) {
+      sizes_[at][i] = static_cast<SizesType>(sizes[i]);
+      orders_[at][i] = order[i];
+      impl.numel *= sizes[i];
+    }
+    impl.sizes = sizes_[at];
+    impl.strides = strides_[at];
+    impl.dim_order = orders_[at];
+    impl.capacity = static_cast<size_t>(impl.numel) * element_size(dtype);
+    strides_from_dim_order({impl.sizes, rank}, orders_[at], strides_[at]);
+    add(EValue(&impl));
+  }
+
+ private:
+  void add(const EValue& value) {
+    values_[count_] = value;
+    pointers_[count_] = &values_[count_];
+    ++count_;
+  }
+
+  uint32_t count_ = 0, tensors_ = 0, lists_ = 0, numbers_ = 0;
+  EValue values_[kMaxArguments];
+  EValue* pointers_[kMaxArguments];
+  TensorImpl impls_[5];
+  SizesType sizes_[5][kMaxRank];
+  StridesType strides_[5][kMaxRank];
+  DimOrderType orders_[5][kMaxRank];
+  BoxedList<int64_t> boxes_[5];
+  EValue list_values_[16];
+  EValue* list_pointers_[16];
+  int64_t items_[16];
+};
+
+constexpr std::string_view kExactGelu = "none";
+
+struct Row {
+  Kind kind;
+  const char* kernel;
+  // Adds what stands between the inputs and the result; null if nothing does.
+  void (*parameters)(const Node& node, Arguments& arguments);
+};
+
+void one(const Node&, Arguments& arguments) { arguments.number(int64_t{1}); }
+
+constexpr Row kElementwise[] = {
+    {Kind::XNNAdd, "aten::add.out", one},
+    {Kind::XNNSubtract, "aten::sub.out", one},
+    {Kind::XNNMultiply, "aten::mul.out", nullptr},
+    {Kind::XNNDiv, "aten::div.out", nullptr},
+    {Kind::XNNMinimum, "aten::minimum.out", nullptr},
+    {Kind::XNNMaximum, "aten::maximum.out", nullptr},
+    {Kind::XNNSigmoid, "aten::sigmoid.out", nullptr},
+    {Kind::XNNFloor, "aten::floor.out", nullptr},
+    {Kind::XNNCeiling, "aten::ceil.out", nullptr},
+    {Kind::XNNSquareRoot, "aten::sqrt.out", nullptr},
+    {Kind::XNNReciprocalSquareRoot, "aten::rsqrt.out", nullptr},
+    {Kind::XNNHardswish, "aten::hardswish.out", nullptr},
+    {Kind::XNNNegate, "aten::neg.out", nullptr},
+    {Kind::XNNAbs, "aten::abs.out", nullptr},
+    {Kind::XNNExp, "aten::exp.out", nullptr},
+    {Kind::XNNLog, "aten::log.out", nullptr},
+    {Kind::XNNSin, "aten::sin.out", nullptr},
+    {Kind::XNNCos, "aten::cos.out", nullptr},
+    {Kind::XNNTanh, "aten::tanh.out", nullptr},
+    {Kind::XNNGelu, "aten::gelu.out", [](const Node&, Arguments& a) { a.text(&kExactGelu); }},
+    {Kind::XNNClamp, "aten::clamp.out",
+     [](const Node& node, Arguments& a) {
+       a.number(double{node.min});
+       a.number(double{node.max});
+     }},
+    {Kind::XNNELU, "aten::elu.out",
+     [](const Node& node, Arguments& a) {
+       a.number(double{node.number});
+       a.number(1.0);
+       a.number(1.0);
+     }},
+    {Kind::XNNLeakyReLU, "aten::leaky_relu.out", [](const Node& node, Arguments& a) { a.number(double{node.number}); }},
+    {Kind::XNNSoftmax, "aten::_softmax.out",
+     [](const Node&, Arguments& a) {
+       a.number(int64_t{-1});
+       a.flag(false);
+     }},
+};
+
+const Row* find_elementwise(Kind kind) {
+  for (const Row& row : kElementwise) {
+    if (row.kind == kind) return &row;
+  }
+  return nullptr;
+}
+
+bool is_symmetric(const Window& window) { return window.top == window.bottom && window.left == window.right; }
+
+// The kernel of a node that is not elementwise; null if there is none that can express it.
+const char* kernel_name(const Graph& graph, const Node& node) {
+  const Window& window = node.window;
+  switch (node.kind) {
+    case Kind::XNNSquare:
+      return "aten::mul.out";
+    case Kind::XNNBatchMatrixMultiply:
+      return "aten::bmm.out";
+    case Kind::XNNFullyConnected:
+      if ((node.flags & kTransposeWeights) == 0) return "aten::linear.out";
+      return node.inputs[2] == kNone ? "aten::mm.out" : "aten::addmm.out";
+    case Kind::XNNConv2d:
+    case Kind::XNNDepthwiseConv2d:
+    case Kind::XNNConvTranspose2d: {
+      const bool is_grouped = node.kind == Kind::XNNConvTranspose2d && window.groups > 1;
+      const bool is_mixed = graph.values[node.inputs[0]].dtype != graph.values[node.inputs[1]].dtype;
+      return is_symmetric(window) && !is_grouped && !is_mixed ? "aten::convolution.out" : nullptr;
+    }
+    case Kind::XNNAvgPooling2d:
+      return is_symmetric(window) ? "aten::avg_pool2d.out" : nullptr;
+    case Kind::XNNMaxPooling2d:
+      return is_symmetric(window) ? "aten::max_pool2d_with_indices.out" : nullptr;
+    case Kind::XNNGlobalAvgPooling2d:
+      return "aten::mean.out";
+    case Kind::XNNStaticConstantPad:
+      return "aten::constant_pad_nd.out";
+    default:
+      return nullptr;
+  }
+}
+
+class KernelStep final : public Step {
+ public:
+  KernelStep(const Node& node, const Kernel& kernel, const Kernel* clamp)
+      : Step(node), kernel_(kernel), clamp_(clamp) {}
+
+  // The indices of a maximum pool, which nobody reads.
+  size_t scratch_bytes(const Operand* operands) const override {
+    return node_.kind == Kind::XNNMaxPooling2d ? static_cast<size_t>(operands[node_.output].numel()) * sizeof(int64_t)
+                                               : 0;
+  }
+
+  Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
+    arguments_.clear();
+    const Operand& out = operands[node_.output];
+    const Window& window = node_.window;
+    switch (node_.kind) {
+      case Kind::XNNSquare:
+        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+        arguments_.tensor(out, View::Plain);
+        break;
+      case Kind::XNNBatchMatrixMultiply:
+        arguments_.tensor(operands[node_.inputs[0]], View::Batches);
+        arguments_.tensor(operands[node_.inputs[1]], View::Batches);
+        arguments_.tensor(out, View::Batches);
+        break;
+      case Kind::XNNFullyConnected:
+        fully_connected(operands);
+        break;
+      case Kind::XNNConv2d:
+      case Kind::XNNDepthwiseConv2d:
+      case Kind::XNNConvTranspose2d:
+        convolution(operands);
+        break;
+      case Kind::XNNAvgPooling2d:
+        pool_parameters(operands);
+        arguments_.flag(false);
+        arguments_.flag(false);
+        arguments_.none();
+        arguments_.tensor(out, View::Picture);
+        break;
+      case Kind::XNNMaxPooling2d: {
+        pool_parameters(operands);
+        arguments_.pair(window.dilation_height, window.dilation_width);
+        arguments_.flag(false);
+        arguments_.tensor(out, View::Picture);
+        arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Picture);
+        break;
+      }
+      case Kind::XNNGlobalAvgPooling2d:
+        arguments_.tensor(operands[node_.inputs[0]], View::Picture);
+        arguments_.pair(2, 3);
+        arguments_.flag(out.shape.rank == 4);
+        arguments_.none();
+        arguments_.tensor(out, View::Pooled);
+        break;
+      case Kind::XNNStaticConstantPad: {
+        int64_t padding[2 * kMaxRank];
+        for (uint32_t i = 0; i < node_.rank; ++i) {
+          padding[2 * i] = node_.first[node_.rank - 1 - i];
+          padding[2 * i + 1] = node_.second[node_.rank - 1 - i];
+        }
+        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+        arguments_.list(padding, 2 * node_.rank);
+        arguments_.number(double{node_.number});
+        arguments_.tensor(out, View::Plain);
+        break;
+      }
+      default:
+        for (uint32_t i = 0; i < node_.num_inputs; ++i) arguments_.tensor(operands[node_.inputs[i]], View::Plain);
+        if (const Row* row = find_elementwise(node_.kind); row->parameters) row->parameters(node_, arguments_);
+        arguments_.tensor(out, View::Plain);
+    }
+    if (!kernel_.dtypes.contains(arguments_.first_tensor()->dtype)) {
+      return fail(Error::NotSupported, "%s does not take %s", kernel_.name,
+                  dtype_name(arguments_.first_tensor()->dtype));
+    }
+    if (clamp_) {
+      clamp_arguments_.clear();
+      clamp_arguments_.tensor(out, View::Plain);
+      clamp_arguments_.number(double{node_.min});
+      clamp_arguments_.number(double{node_.max});
+      clamp_arguments_.tensor(out, View::Plain);
+    }
+    return Error::Ok;
+  }
+
+  Error run(KernelRuntimeContext& context) override {
+    kernel_.boxed.call(context, arguments_.data());
+    if (clamp_ && !context.failed()) clamp_->boxed.call(context, clamp_arguments_.data());
+    return context.failure();
+  }
+
+ private:
+  void pool_parameters(const Operand* operands) {
+    const Window& window = node_.window;
+    arguments_.tensor(operands[node_.inputs[0]], View::Picture);
+    arguments_.pair(window.height, window.width);
+    arguments_.pair(window.stride_height, window.stride_width);
+    arguments_.pair(window.top, window.left);
+  }
+
+  void bias(const Operand* operands) {
+    if (node_.inputs[2] == kNone) {
+      arguments_.none();
+      return;
+    }
+    Operand flat = operands[node_.inputs[2]];
+    flat.shape = Shape{1, {flat.numel()}};
+    arguments_.tensor(flat, View::Plain);
+  }
+
+  void fully_connected(const Operand* operands) {
+    const bool is_transposed = (node_.flags & kTransposeWeights) != 0;
+    if (is_transposed && node_.inputs[2] != kNone) bias(operands);
+    arguments_.tensor(operands[node_.inputs[0]], View::Rows);
+    arguments_.tensor(operands[node_.inputs[1]], View::Plain);
+    if (!is_transposed) bias(operands);
+    if (is_transposed && node_.inputs[2] != kNone) {
+      arguments_.number(int64_t{1});
+      arguments_.number(int64_t{1});
+    }
+    arguments_.tensor(operands[node_.output], View::Rows);
+  }
+
+  void convolution(const Operand* operands) {
+    const Window& window = node_.window;
+    const bool is_transposed = node_.kind == Kind::XNNConvTranspose2d;
+    const View filter = is_transposed                            ? View::Transposed
+                        : node_.kind == Kind::XNNDepthwiseConv2d ? View::Depthwise
+                                                                 : View::Picture;
+    arguments_.tensor(operands[node_.inputs[0]], View::Picture);
+    arguments_.tensor(operands[node_.inputs[1]], filter);
+    bias(operands);
+    arguments_.pair(window.stride_height, window.stride_width);
+    arguments_.pair(window.top, window.left);
+    arguments_.pair(window.dilation_height, window.dilation_width);
+    arguments_.flag(is_transposed);
+    arguments_.pair(window.adjustment_height, window.adjustment_width);
+    arguments_.number(int64_t{window.groups});
+    arguments_.tensor(operands[node_.output], View::Picture);
+  }
+
+  const Kernel& kernel_;
+  const Kernel* clamp_;
+  Arguments arguments_;
+  Arguments clamp_arguments_;
+};
+
+}  // namespace
+
+Result<Step*> make_kernel_step(const Graph& graph, const Node& node, MemoryAllocator& allocator) {
+  const Row* row = find_elementwise(node.kind);
+  const char* name = row ? row->kernel : kernel_name(graph, node);
+  const Kernel* kernel = name ? find(name) : nullptr;
+  const bool is_clamped = node.has_bounds && node.kind != Kind::XNNClamp;
+  const Kernel* clamp = is_clamped ? find("aten::clamp.out") : nullptr;
+  RL_REQUIRE(kernel && (clamp || !is_clamped), NotSupported, "this build has no kernel for a %s (debug handle %u)",
+             name_of(node.kind), node.debug_handle);
+  void* memory = allocator.allocate(sizeof(KernelStep), alignof(KernelStep));
+  RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for a step");
+  return static_cast<Step*>(new (memory) KernelStep(node, *kernel, clamp));
+}
+
+}  // namespace rushlight::xnnpack

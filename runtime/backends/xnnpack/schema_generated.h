@@ -1,0 +1,669 @@
+// Generated from schema/xnnpack.fbs by `python -m rushlight.format.generate`.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/flatbuffer.h"
+
+namespace rushlight::xnnpack::schema {
+
+enum class XNNDatatype : int16_t {
+  xnn_datatype_invalid = 0,
+  xnn_datatype_fp32 = 1,
+  xnn_datatype_fp16 = 2,
+  xnn_datatype_qint8 = 3,
+  xnn_datatype_quint8 = 4,
+  xnn_datatype_qint32 = 5,
+  xnn_datatype_qcint8 = 6,
+  xnn_datatype_qcint32 = 7,
+  xnn_datatype_qcint4 = 8,
+  xnn_datatype_qdint8 = 9,
+  xnn_datatype_qbint4 = 10,
+  xnn_datatype_qpint8 = 11,
+  xnn_datatype_int32 = 12,
+  xnn_datatype_pfp32 = 13,
+  xnn_datatype_bf16 = 14,
+};
+
+enum class XNNQuantParams : uint8_t {
+  NONE = 0,
+  PerChannelQuant = 1,
+  PerTensorQuant = 2,
+  PerTokenDynamicQuant = 3,
+  PerChannelGroupQuant = 4,
+};
+
+enum class XValueUnion : uint8_t {
+  NONE = 0,
+  XNNTensorValue = 1,
+  XNNQuantizedTensorValue = 2,
+};
+
+enum class XNodeUnion : uint8_t {
+  NONE = 0,
+  XNNAdd = 1,
+  XNNFullyConnected = 2,
+  XNNSoftmax = 3,
+  XNNSigmoid = 4,
+  XNNStaticTranspose = 5,
+  XNNClamp = 6,
+  XNNConv2d = 7,
+  XNNDiv = 8,
+  XNNStaticResizeBilinear2D = 9,
+  XNNStaticConstantPad = 10,
+  XNNAvgPooling2d = 11,
+  XNNMinimum = 12,
+  XNNDepthwiseConv2d = 13,
+  XNNMaxPooling2d = 14,
+  XNNMultiply = 15,
+  XNNSubtract = 16,
+  XNNFloor = 17,
+  XNNConvert = 18,
+  XNNGlobalAvgPooling2d = 19,
+  XNNStaticReshape = 20,
+  XNNArgMaxPooling2d = 21,
+  XNNSquareRoot = 22,
+  XNNCeiling = 23,
+  XNNHardswish = 24,
+  XNNLeakyReLU = 25,
+  XNNMaximum = 26,
+  XNNNegate = 27,
+  XNNSquare = 28,
+  XNNELU = 29,
+  XNNAbs = 30,
+  XNNPReLU = 31,
+  XNNConcatenate2 = 32,
+  XNNConcatenate3 = 33,
+  XNNConcatenate4 = 34,
+  XNNStaticSlice = 35,
+  XNNScaledDotProductAttention = 36,
+  XNNBatchMatrixMultiply = 37,
+  XNNConcatenate5 = 38,
+  XNNConvTranspose2d = 39,
+  XNNReciprocalSquareRoot = 40,
+  XNNLog = 41,
+  XNNGelu = 42,
+  XNNTanh = 43,
+  XNNExp = 44,
+  XNNSin = 45,
+  XNNCopy = 46,
+  XNNCos = 47,
+};
+
+struct Buffer : flatbuffer::Table {
+  using Table::Table;
+};
+
+struct PerChannelGroupQuant : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Vector<float> scale() const { return vector<float>(4); }
+  bool has_scale() const { return field(4) != nullptr; }
+  int32_t channel_dim() const { return scalar<int32_t>(6, 0); }
+  int32_t group_size() const { return scalar<int32_t>(8, 0); }
+  uint32_t scale_buffer_idx() const { return scalar<uint32_t>(12, 0); }
+  uint32_t num_scales() const { return scalar<uint32_t>(14, 0); }
+};
+
+struct PerChannelQuant : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Vector<float> scale() const { return vector<float>(4); }
+  bool has_scale() const { return field(4) != nullptr; }
+  int32_t channel_dim() const { return scalar<int32_t>(6, 0); }
+  uint32_t scale_buffer_idx() const { return scalar<uint32_t>(8, 0); }
+  uint32_t num_scales() const { return scalar<uint32_t>(10, 0); }
+};
+
+struct PerTokenDynamicQuant : flatbuffer::Table {
+  using Table::Table;
+  int32_t num_nonbatch_dims() const { return scalar<int32_t>(4, 0); }
+};
+
+struct PerTensorQuant : flatbuffer::Table {
+  using Table::Table;
+  float scale() const { return scalar<float>(4, 0.0f); }
+  int32_t zero_point() const { return scalar<int32_t>(6, 0); }
+};
+
+struct XNNTensorValue : flatbuffer::Table {
+  using Table::Table;
+  XNNDatatype datatype() const { return scalar<XNNDatatype>(4, XNNDatatype::xnn_datatype_invalid); }
+  uint32_t num_dims() const { return scalar<uint32_t>(6, 0); }
+  flatbuffer::Vector<uint32_t> dims() const { return vector<uint32_t>(8); }
+  bool has_dims() const { return field(8) != nullptr; }
+  uint32_t constant_buffer_idx() const { return scalar<uint32_t>(10, 0); }
+  uint32_t external_id() const { return scalar<uint32_t>(12, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(14, 0); }
+  uint32_t id_out() const { return scalar<uint32_t>(16, 0); }
+};
+
+struct XNNQuantizedTensorValue : flatbuffer::Table {
+  using Table::Table;
+  XNNTensorValue tensor_value() const { return table<XNNTensorValue>(4); }
+  bool has_tensor_value() const { return field(4) != nullptr; }
+  XNNQuantParams quant_params_type() const { return scalar<XNNQuantParams>(6, XNNQuantParams::NONE); }
+  // Absent unless quant_params_type() is the one asked for.
+  PerChannelQuant quant_params_as_PerChannelQuant() const { return quant_params_type() == XNNQuantParams::PerChannelQuant ? table<PerChannelQuant>(8) : PerChannelQuant(); }
+  PerTensorQuant quant_params_as_PerTensorQuant() const { return quant_params_type() == XNNQuantParams::PerTensorQuant ? table<PerTensorQuant>(8) : PerTensorQuant(); }
+  PerTokenDynamicQuant quant_params_as_PerTokenDynamicQuant() const { return quant_params_type() == XNNQuantParams::PerTokenDynamicQuant ? table<PerTokenDynamicQuant>(8) : PerTokenDynamicQuant(); }
+  PerChannelGroupQuant quant_params_as_PerChannelGroupQuant() const { return quant_params_type() == XNNQuantParams::PerChannelGroupQuant ? table<PerChannelGroupQuant>(8) : PerChannelGroupQuant(); }
+};
+
+struct XValue : flatbuffer::Table {
+  using Table::Table;
+  XValueUnion xvalue_union_type() const { return scalar<XValueUnion>(4, XValueUnion::NONE); }
+  // Absent unless xvalue_union_type() is the one asked for.
+  XNNTensorValue xvalue_union_as_XNNTensorValue() const { return xvalue_union_type() == XValueUnion::XNNTensorValue ? table<XNNTensorValue>(6) : XNNTensorValue(); }
+  XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return xvalue_union_type() == XValueUnion::XNNQuantizedTensorValue ? table<XNNQuantizedTensorValue>(6) : XNNQuantizedTensorValue(); }
+};
+
+struct Node1x1 : flatbuffer::Table {
+  using Table::Table;
+  uint32_t input_id() const { return scalar<uint32_t>(4, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(8, 0); }
+};
+
+struct Node2x1 : flatbuffer::Table {
+  using Table::Table;
+  uint32_t input1_id() const { return scalar<uint32_t>(4, 0); }
+  uint32_t input2_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(10, 0); }
+};
+
+struct Concatenate : flatbuffer::Table {
+  using Table::Table;
+  uint32_t axis() const { return scalar<uint32_t>(4, 0); }
+  uint32_t input1_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t input2_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t input3_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t input4_id() const { return scalar<uint32_t>(12, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(14, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(16, 0); }
+  uint32_t input5_id() const { return scalar<uint32_t>(18, 0); }
+};
+
+struct Convolution : flatbuffer::Table {
+  using Table::Table;
+  uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
+  uint32_t padding_right() const { return scalar<uint32_t>(6, 0); }
+  uint32_t padding_bottom() const { return scalar<uint32_t>(8, 0); }
+  uint32_t padding_left() const { return scalar<uint32_t>(10, 0); }
+  uint32_t kernel_height() const { return scalar<uint32_t>(12, 0); }
+  uint32_t kernel_width() const { return scalar<uint32_t>(14, 0); }
+  uint32_t subsampling_height() const { return scalar<uint32_t>(16, 0); }
+  uint32_t subsampling_width() const { return scalar<uint32_t>(18, 0); }
+  uint32_t dilation_height() const { return scalar<uint32_t>(20, 0); }
+  uint32_t dilation_width() const { return scalar<uint32_t>(22, 0); }
+  uint32_t group_input_channels() const { return scalar<uint32_t>(24, 0); }
+  uint32_t group_output_channels() const { return scalar<uint32_t>(26, 0); }
+  uint32_t groups() const { return scalar<uint32_t>(28, 0); }
+  uint32_t adjustment_height() const { return scalar<uint32_t>(30, 0); }
+  uint32_t adjustment_width() const { return scalar<uint32_t>(32, 0); }
+  uint32_t input1_id() const { return scalar<uint32_t>(34, 0); }
+  uint32_t filter_id() const { return scalar<uint32_t>(36, 0); }
+  uint32_t bias_id() const { return scalar<uint32_t>(38, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(40, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(42, 0); }
+};
+
+struct Pooling : flatbuffer::Table {
+  using Table::Table;
+  uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
+  uint32_t padding_right() const { return scalar<uint32_t>(6, 0); }
+  uint32_t padding_bottom() const { return scalar<uint32_t>(8, 0); }
+  uint32_t padding_left() const { return scalar<uint32_t>(10, 0); }
+  uint32_t pooling_height() const { return scalar<uint32_t>(12, 0); }
+  uint32_t pooling_width() const { return scalar<uint32_t>(14, 0); }
+  uint32_t stride_height() const { return scalar<uint32_t>(16, 0); }
+  uint32_t stride_width() const { return scalar<uint32_t>(18, 0); }
+  uint32_t dilation_height() const { return scalar<uint32_t>(20, 0); }
+  uint32_t dilation_width() const { return scalar<uint32_t>(22, 0); }
+  uint32_t input_id() const { return scalar<uint32_t>(24, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(26, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(28, 0); }
+};
+
+struct XNNStaticTranspose : flatbuffer::Table {
+  using Table::Table;
+  uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
+  flatbuffer::Vector<uint32_t> perm() const { return vector<uint32_t>(6); }
+  bool has_perm() const { return field(6) != nullptr; }
+  uint32_t input_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(12, 0); }
+};
+
+struct XNNStaticResizeBilinear2D : flatbuffer::Table {
+  using Table::Table;
+  uint32_t new_height() const { return scalar<uint32_t>(4, 0); }
+  uint32_t new_width() const { return scalar<uint32_t>(6, 0); }
+  uint32_t input_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(12, 0); }
+};
+
+struct XNNStaticConstantPad : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Vector<uint32_t> pre_paddings() const { return vector<uint32_t>(4); }
+  bool has_pre_paddings() const { return field(4) != nullptr; }
+  flatbuffer::Vector<uint32_t> post_paddings() const { return vector<uint32_t>(6); }
+  bool has_post_paddings() const { return field(6) != nullptr; }
+  float padding_value() const { return scalar<float>(8, 0.0f); }
+  uint32_t input_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(12, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(14, 0); }
+};
+
+struct XNNELU : flatbuffer::Table {
+  using Table::Table;
+  float alpha() const { return scalar<float>(4, 0.0f); }
+  uint32_t input_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(10, 0); }
+};
+
+struct XNNFullyConnected : flatbuffer::Table {
+  using Table::Table;
+  uint32_t input1_id() const { return scalar<uint32_t>(4, 0); }
+  uint32_t filter_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t bias_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(12, 0); }
+};
+
+struct XNNStaticReshape : flatbuffer::Table {
+  using Table::Table;
+  uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
+  flatbuffer::Vector<uint32_t> new_shape() const { return vector<uint32_t>(6); }
+  bool has_new_shape() const { return field(6) != nullptr; }
+  uint32_t input_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(12, 0); }
+};
+
+struct XNNStaticSlice : flatbuffer::Table {
+  using Table::Table;
+  uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
+  flatbuffer::Vector<uint32_t> offsets() const { return vector<uint32_t>(6); }
+  bool has_offsets() const { return field(6) != nullptr; }
+  flatbuffer::Vector<uint32_t> sizes() const { return vector<uint32_t>(8); }
+  bool has_sizes() const { return field(8) != nullptr; }
+  uint32_t input_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(12, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(14, 0); }
+};
+
+struct XNNScaledDotProductAttention : flatbuffer::Table {
+  using Table::Table;
+  uint32_t query_id() const { return scalar<uint32_t>(4, 0); }
+  uint32_t key_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t value_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t scale_id() const { return scalar<uint32_t>(10, 0); }
+  uint32_t mask_id() const { return scalar<uint32_t>(12, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(14, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(16, 0); }
+};
+
+struct XNNArgMaxPooling2d : flatbuffer::Table {
+  using Table::Table;
+  uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
+  uint32_t padding_right() const { return scalar<uint32_t>(6, 0); }
+  uint32_t padding_bottom() const { return scalar<uint32_t>(8, 0); }
+  uint32_t padding_left() const { return scalar<uint32_t>(10, 0); }
+  uint32_t pooling_height() const { return scalar<uint32_t>(12, 0); }
+  uint32_t pooling_width() const { return scalar<uint32_t>(14, 0); }
+  uint32_t input_id() const { return scalar<uint32_t>(16, 0); }
+  uint32_t output_value_id() const { return scalar<uint32_t>(18, 0); }
+  uint32_t output_index_id() const { return scalar<uint32_t>(20, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(22, 0); }
+};
+
+struct XNNLeakyReLU : flatbuffer::Table {
+  using Table::Table;
+  float negative_slope() const { return scalar<float>(4, 0.0f); }
+  uint32_t input_id() const { return scalar<uint32_t>(6, 0); }
+  uint32_t output_id() const { return scalar<uint32_t>(8, 0); }
+  uint32_t flags() const { return scalar<uint32_t>(10, 0); }
+};
+
+struct OutputMinMax : flatbuffer::Table {
+  using Table::Table;
+  float output_min() const { return scalar<float>(4, 0.0f); }
+  float output_max() const { return scalar<float>(6, 0.0f); }
+};
+
+struct XNode : flatbuffer::Table {
+  using Table::Table;
+  XNodeUnion xnode_union_type() const { return scalar<XNodeUnion>(4, XNodeUnion::NONE); }
+  // Absent unless xnode_union_type() is the one asked for.
+  Node2x1 xnode_union_as_XNNAdd() const { return xnode_union_type() == XNodeUnion::XNNAdd ? table<Node2x1>(6) : Node2x1(); }
+  XNNFullyConnected xnode_union_as_XNNFullyConnected() const { return xnode_union_type() == XNodeUnion::XNNFullyConnected ? table<XNNFullyConnected>(6) : XNNFullyConnected(); }
+  Node1x1 xnode_union_as_XNNSoftmax() const { return xnode_union_type() == XNodeUnion::XNNSoftmax ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNSigmoid() const { return xnode_union_type() == XNodeUnion::XNNSigmoid ? table<Node1x1>(6) : Node1x1(); }
+  XNNStaticTranspose xnode_union_as_XNNStaticTranspose() const { return xnode_union_type() == XNodeUnion::XNNStaticTranspose ? table<XNNStaticTranspose>(6) : XNNStaticTranspose(); }
+  Node1x1 xnode_union_as_XNNClamp() const { return xnode_union_type() == XNodeUnion::XNNClamp ? table<Node1x1>(6) : Node1x1(); }
+  Convolution xnode_union_as_XNNConv2d() const { return xnode_union_type() == XNodeUnion::XNNConv2d ? table<Convolution>(6) : Convolution(); }
+  Node2x1 xnode_union_as_XNNDiv() const { return xnode_union_type() == XNodeUnion::XNNDiv ? table<Node2x1>(6) : Node2x1(); }
+  XNNStaticResizeBilinear2D xnode_union_as_XNNStaticResizeBilinear2D() const { return xnode_union_type() == XNodeUnion::XNNStaticResizeBilinear2D ? table<XNNStaticResizeBilinear2D>(6) : XNNStaticResizeBilinear2D(); }
+  XNNStaticConstantPad xnode_union_as_XNNStaticConstantPad() const { return xnode_union_type() == XNodeUnion::XNNStaticConstantPad ? table<XNNStaticConstantPad>(6) : XNNStaticConstantPad(); }
+  Pooling xnode_union_as_XNNAvgPooling2d() const { return xnode_union_type() == XNodeUnion::XNNAvgPooling2d ? table<Pooling>(6) : Pooling(); }
+  Node2x1 xnode_union_as_XNNMinimum() const { return xnode_union_type() == XNodeUnion::XNNMinimum ? table<Node2x1>(6) : Node2x1(); }
+  Convolution xnode_union_as_XNNDepthwiseConv2d() const { return xnode_union_type() == XNodeUnion::XNNDepthwiseConv2d ? table<Convolution>(6) : Convolution(); }
+  Pooling xnode_union_as_XNNMaxPooling2d() const { return xnode_union_type() == XNodeUnion::XNNMaxPooling2d ? table<Pooling>(6) : Pooling(); }
+  Node2x1 xnode_union_as_XNNMultiply() const { return xnode_union_type() == XNodeUnion::XNNMultiply ? table<Node2x1>(6) : Node2x1(); }
+  Node2x1 xnode_union_as_XNNSubtract() const { return xnode_union_type() == XNodeUnion::XNNSubtract ? table<Node2x1>(6) : Node2x1(); }
+  Node1x1 xnode_union_as_XNNFloor() const { return xnode_union_type() == XNodeUnion::XNNFloor ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNConvert() const { return xnode_union_type() == XNodeUnion::XNNConvert ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNGlobalAvgPooling2d() const { return xnode_union_type() == XNodeUnion::XNNGlobalAvgPooling2d ? table<Node1x1>(6) : Node1x1(); }
+  XNNStaticReshape xnode_union_as_XNNStaticReshape() const { return xnode_union_type() == XNodeUnion::XNNStaticReshape ? table<XNNStaticReshape>(6) : XNNStaticReshape(); }
+  XNNArgMaxPooling2d xnode_union_as_XNNArgMaxPooling2d() const { return xnode_union_type() == XNodeUnion::XNNArgMaxPooling2d ? table<XNNArgMaxPooling2d>(6) : XNNArgMaxPooling2d(); }
+  Node1x1 xnode_union_as_XNNSquareRoot() const { return xnode_union_type() == XNodeUnion::XNNSquareRoot ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNCeiling() const { return xnode_union_type() == XNodeUnion::XNNCeiling ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNHardswish() const { return xnode_union_type() == XNodeUnion::XNNHardswish ? table<Node1x1>(6) : Node1x1(); }
+  XNNLeakyReLU xnode_union_as_XNNLeakyReLU() const { return xnode_union_type() == XNodeUnion::XNNLeakyReLU ? table<XNNLeakyReLU>(6) : XNNLeakyReLU(); }
+  Node2x1 xnode_union_as_XNNMaximum() const { return xnode_union_type() == XNodeUnion::XNNMaximum ? table<Node2x1>(6) : Node2x1(); }
+  Node1x1 xnode_union_as_XNNNegate() const { return xnode_union_type() == XNodeUnion::XNNNegate ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNSquare() const { return xnode_union_type() == XNodeUnion::XNNSquare ? table<Node1x1>(6) : Node1x1(); }
+  XNNELU xnode_union_as_XNNELU() const { return xnode_union_type() == XNodeUnion::XNNELU ? table<XNNELU>(6) : XNNELU(); }
+  Node1x1 xnode_union_as_XNNAbs() const { return xnode_union_type() == XNodeUnion::XNNAbs ? table<Node1x1>(6) : Node1x1(); }
+  Node2x1 xnode_union_as_XNNPReLU() const { return xnode_union_type() == XNodeUnion::XNNPReLU ? table<Node2x1>(6) : Node2x1(); }
+  Concatenate xnode_union_as_XNNConcatenate2() const { return xnode_union_type() == XNodeUnion::XNNConcatenate2 ? table<Concatenate>(6) : Concatenate(); }
+  Concatenate xnode_union_as_XNNConcatenate3() const { return xnode_union_type() == XNodeUnion::XNNConcatenate3 ? table<Concatenate>(6) : Concatenate(); }
+  Concatenate xnode_union_as_XNNConcatenate4() const { return xnode_union_type() == XNodeUnion::XNNConcatenate4 ? table<Concatenate>(6) : Concatenate(); }
+  XNNStaticSlice xnode_union_as_XNNStaticSlice() const { return xnode_union_type() == XNodeUnion::XNNStaticSlice ? table<XNNStaticSlice>(6) : XNNStaticSlice(); }
+  XNNScaledDotProductAttention xnode_union_as_XNNScaledDotProductAttention() const { return xnode_union_type() == XNodeUnion::XNNScaledDotProductAttention ? table<XNNScaledDotProductAttention>(6) : XNNScaledDotProductAttention(); }
+  Node2x1 xnode_union_as_XNNBatchMatrixMultiply() const { return xnode_union_type() == XNodeUnion::XNNBatchMatrixMultiply ? table<Node2x1>(6) : Node2x1(); }
+  Concatenate xnode_union_as_XNNConcatenate5() const { return xnode_union_type() == XNodeUnion::XNNConcatenate5 ? table<Concatenate>(6) : Concatenate(); }
+  Convolution xnode_union_as_XNNConvTranspose2d() const { return xnode_union_type() == XNodeUnion::XNNConvTranspose2d ? table<Convolution>(6) : Convolution(); }
+  Node1x1 xnode_union_as_XNNReciprocalSquareRoot() const { return xnode_union_type() == XNodeUnion::XNNReciprocalSquareRoot ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNLog() const { return xnode_union_type() == XNodeUnion::XNNLog ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNGelu() const { return xnode_union_type() == XNodeUnion::XNNGelu ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNTanh() const { return xnode_union_type() == XNodeUnion::XNNTanh ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNExp() const { return xnode_union_type() == XNodeUnion::XNNExp ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNSin() const { return xnode_union_type() == XNodeUnion::XNNSin ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNCopy() const { return xnode_union_type() == XNodeUnion::XNNCopy ? table<Node1x1>(6) : Node1x1(); }
+  Node1x1 xnode_union_as_XNNCos() const { return xnode_union_type() == XNodeUnion::XNNCos ? table<Node1x1>(6) : Node1x1(); }
+  uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
+  OutputMinMax output_min_max() const { return table<OutputMinMax>(10); }
+  bool has_output_min_max() const { return field(10) != nullptr; }
+};
+
+struct ConstantDataOffset : flatbuffer::Table {
+  using Table::Table;
+  uint64_t offset() const { return scalar<uint64_t>(4, 0); }
+  uint64_t size() const { return scalar<uint64_t>(6, 0); }
+  std::string_view named_key() const { return string(8); }
+  bool has_named_key() const { return field(8) != nullptr; }
+};
+
+struct XNNGraph : flatbuffer::Table {
+  using Table::Table;
+  std::string_view version() const { return string(4); }
+  bool has_version() const { return field(4) != nullptr; }
+  flatbuffer::Vector<XNode> xnodes() const { return vector<XNode>(6); }
+  bool has_xnodes() const { return field(6) != nullptr; }
+  flatbuffer::Vector<XValue> xvalues() const { return vector<XValue>(8); }
+  bool has_xvalues() const { return field(8) != nullptr; }
+  uint32_t num_externs() const { return scalar<uint32_t>(10, 0); }
+  flatbuffer::Vector<uint32_t> input_ids() const { return vector<uint32_t>(12); }
+  bool has_input_ids() const { return field(12) != nullptr; }
+  flatbuffer::Vector<uint32_t> output_ids() const { return vector<uint32_t>(14); }
+  bool has_output_ids() const { return field(14) != nullptr; }
+  flatbuffer::Vector<ConstantDataOffset> constant_data() const { return vector<ConstantDataOffset>(20); }
+  bool has_constant_data() const { return field(20) != nullptr; }
+};
+
+namespace descriptors {
+
+inline constexpr flatbuffer::Field kBuffer[] = {
+  {"storage", flatbuffer::Kind::Scalars, 1, false, 0},
+};
+inline constexpr flatbuffer::Field kPerChannelGroupQuant[] = {
+  {"scale", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"channel_dim", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"group_size", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"scale_bf16", flatbuffer::Kind::Scalars, 2, false, 0},
+  {"scale_buffer_idx", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"num_scales", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kPerChannelQuant[] = {
+  {"scale", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"channel_dim", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"scale_buffer_idx", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"num_scales", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kPerTokenDynamicQuant[] = {
+  {"num_nonbatch_dims", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kPerTensorQuant[] = {
+  {"scale", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"zero_point", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNTensorValue[] = {
+  {"datatype", flatbuffer::Kind::Scalar, 2, false, 0},
+  {"num_dims", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"dims", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"constant_buffer_idx", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"external_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"id_out", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNQuantizedTensorValue[] = {
+  {"tensor_value", flatbuffer::Kind::Table, 4, false, 5},
+  {"quant_params_type", flatbuffer::Kind::UnionTag, 1, false, 0},
+  {"quant_params", flatbuffer::Kind::Union, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXValue[] = {
+  {"xvalue_union_type", flatbuffer::Kind::UnionTag, 1, false, 1},
+  {"xvalue_union", flatbuffer::Kind::Union, 4, false, 1},
+};
+inline constexpr flatbuffer::Field kNode1x1[] = {
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kNode2x1[] = {
+  {"input1_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input2_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kConcatenate[] = {
+  {"axis", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input1_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input2_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input3_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input4_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input5_id", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kConvolution[] = {
+  {"padding_top", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_right", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_bottom", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_left", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"kernel_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"kernel_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"subsampling_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"subsampling_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"dilation_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"dilation_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"group_input_channels", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"group_output_channels", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"groups", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"adjustment_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"adjustment_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input1_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"filter_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"bias_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kPooling[] = {
+  {"padding_top", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_right", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_bottom", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_left", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"pooling_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"pooling_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"stride_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"stride_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"dilation_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"dilation_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNStaticTranspose[] = {
+  {"num_dims", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"perm", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNStaticResizeBilinear2D[] = {
+  {"new_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"new_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNStaticConstantPad[] = {
+  {"pre_paddings", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"post_paddings", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"padding_value", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNELU[] = {
+  {"alpha", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNFullyConnected[] = {
+  {"input1_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"filter_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"bias_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNStaticReshape[] = {
+  {"num_dims", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"new_shape", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNStaticSlice[] = {
+  {"num_dims", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"offsets", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"sizes", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNScaledDotProductAttention[] = {
+  {"query_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"key_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"value_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"scale_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"mask_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNArgMaxPooling2d[] = {
+  {"padding_top", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_right", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_bottom", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"padding_left", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"pooling_height", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"pooling_width", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_value_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_index_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNLeakyReLU[] = {
+  {"negative_slope", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_id", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"flags", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kOutputMinMax[] = {
+  {"output_min", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_max", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNode[] = {
+  {"xnode_union_type", flatbuffer::Kind::UnionTag, 1, false, 2},
+  {"xnode_union", flatbuffer::Kind::Union, 4, false, 2},
+  {"debug_handle", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output_min_max", flatbuffer::Kind::Table, 4, false, 23},
+};
+inline constexpr flatbuffer::Field kConstantDataOffset[] = {
+  {"offset", flatbuffer::Kind::Scalar, 8, false, 0},
+  {"size", flatbuffer::Kind::Scalar, 8, false, 0},
+  {"named_key", flatbuffer::Kind::String, 4, false, 0},
+};
+inline constexpr flatbuffer::Field kXNNGraph[] = {
+  {"version", flatbuffer::Kind::String, 4, false, 0},
+  {"xnodes", flatbuffer::Kind::Tables, 4, false, 24},
+  {"xvalues", flatbuffer::Kind::Tables, 4, false, 7},
+  {"num_externs", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_ids", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"output_ids", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"constant_buffer", flatbuffer::Kind::Tables, 4, false, 0},
+  {"mem_buffer_sizes", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"constant_data", flatbuffer::Kind::Tables, 4, false, 25},
+};
+
+inline constexpr flatbuffer::TableInfo kTables[] = {
+  {"Buffer", kBuffer, 1},
+  {"PerChannelGroupQuant", kPerChannelGroupQuant, 6},
+  {"PerChannelQuant", kPerChannelQuant, 4},
+  {"PerTokenDynamicQuant", kPerTokenDynamicQuant, 1},
+  {"PerTensorQuant", kPerTensorQuant, 2},
+  {"XNNTensorValue", kXNNTensorValue, 7},
+  {"XNNQuantizedTensorValue", kXNNQuantizedTensorValue, 3},
+  {"XValue", kXValue, 2},
+  {"Node1x1", kNode1x1, 3},
+  {"Node2x1", kNode2x1, 4},
+  {"Concatenate", kConcatenate, 8},
+  {"Convolution", kConvolution, 20},
+  {"Pooling", kPooling, 13},
+  {"XNNStaticTranspose", kXNNStaticTranspose, 5},
+  {"XNNStaticResizeBilinear2D", kXNNStaticResizeBilinear2D, 5},
+  {"XNNStaticConstantPad", kXNNStaticConstantPad, 6},
+  {"XNNELU", kXNNELU, 4},
+  {"XNNFullyConnected", kXNNFullyConnected, 5},
+  {"XNNStaticReshape", kXNNStaticReshape, 5},
+  {"XNNStaticSlice", kXNNStaticSlice, 6},
+  {"XNNScaledDotProductAttention", kXNNScaledDotProductAttention, 7},
+  {"XNNArgMaxPooling2d", kXNNArgMaxPooling2d, 10},
+  {"XNNLeakyReLU", kXNNLeakyReLU, 4},
+  {"OutputMinMax", kOutputMinMax, 2},
+  {"XNode", kXNode, 4},
+  {"ConstantDataOffset", kConstantDataOffset, 3},
+  {"XNNGraph", kXNNGraph, 9},
+};
+
+inline constexpr uint16_t kXNNQuantParamsMembers[] = {2, 4, 3, 1};
+inline constexpr uint16_t kXValueUnionMembers[] = {5, 6};
+inline constexpr uint16_t kXNodeUnionMembers[] = {9, 17, 8, 8, 13, 8, 11, 9, 14, 15, 12, 9, 11, 12, 9, 9, 8, 8, 8, 18, 21, 8, 8, 8, 22, 9, 8, 8, 16, 8, 9, 10, 10, 10, 19, 20, 9, 10, 11, 8, 8, 8, 8, 8, 8, 8, 8};
+
+inline constexpr flatbuffer::UnionInfo kUnions[] = {
+  {"XNNQuantParams", kXNNQuantParamsMembers, 4},
+  {"XValueUnion", kXValueUnionMembers, 2},
+  {"XNodeUnion", kXNodeUnionMembers, 47},
+};
+
+}  // namespace descriptors
+
+inline constexpr flatbuffer::Schema kXNNGraphSchema = {descriptors::kTables, descriptors::kUnions, 26, 4, "XN01"};
+
+}  // namespace rushlight::xnnpack::schema

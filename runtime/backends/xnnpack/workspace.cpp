@@ -1,0 +1,39 @@
+#include "backends/xnnpack/workspace.h"
+
+#include <algorithm>
+
+namespace rushlight::xnnpack {
+
+Error place(Slot* slots, uint32_t count, MemoryAllocator& allocator, size_t* total) {
+  *total = 0;
+  if (count == 0) return Error::Ok;
+  uint32_t* by_size = allocator.allocate_array<uint32_t>(count);
+  uint32_t* placed = allocator.allocate_array<uint32_t>(count);  // in order of offset
+  RL_REQUIRE(by_size && placed, MemoryAllocationFailed, "no memory to plan %u slots", count);
+  for (uint32_t i = 0; i < count; ++i) by_size[i] = i;
+  std::sort(by_size, by_size + count, [slots](uint32_t a, uint32_t b) {
+    return slots[a].size != slots[b].size ? slots[a].size > slots[b].size : a < b;
+  });
+  uint32_t num_placed = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Slot& slot = slots[by_size[i]];
+    RL_REQUIRE(slot.size <= SIZE_MAX / 4, MemoryAllocationFailed, "a value of %zu bytes", slot.size);
+    const size_t size = (slot.size + 63) / 64 * 64;
+    size_t offset = 0;
+    for (uint32_t j = 0; j < num_placed; ++j) {
+      const Slot& other = slots[placed[j]];
+      if (other.last < slot.first || slot.last < other.first) continue;
+      if (offset + size <= other.offset) break;
+      offset = std::max(offset, other.offset + (other.size + 63) / 64 * 64);
+    }
+    slot.offset = offset;
+    uint32_t at = num_placed++;
+    for (; at > 0 && slots[placed[at - 1]].offset > offset; --at) placed[at] = placed[at - 1];
+    placed[at] = by_size[i];
+    RL_REQUIRE(offset <= SIZE_MAX / 4, MemoryAllocationFailed, "the workspace is too large");
+    *total = std::max(*total, offset + size);
+  }
+  return Error::Ok;
+}
+
+}  // namespace rushlight::xnnpack

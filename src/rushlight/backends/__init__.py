@@ -1,0 +1,1 @@
+"""Backends: users of delegation and quantization, never of each other."""

@@ -1,0 +1,1 @@
+"""XNNPACK: floating point operators on CPUs."""

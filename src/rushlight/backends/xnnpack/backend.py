@@ -1,0 +1,47 @@
+"""The ahead-of-time part of XnnpackBackend."""
+
+from __future__ import annotations
+
+from typing import final
+
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.backends.xnnpack.builder import GraphBuilder
+from rushlight.backends.xnnpack.emitters import emit
+from rushlight.backends.xnnpack.facts import Facts
+from rushlight.backends.xnnpack.payload import write_payload
+from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
+from rushlight.delegate.named_data import NamedDataStore
+from rushlight.ir import meta
+from rushlight.ir.errors import CompileError
+
+
+@final
+class XnnpackBackend(BackendDetails):
+    """Payloads that XNNPACK runs; constants go into the program's named data, equal ones once.
+
+    The identifiers of the debug handle map are debug handles themselves, which the payload's nodes carry.
+    """
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        store = NamedDataStore()
+        builder = GraphBuilder(Facts.of(edge_program, enable_bf16=True, dynamic_weights=True), store)
+        outputs: list[Node] = []
+        handles: dict[int, tuple[int, ...]] = {}
+        for node in edge_program.graph.nodes:
+            if node.op == "placeholder":
+                if not builder.facts.is_constant(node):
+                    builder.add_input(node)
+            elif node.op == "output":
+                outputs = list(node.args[0])
+            elif node.op == "call_function":
+                emit(builder, node)
+                handle = meta.get_debug_handle(node)
+                if isinstance(handle, int):
+                    handles[handle] = (handle,)
+            else:
+                raise CompileError(f"{node.name} ({node.op}) cannot be in an XNNPACK delegate")
+        graph = builder.finish(outputs)
+        return PreprocessResult(write_payload(graph), handles, store.get_named_data_store_output())

@@ -1,0 +1,118 @@
+"""What support checks and node builders ask about a program."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.constants import constant_inputs
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.sym import upper_bound
+
+MAX_RANK = 6
+PERMUTES = (torch.ops.aten.permute_copy.default, torch.ops.aten.permute.default)
+TRANSPOSES = (torch.ops.aten.t_copy.default, torch.ops.aten.t.default)
+
+
+class ConfigPrecisionType(enum.Enum):
+    """Which nodes a partitioner takes: floating point, statically or dynamically quantized."""
+
+    FP32 = 1
+    STATIC_QUANT = 2
+    DYNAMIC_QUANT = 3
+
+
+@dataclass
+class Facts:
+    """A program and the options of the partitioner that looks at it."""
+
+    program: ExportedProgram
+    enable_bf16: bool = False
+    dynamic_weights: bool = False
+    constants: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: ExportedProgram, **options: bool) -> Facts:
+        return cls(program, **options, constants=constant_inputs(program))
+
+    def is_constant(self, node: object) -> bool:
+        """Whether the node is a parameter, or a buffer or constant that no method changes."""
+        return isinstance(node, Node) and node.op == "placeholder" and node.name in self.constants
+
+    def constant(self, node: Node) -> torch.Tensor:
+        return self.constants[node.name].detach()
+
+    @property
+    def dtypes(self) -> set[torch.dtype]:
+        floats = {torch.float32, torch.float16}
+        return floats | {torch.bfloat16} if self.enable_bf16 else floats
+
+
+def argument(node: Node, index: int, default: Any = None) -> Any:
+    """A positional argument of an ATen operator's node, wherever it is given."""
+    if index < len(node.args):
+        return node.args[index]
+    op = aten_op(node.target)
+    if op is None or index >= len(op._schema.arguments):
+        return default
+    return node.kwargs.get(op._schema.arguments[index].name, default)
+
+
+def tensor_of(node: object) -> torch.Tensor | None:
+    return meta.get_tensor(node) if isinstance(node, Node) else None
+
+
+def rank_of(node: object) -> int:
+    tensor = tensor_of(node)
+    return -1 if tensor is None else tensor.dim()
+
+
+def upper_dims(tensor: torch.Tensor) -> list[int]:
+    """Sizes, or their upper bounds, 0 where there is none. Scalars have one dimension."""
+    return [upper_bound(size) or 0 for size in tensor.shape] or [1]
+
+
+def is_static(tensor: torch.Tensor) -> bool:
+    return all(isinstance(size, int) for size in tensor.shape)
+
+
+def is_channels_last(tensor: torch.Tensor) -> bool:
+    """Whether the memory of a picture is [n, h, w, c] and not [n, c, h, w] as well."""
+    return (
+        tensor.dim() == 4
+        and not tensor.is_contiguous()
+        and tensor.is_contiguous(memory_format=torch.channels_last)
+    )
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    return tensor.is_contiguous() or is_channels_last(tensor)
+
+
+def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
+    """Height and width of an operator's argument, which may be one number for both, or empty."""
+    if value is None or value == []:
+        return int(default[0]), int(default[1])
+    if isinstance(value, int):
+        return value, value
+    return (int(value[0]), int(value[-1])) if len(value) <= 2 else (int(value[-2]), int(value[-1]))
+
+
+def transposed_constant(facts: Facts, node: object) -> Node | None:
+    """The constant matrix whose transpose `node` computes, if it does that."""
+    if not isinstance(node, Node) or node.op != "call_function":
+        return None
+    op = aten_op(node.target)
+    source: Any = node.args[0] if node.args else None
+    if rank_of(source) != 2 or not facts.is_constant(source):
+        return None
+    axes: Any = node.args[1] if op in PERMUTES else ()
+    is_transpose = op in TRANSPOSES or [axis % 2 for axis in axes] == [1, 0]
+    return source if is_transpose else None

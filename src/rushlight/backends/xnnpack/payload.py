@@ -1,0 +1,51 @@
+"""Payloads as bytes: a header, the tables, and constants that are stored in the payload itself."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+from rushlight.backends.xnnpack import graph
+from rushlight.backends.xnnpack.graph import XNNGraph
+from rushlight.backends.xnnpack.wire_tables import XNNPACK
+from rushlight.format.binding import Binding, bind
+from rushlight.format.buffers import byte_view
+from rushlight.format.decode import decode
+from rushlight.format.encode import encode
+from rushlight.format.errors import MalformedError
+from rushlight.format.segments import align_up
+
+ALIGNMENT = 16  # of the tables, the constants, and every constant, in bytes
+_MAGIC = b"XH00"
+_HEADER = struct.Struct("<4x4sHIIIQ")  # magic, header length, tables and their size, constants and their size
+
+
+@cache
+def _binding() -> Binding:
+    return bind(XNNPACK, vars(graph))
+
+
+def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
+    """The payload of a graph. `constants` is what offsets of its constant data count from."""
+    encoded = encode(_binding(), tables)
+    start = align_up(_HEADER.size, ALIGNMENT)
+    size = align_up(len(encoded), ALIGNMENT)
+    header = _HEADER.pack(_MAGIC, _HEADER.size, start, len(encoded), start + size, len(constants))
+    return b"".join((header, bytes(start - len(header)), encoded, bytes(size - len(encoded)), constants))
+
+
+def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
+    """The graph and the constants stored in the payload. Raises MalformedError."""
+    view = byte_view(data)
+    if len(view) < 8:
+        raise MalformedError(f"a payload of {len(view)} bytes has no header")
+    if bytes(view[4:8]) != _MAGIC:
+        return decode(_binding(), view), view[:0]
+    if len(view) < _HEADER.size:
+        raise MalformedError(f"a payload of {len(view)} bytes has no header")
+    _, length, start, size, constants, constants_size = _HEADER.unpack_from(view)
+    if not _HEADER.size <= length <= len(view):
+        raise MalformedError(f"the header claims {length} bytes", offset=8)
+    if start + size > len(view) or constants + constants_size > len(view):
+        raise MalformedError("tables or constants are outside of the payload", offset=10)
+    return decode(_binding(), view[start : start + size]), view[constants : constants + constants_size]

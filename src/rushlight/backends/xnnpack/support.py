@@ -1,0 +1,308 @@
+"""Which nodes XNNPACK takes: one row an operator, with a check that gives the reason where it does not."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.xnnpack.facts import (
+    MAX_RANK,
+    Facts,
+    argument,
+    is_channels_last,
+    is_dense,
+    is_static,
+    pair,
+    rank_of,
+    tensor_of,
+    transposed_constant,
+    upper_dims,
+)
+from rushlight.ir.edge_ops import aten_op
+
+aten = torch.ops.aten
+Check = Callable[[Node, Facts], str | None]
+
+
+def why_not(node: Node, facts: Facts) -> str | None:
+    """Why a node is not for XNNPACK, None if it is."""
+    if node.op != "call_function":
+        return "it calls no operator"
+    op = operation(node)
+    if op not in CHECKS:
+        return "XNNPACK has no such operator"
+    reason = _why_not_tensors(node, facts)
+    check = CHECKS[op]
+    return reason or (check(node, facts) if check is not None else None)
+
+
+def operation(node: Node) -> Any:
+    """The key of a node in the tables: its ATen operator; the name of an operator of dim orders."""
+    op = aten_op(node.target) or node.target
+    name = str(op)
+    return name if name.startswith("dim_order_ops.") else op
+
+
+def _why_not_tensors(node: Node, facts: Facts) -> str | None:
+    val = node.meta.get("val")
+    outputs = [val[0] if isinstance(val, (tuple, list)) else val]
+    inputs = [tensor_of(source) for source in node.all_input_nodes]
+    if any(tensor is None for tensor in inputs):
+        return "an argument is not a tensor"
+    if not isinstance(outputs[0], torch.Tensor):
+        return "the result is not a tensor"
+    dtypes = {tensor.dtype for tensor in [*inputs, *outputs] if isinstance(tensor, torch.Tensor)}
+    if len(dtypes) > 1:
+        return f"element types are mixed: {', '.join(sorted(map(str, dtypes)))}"
+    if not dtypes <= facts.dtypes:
+        return f"{dtypes.pop()} is not supported"
+    for tensor in [*inputs, *outputs]:
+        assert tensor is not None
+        if tensor.dim() > MAX_RANK:
+            return f"a tensor has {tensor.dim()} dimensions; at most {MAX_RANK} are supported"
+        if any(size == 0 for size in upper_dims(tensor)):
+            return "a tensor is empty or has no upper bound"
+        if not is_dense(tensor):
+            return "a tensor is neither contiguous nor channels-last"
+    return None
+
+
+def _alpha_is_one(node: Node, facts: Facts) -> str | None:
+    return None if argument(node, 2, 1) == 1 else "alpha is not 1"
+
+
+def _layout_kept(node: Node, facts: Facts) -> str | None:
+    source, result = tensor_of(node.args[0]), tensor_of(node)
+    assert source is not None and result is not None
+    return None if is_channels_last(source) == is_channels_last(result) else "the dim order changes"
+
+
+def _is_picture(node: Node, facts: Facts) -> str | None:
+    return None if rank_of(node.args[0]) == 4 else f"the input has {rank_of(node.args[0])} dimensions, not 4"
+
+
+def _convolution(node: Node, facts: Facts) -> str | None:
+    rank = rank_of(node.args[1])
+    if rank not in (3, 4):
+        return f"a convolution over {rank - 2} dimensions"
+    if rank_of(node.args[0]) != rank:
+        return "the input has no batch"
+    if not facts.is_constant(node.args[1]):
+        return "the weight is not constant"
+    if node.args[2] is not None and not facts.is_constant(node.args[2]):
+        return "the bias is not constant"
+    paddings: Any = node.args[4]
+    if min(paddings) < 0:
+        return "padding is negative"
+    return None
+
+
+def _weights(node: Node, facts: Facts, weight: Any, bias: Any) -> str | None:
+    if tensor_of(node).dtype == torch.float16 and not facts.is_constant(weight):  # type: ignore[union-attr]
+        return "the weight is not constant"
+    is_constant = facts.is_constant(weight) or transposed_constant(facts, weight) is not None
+    if not is_constant and not facts.dynamic_weights:
+        return "the weight is not constant"
+    return None if bias is None or facts.is_constant(bias) else "the bias is not constant"
+
+
+def _linear(node: Node, facts: Facts) -> str | None:
+    if rank_of(node.args[0]) < 1 or rank_of(node.args[1]) != 2:
+        return "the weight is not a matrix"
+    return _weights(node, facts, node.args[1], argument(node, 2))
+
+
+def _addmm(node: Node, facts: Facts) -> str | None:
+    if argument(node, 3, 1) != 1 or argument(node, 4, 1) != 1:
+        return "alpha or beta is not 1"
+    if rank_of(node.args[0]) != 1:
+        return "the bias is not a vector"
+    return _weights(node, facts, node.args[2], node.args[0])
+
+
+def _mm(node: Node, facts: Facts) -> str | None:
+    return _weights(node, facts, node.args[1], None)
+
+
+def _batch_norm(node: Node, facts: Facts) -> str | None:
+    if any(user.target is not operator.getitem or user.args[1] != 0 for user in node.users):
+        return "more than its first result is used"
+    if rank_of(node.args[0]) not in (2, 3, 4):
+        return f"a batch norm over {rank_of(node.args[0])} dimensions"
+    known = all(source is None or facts.is_constant(source) for source in node.args[1:5])
+    return None if known else "weight, bias, mean or variance is not constant"
+
+
+def _first_item_only(node: Node) -> bool:
+    return all(user.target is operator.getitem and user.args[1] == 0 for user in node.users)
+
+
+def _max_pool(node: Node, facts: Facts) -> str | None:
+    kernel = pair(node.args[1])
+    stride = pair(argument(node, 2), kernel)
+    if stride[0] > kernel[0] or stride[1] > kernel[1]:
+        return f"the stride {stride} is larger than the window {kernel}"
+    if kernel == (1, 1):
+        return "the window is one element"
+    source = tensor_of(node.args[0])
+    assert source is not None
+    if argument(node, 5, False) and not is_static(source):
+        return "ceil mode with dynamic sizes"
+    if operation(node) == aten.max_pool2d_with_indices.default and not _first_item_only(node):
+        return "the indices are used"
+    return _is_picture(node, facts)
+
+
+def _avg_pool(node: Node, facts: Facts) -> str | None:
+    kernel, padding = pair(node.args[1]), pair(argument(node, 3), (0, 0))
+    if argument(node, 4, False):
+        return "ceil mode"
+    if argument(node, 5, True) and padding != (0, 0):
+        return "padding counts in the average"
+    if argument(node, 6) not in (None, kernel[0] * kernel[1]):
+        return "the divisor is not the window's size"
+    if kernel == (1, 1):
+        return "the window is one element"
+    return _is_picture(node, facts)
+
+
+def _mean(node: Node, facts: Facts) -> str | None:
+    dims = argument(node, 1)
+    if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
+        return "only means over height and width of pictures are supported"
+    return None if argument(node, 3) is None else "the element type changes"
+
+
+def _softmax(node: Node, facts: Facts) -> str | None:
+    rank = rank_of(node.args[0])
+    return None if rank > 0 and node.args[1] in (-1, rank - 1) else "the dimension is not the last"
+
+
+def _cat(node: Node, facts: Facts) -> str | None:
+    return None if len(node.args[0]) >= 2 else "fewer than two tensors"  # type: ignore[arg-type]
+
+
+def _reshape(node: Node, facts: Facts) -> str | None:
+    result = tensor_of(node)
+    assert result is not None
+    if sum(not isinstance(size, int) for size in result.shape) > 1:
+        return "more than one size of the result is dynamic"
+    if result.dim() == 0:
+        return "the result has no dimensions"
+    return None
+
+
+def _slice(node: Node, facts: Facts) -> str | None:
+    source, result = tensor_of(node.args[0]), tensor_of(node)
+    assert source is not None and result is not None
+    if argument(node, 4, 1) != 1:
+        return "the step is not 1"
+    return None if is_static(source) and is_static(result) else "sizes are dynamic"
+
+
+def _pad(node: Node, facts: Facts) -> str | None:
+    sizes: Any = node.args[1]
+    return "padding is negative" if min(sizes, default=0) < 0 else None
+
+
+def _square(node: Node, facts: Facts) -> str | None:
+    return None if node.args[1] == 2 else "only the second power is supported"
+
+
+def _gelu(node: Node, facts: Facts) -> str | None:
+    if argument(node, 1, "none") != "none":
+        return "the tanh approximation is asked for"
+    return "float16" if tensor_of(node).dtype == torch.float16 else None  # type: ignore[union-attr]
+
+
+def _elu(node: Node, facts: Facts) -> str | None:
+    return None if argument(node, 2, 1) == 1 and argument(node, 3, 1) == 1 else "a scale is not 1"
+
+
+def _prelu(node: Node, facts: Facts) -> str | None:
+    if not facts.is_constant(node.args[1]):
+        return "the weight is not constant"
+    return None if rank_of(node.args[0]) in (2, 4) else "the input has neither 2 nor 4 dimensions"
+
+
+def _resize(node: Node, facts: Facts) -> str | None:
+    source, result = tensor_of(node.args[0]), tensor_of(node)
+    assert source is not None and result is not None
+    if argument(node, 3) is not None and not argument(node, 2, False):
+        factors = list(argument(node, 3))
+        exact = [result.shape[2 + i] / source.shape[2 + i] for i in range(2)]
+        if not is_static(source) or any(abs(f - e) > 1e-6 for f, e in zip(factors, exact, strict=True)):
+            return "the scale factors are not the ratios of the sizes"
+    return None if is_static(result) else "sizes are dynamic"
+
+
+def _clone(node: Node, facts: Facts) -> str | None:
+    return _layout_kept(node, facts)
+
+
+CHECKS: dict[Any, Check | None] = {
+    aten.abs.default: None,
+    aten.add.Tensor: _alpha_is_one,
+    aten.addmm.default: _addmm,
+    aten.avg_pool2d.default: _avg_pool,
+    aten.bmm.default: None,
+    aten.cat.default: _cat,
+    aten.ceil.default: None,
+    aten.clamp.default: None,
+    aten.clone.default: _clone,
+    aten.constant_pad_nd.default: _pad,
+    aten.convolution.default: _convolution,
+    aten.cos.default: None,
+    aten.div.Tensor: None,
+    aten.elu.default: _elu,
+    aten.exp.default: None,
+    aten.floor.default: None,
+    aten.gelu.default: _gelu,
+    aten.hardswish.default: None,
+    aten.hardtanh.default: None,
+    aten.leaky_relu.default: None,
+    aten.linear.default: _linear,
+    aten.log.default: None,
+    aten.max_pool2d.default: _max_pool,
+    aten.max_pool2d_with_indices.default: _max_pool,
+    aten.maximum.default: None,
+    aten.mean.dim: _mean,
+    aten.minimum.default: None,
+    aten.mm.default: _mm,
+    aten.mul.Tensor: None,
+    aten._native_batch_norm_legit_no_training.default: _batch_norm,
+    aten.neg.default: None,
+    aten.permute_copy.default: None,
+    aten.pow.Tensor_Scalar: _square,
+    aten.prelu.default: _prelu,
+    aten.relu.default: None,
+    aten.rsqrt.default: None,
+    aten.sigmoid.default: None,
+    aten.sin.default: None,
+    aten.slice_copy.Tensor: _slice,
+    aten._softmax.default: _softmax,
+    aten.sqrt.default: None,
+    aten.squeeze_copy.dim: _reshape,
+    aten.squeeze_copy.dims: _reshape,
+    aten.sub.Tensor: _alpha_is_one,
+    aten.tanh.default: None,
+    aten.unsqueeze_copy.default: _reshape,
+    aten.upsample_bilinear2d.vec: _resize,
+    aten.view_copy.default: _reshape,
+    "dim_order_ops._clone_dim_order.default": _clone,
+    "dim_order_ops._to_dim_order_copy.default": _clone,
+}
+
+# Kept whole on the way to the edge dialect, where the checks above take them.
+KEPT = (
+    aten.linear.default,
+    aten.max_pool2d.default,
+    aten.upsample_bilinear2d.vec,
+    aten.prelu.default,
+    aten.hardswish.default,
+    aten.elu.default,
+)
