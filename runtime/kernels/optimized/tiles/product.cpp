@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kBlockFloats = 32 * 1024;
 // Rows of A in a tile stay in the first level cache.
 constexpr int64_t kMostDepth = 1152;
+// A left operand of so many is not expected to stay in the first levels of cache.
+constexpr int64_t kColdFloats = 16 * 1024;
 constexpr int64_t kMostTile = 14 * 64;
 
 struct Blocks {
@@ -87,6 +89,7 @@ void multiply(const Tiles& tiles, const Product& p, int64_t m0, int64_t m1, int6
     int64_t k0 = 0;
     do {
       const int64_t depth = std::min(blocks.depth, p.k - k0);
+      const bool fetch_ahead = p.lda == depth && rows * depth >= kColdFloats;
       for (int64_t j = column; j < end; j += step) {
         const int64_t columns = std::min(step, end - j);
         const int vectors = static_cast<int>((columns + width - 1) / width);
@@ -98,6 +101,7 @@ void multiply(const Tiles& tiles, const Product& p, int64_t m0, int64_t m1, int6
           const int64_t columns = std::min(step, end - j);
           const int vectors = static_cast<int>((columns + width - 1) / width);
           GemmTile tile{p.a + m * p.lda + k0, p.lda, packed + (j - column) * depth, depth, p.init, p.bias, nullptr, 0};
+          if (fetch_ahead && j == column) tile.next_a = tile.a + count * p.lda;
           if (k0 > 0) tile.init = GemmInit::Accumulate;
           if (tile.init == GemmInit::Row) tile.bias = p.bias + m;
           if (tile.init == GemmInit::Column) tile.bias = p.bias + j;

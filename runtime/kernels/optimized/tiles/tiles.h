@@ -25,6 +25,7 @@ struct GemmTile {
   const float* bias;  // [rows] or [vectors * width]
   float* c;           // [rows, vectors * width], row stride ldc
   int64_t ldc;
+  const float* next_a = nullptr;  // if set, the [rows, k] floats from here are fetched meanwhile
 };
 
 // A plane over which a window moves (of a depthwise convolution or a pooling), in row-major order; stride_w is 1 or 2.

@@ -1,6 +1,8 @@
 // Register tiles of a matrix product and the packing of its right operand.
 #pragma once
 
+#include <utility>
+
 #include "kernels/optimized/tiles/impl/vec.h"
 #include "kernels/optimized/tiles/tiles.h"
 
@@ -15,7 +17,7 @@ inline constexpr int kTileRows = 8, kTileVectors = 3;
 inline constexpr int kTileRows = 6, kTileVectors = 2;
 #endif
 
-template <int Rows, int Vectors>
+template <int Rows, int Vectors, bool Ahead>
 static void gemm_tile(const GemmTile& t) {
   Floats acc[Rows][Vectors];
   switch (t.init) {
@@ -43,8 +45,13 @@ static void gemm_tile(const GemmTile& t) {
   const float* b = t.b;
   const float* a = t.a;
   const int64_t lda = t.lda;
+  const float* ahead = t.next_a;
   for (int64_t k = 0; k < t.k; ++k) {
     Floats row[Vectors];
+    if constexpr (Ahead) {
+      __builtin_prefetch(ahead);
+      ahead += Rows;
+    }
     RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = *reinterpret_cast<const Floats*>(b + j * kWidth);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Floats x = splat(a[i * lda + k]);
@@ -60,34 +67,23 @@ static void gemm_tile(const GemmTile& t) {
 
 using GemmTileFunction = void (*)(const GemmTile&);
 
-template <int Vectors, int... I>
-struct GemmTiles {
-  static constexpr GemmTileFunction by_rows[] = {nullptr, &gemm_tile<I, Vectors>...};
-};
-#if RL_TILES_WIDTH >= 16
+template <int Vectors, bool Ahead, int... I>
+static void gemm_of(int rows, const GemmTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr GemmTileFunction by_rows[] = {&gemm_tile<I + 1, Vectors, Ahead>...};
+  by_rows[rows - 1](tile);
+}
+
 template <int Vectors>
-using AllGemmTiles = GemmTiles<Vectors, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>;
-#elif defined(__aarch64__)
-template <int Vectors>
-using AllGemmTiles = GemmTiles<Vectors, 1, 2, 3, 4, 5, 6, 7, 8>;
-#else
-template <int Vectors>
-using AllGemmTiles = GemmTiles<Vectors, 1, 2, 3, 4, 5, 6>;
-#endif
+static void gemm_across(int rows, const GemmTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (tile.next_a) return gemm_of<Vectors, true>(rows, tile, Rows{});
+  return gemm_of<Vectors, false>(rows, tile, Rows{});
+}
 
 static void gemm(int rows, int vectors, const GemmTile& tile) {
-  switch (vectors) {
-    case 1:
-      return AllGemmTiles<1>::by_rows[rows](tile);
-    case 2:
-      return AllGemmTiles<2>::by_rows[rows](tile);
-#if defined(__aarch64__) && RL_TILES_WIDTH == 4
-    case 3:
-      return AllGemmTiles<3>::by_rows[rows](tile);
-#endif
-    default:
-      return;
-  }
+  if (vectors == 1) return gemm_across<1>(rows, tile);
+  if (vectors == 2) return gemm_across<2>(rows, tile);
+  if constexpr (kTileVectors >= 3) return gemm_across<3>(rows, tile);
 }
 
 template <int Vectors>
@@ -106,7 +102,11 @@ RL_INLINE void pack_row(const float* from, int64_t columns, float* to) {
 template <int Vectors>
 static void pack_rows_of(const float* b, int64_t ldb, int64_t k, int64_t columns, float* to) {
   if (columns >= Vectors * kWidth) {
-    for (int64_t i = 0; i < k; ++i) pack_row<Vectors>(b + i * ldb, Vectors * kWidth, to + i * Vectors * kWidth);
+    for (int64_t i = 0; i < k; ++i) {
+      // Rows are far apart: the next panel's part of each is fetched ahead.
+      __builtin_prefetch(b + i * ldb + Vectors * kWidth);
+      pack_row<Vectors>(b + i * ldb, Vectors * kWidth, to + i * Vectors * kWidth);
+    }
   } else {
     for (int64_t i = 0; i < k; ++i) pack_row<Vectors>(b + i * ldb, columns, to + i * Vectors * kWidth);
   }

@@ -29,8 +29,8 @@ RL_INLINE Floats exp(Floats x) {
   const Ints n = as_ints(shifted) - as_ints(splat(magic));
   const Floats whole = shifted - magic;
   const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  const Floats p = polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f,
-                                  4.999999404e-01f});
+  const Floats p =
+      polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f});
   const Floats value = (p * r) * r + r + 1.0f;
   // Two factors, since 2^n itself may be out of range.
   const Ints half = n >> 1;
@@ -41,8 +41,11 @@ RL_INLINE Floats exp(Floats x) {
 RL_INLINE Floats tanh(Floats x) {
   const Floats a = abs(x);
   const Floats z = x * x;
-  const Floats small = (polynomial(z, {-5.603914615e-03f, 2.055172063e-02f, -5.371410772e-02f, 1.333115250e-01f,
-                                       -3.333327174e-01f}) * z) * x + x;
+  const Floats small =
+      (polynomial(z, {-5.603914615e-03f, 2.055172063e-02f, -5.371410772e-02f, 1.333115250e-01f, -3.333327174e-01f}) *
+       z) *
+          x +
+      x;
   const Floats large = with_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
   return select(a < 0.625f, small, select(x != x, x, large));
 }
@@ -52,7 +55,9 @@ RL_INLINE Floats erf(Floats x) {
   const Floats a = abs(x);
   const Floats z = x * x;
   const Floats small = polynomial(z, {-5.931882770e-04f, 4.982152954e-03f, -2.675958723e-02f, 1.128164008e-01f,
-                                      -3.761247993e-01f, 1.283791512e-01f}) * x + x;
+                                      -3.761247993e-01f, 1.283791512e-01f}) *
+                           x +
+                       x;
   // 1 - e^(log erfc a); beyond 3.93 the result is 1.
   const Floats c = at_most(a, splat(3.93f));
   const Floats logarithm = polynomial(c, {-4.977050139e-06f, 4.608568997e-05f, 4.684305168e-05f, -2.922063228e-03f,
@@ -71,9 +76,9 @@ RL_INLINE Floats log(Floats x) {
   const Ints n = (shifted >> 23) - (tiny & 23);
   const Floats f = as_floats((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
   const Floats e = __builtin_convertvector(n, Floats);
-  const Floats p = polynomial(f, {6.746634096e-02f, -1.167564541e-01f, 1.188816205e-01f, -1.240558997e-01f,
-                                  1.421955228e-01f, -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f,
-                                  3.333331347e-01f});
+  const Floats p =
+      polynomial(f, {6.746634096e-02f, -1.167564541e-01f, 1.188816205e-01f, -1.240558997e-01f, 1.421955228e-01f,
+                     -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f, 3.333331347e-01f});
   const Floats z = f * f;
   const Floats tail = z * (p * f - 0.5f) + e * -2.12194440e-4f;
   const Floats value = e * 0.693359375f + (tail + f);

@@ -1,0 +1,317 @@
+#include "kernels/optimized/tiles/tiles.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/optimized/tiles/product.h"
+
+namespace rushlight::tiles {
+
+namespace wide {
+extern const Tiles tiles;
+}
+
+namespace {
+
+// Every set that this machine runs; 16 floats wide only where the test's code for it may run.
+std::vector<const Tiles*> all_sets() {
+  std::vector<const Tiles*> sets;
+  for (const char* name : {"generic", "neon", "avx2", "avx512"}) {
+    if (const Tiles* set = tiles_named(name)) sets.push_back(set);
+  }
+#if defined(__x86_64__)
+  if (tiles_named("avx2")) sets.push_back(&wide::tiles);
+#else
+  sets.push_back(&wide::tiles);
+#endif
+  return sets;
+}
+
+class TilesTest : public testing::TestWithParam<const Tiles*> {
+ protected:
+  const Tiles& tiles = *GetParam();
+  std::mt19937 random{1};
+
+  std::vector<float> numbers(int64_t n) {
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sets, TilesTest, testing::ValuesIn(all_sets()),
+                         [](const testing::TestParamInfo<const Tiles*>& set) { return std::string(set.param->name); });
+
+// Aligned for vectors of any width.
+struct Panel {
+  explicit Panel(int64_t n) : storage(static_cast<size_t>(n) + 16) {}
+  float* data() {
+    const auto address = reinterpret_cast<uintptr_t>(storage.data());
+    return reinterpret_cast<float*>((address + 63) / 64 * 64);
+  }
+  std::vector<float> storage;
+};
+
+TEST_P(TilesTest, GemmOfEveryShapeAndStart) {
+  for (int rows = 1; rows <= tiles.gemm_rows; ++rows) {
+    for (int vectors = 1; vectors <= tiles.gemm_vectors; ++vectors) {
+      for (const GemmInit init : {GemmInit::Zero, GemmInit::Row, GemmInit::Column, GemmInit::Accumulate}) {
+        const int64_t k = 19, lda = 23, width = vectors * tiles.width, ldc = width + 5;
+        const auto a = numbers(rows * lda), b = numbers(k * width), bias = numbers(width + rows);
+        auto c = numbers(rows * ldc);
+        const auto before = c;
+        Panel packed(k * width);
+        tiles.pack_rows(vectors, b.data(), width, k, width, packed.data());
+        GemmTile tile{a.data(), lda, packed.data(), k, init, bias.data(), c.data(), ldc};
+        if (init == GemmInit::Row) tile.next_a = a.data();
+        tiles.gemm(rows, vectors, tile);
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < ldc; ++j) {
+            double want = before[i * ldc + j];
+            if (j < width) {
+              if (init == GemmInit::Zero) want = 0;
+              if (init == GemmInit::Row) want = bias[i];
+              if (init == GemmInit::Column) want = bias[j];
+              for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * lda + l]) * b[l * width + j];
+            }
+            ASSERT_NEAR(c[i * ldc + j], want, 1e-5) << rows << "x" << vectors << " at " << i << ", " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TilesTest, PackingPutsZerosBeyondTheLastColumn) {
+  const int vectors = tiles.gemm_vectors;
+  const int64_t width = vectors * tiles.width, k = 13;
+  std::vector<int32_t> offsets;
+  for (int32_t l = 0; l < k; ++l) offsets.push_back((l * 7) % 11);
+  for (int64_t columns = 1; columns <= width; ++columns) {
+    const auto b = numbers((k + width) * (k + width));
+    const int64_t ldb = k + width;
+    Panel rows(k * width), transposed(k * width), gathered(k * width);
+    tiles.pack_rows(vectors, b.data(), ldb, k, columns, rows.data());
+    tiles.pack_transposed(vectors, b.data(), ldb, k, columns, transposed.data());
+    tiles.pack_gathered(vectors, b.data(), offsets.data(), k, gathered.data());
+    for (int64_t l = 0; l < k; ++l) {
+      for (int64_t j = 0; j < width; ++j) {
+        ASSERT_EQ(rows.data()[l * width + j], j < columns ? b[l * ldb + j] : 0);
+        ASSERT_EQ(transposed.data()[l * width + j], j < columns ? b[j * ldb + l] : 0);
+        ASSERT_EQ(gathered.data()[l * width + j], b[static_cast<size_t>(offsets[static_cast<size_t>(l)] + j)]);
+      }
+    }
+  }
+}
+
+TEST_P(TilesTest, ProductsDoNotDependOnHowTheyAreDivided) {
+  for (const int64_t k : {1, 40, 2500}) {
+    const int64_t m = 2 * tiles.gemm_rows + 3, n = 3 * column_step(tiles) + 7;
+    const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(m);
+    std::vector<float> whole(static_cast<size_t>(m * n)), parts(whole.size());
+    Product product{};
+    product.m = m, product.n = n, product.k = k;
+    product.a = a.data(), product.lda = k;
+    product.right = Product::Right::Rows;
+    product.b = b.data(), product.ldb = n;
+    product.init = GemmInit::Row, product.bias = bias.data();
+    product.c = whole.data(), product.ldc = n;
+    Panel scratch(product_scratch(tiles, k, n));
+    multiply(tiles, product, 0, m, 0, n, scratch.data());
+    product.c = parts.data();
+    const int64_t middle = 2 * column_step(tiles);
+    multiply(tiles, product, 0, 5, 0, middle, scratch.data());
+    multiply(tiles, product, 5, m, 0, middle, scratch.data());
+    multiply(tiles, product, 0, m - 1, middle, n, scratch.data());
+    multiply(tiles, product, m - 1, m, middle, n, scratch.data());
+    EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0) << "k " << k;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; j += 5) {
+        double want = bias[static_cast<size_t>(i)];
+        for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * b[l * n + j];
+        ASSERT_NEAR(whole[i * n + j], want, 1e-4) << "k " << k;
+      }
+    }
+  }
+}
+
+TEST_P(TilesTest, DotsAndScaledRows) {
+  for (const int64_t k : {0, 1, 7, 33, 130}) {
+    for (const int64_t n : {1, 4, 6, 37}) {
+      const int64_t m = 3;
+      const auto a = numbers(m * k + 1), b = numbers(k * n + 1);
+      auto dots = numbers(m * n), rows = numbers(n);
+      const auto dots_before = dots, rows_before = rows;
+      tiles.add_dots(m, n, k, a.data(), k, b.data(), k, dots.data(), n);
+      tiles.add_scaled_rows(k, a.data(), b.data(), n, n, rows.data());
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = 0; i < m; ++i) {
+          double want = dots_before[i * n + j];
+          for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * b[j * k + l];
+          ASSERT_NEAR(dots[i * n + j], want, 1e-5);
+        }
+        double want = rows_before[j];
+        for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[l]) * b[l * n + j];
+        ASSERT_NEAR(rows[j], want, 1e-5);
+      }
+    }
+  }
+}
+
+DepthwisePlane plane_of(int64_t height, int64_t width, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
+  DepthwisePlane p{height, width, 0, 0, kernel, kernel, stride, stride, pad, pad, dilation, dilation, 3, 0};
+  p.out_height = (height + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+  p.out_width = (width + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+  return p;
+}
+
+TEST_P(TilesTest, WindowsOverPlanes) {
+  for (const int64_t width : {1, 5, 7, 14, 17, 40}) {
+    for (const int64_t kernel : {1, 2, 3, 5}) {
+      for (const int64_t stride : {1, 2}) {
+        for (const int64_t dilation : {1, 2}) {
+          const int64_t height = 11, reach = dilation * (kernel - 1) + 1, pad = reach / 2;
+          if (width + 2 * pad < reach) continue;
+          DepthwisePlane p = plane_of(height, width, kernel, stride, pad, dilation);
+          p.row = depthwise_row(p, tiles);
+          const auto x = numbers(height * width), weights = numbers(kernel * kernel);
+          const size_t outputs = static_cast<size_t>(p.out_height * p.out_width);
+          std::vector<float> y(outputs + 1, 77.0f), largest(outputs + 1, 77.0f);
+          std::vector<int64_t> where(outputs + 1, 77);
+          std::vector<float> zeros(static_cast<size_t>(depthwise_scratch(p)));
+          std::vector<float> lowest(zeros.size(), -std::numeric_limits<float>::infinity());
+          tiles.depthwise(p, x.data(), weights.data(), 0.5f, y.data(), zeros.data());
+          tiles.max_pool(p, x.data(), largest.data(), where.data(), lowest.data());
+          EXPECT_TRUE(y[outputs] == 77.0f && largest[outputs] == 77.0f && where[outputs] == 77);
+          for (int64_t i = 0; i < static_cast<int64_t>(outputs); ++i) {
+            double sum = 0.5;
+            float best = -std::numeric_limits<float>::infinity();
+            int64_t best_at = -1;
+            for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
+              const int64_t iy = i / p.out_width * stride - pad + tap / kernel * dilation;
+              const int64_t ix = i % p.out_width * stride - pad + tap % kernel * dilation;
+              if (iy < 0 || ix < 0 || iy >= height || ix >= width) continue;
+              sum += static_cast<double>(weights[static_cast<size_t>(tap)]) * x[static_cast<size_t>(iy * width + ix)];
+              if (x[static_cast<size_t>(iy * width + ix)] > best) {
+                best = x[static_cast<size_t>(iy * width + ix)], best_at = iy * width + ix;
+              }
+            }
+            ASSERT_NEAR(y[static_cast<size_t>(i)], sum, 1e-5) << width << " " << kernel << " " << stride;
+            ASSERT_EQ(largest[static_cast<size_t>(i)], best) << width << " " << kernel << " " << stride;
+            if (best_at < 0) continue;  // a window of padding alone has no position
+            ASSERT_EQ(where[static_cast<size_t>(i)], best_at) << width << " " << kernel << " " << stride;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TilesTest, FunctionsAreWithinTwoAndAHalfUnitsOfTheLastPlace) {
+  struct Function {
+    UnaryOp op;
+    double (*exact)(double);
+  };
+  const Function functions[] = {{UnaryOp::Exp, [](double x) { return std::exp(x); }},
+                                {UnaryOp::Log, [](double x) { return std::log(x); }},
+                                {UnaryOp::Tanh, [](double x) { return std::tanh(x); }},
+                                {UnaryOp::Erf, [](double x) { return std::erf(x); }},
+                                {UnaryOp::Rsqrt, [](double x) { return 1 / std::sqrt(x); }},
+                                {UnaryOp::Sqrt, [](double x) { return std::sqrt(x); }},
+                                {UnaryOp::Sigmoid, [](double x) { return x < -87 ? NAN : 1 / (1 + std::exp(-x)); }}};
+  std::vector<float> x, y;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) {
+    const uint32_t pattern = static_cast<uint32_t>(bits);
+    float value;
+    std::memcpy(&value, &pattern, sizeof(value));
+    x.push_back(value);
+  }
+  y.resize(x.size());
+  for (const Function& function : functions) {
+    tiles.unary(function.op, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = function.exact(x[i]);
+      const float rounded = static_cast<float>(exact);
+      if (function.op == UnaryOp::Sigmoid && x[i] < -87) continue;
+      if (std::isnan(rounded)) {
+        ASSERT_TRUE(std::isnan(y[i])) << x[i];
+      } else if (std::isinf(rounded)) {
+        ASSERT_EQ(y[i], rounded) << x[i];
+      } else {
+        const float next = std::nextafter(std::fabs(rounded), std::numeric_limits<float>::infinity());
+        const double unit = static_cast<double>(next) - std::fabs(rounded);
+        ASSERT_LE(std::fabs(y[i] - exact), 2.5 * unit) << "op " << static_cast<int>(function.op) << " of " << x[i];
+      }
+    }
+  }
+}
+
+TEST_P(TilesTest, ElementwiseReachesTheLastElementAndNoFurther) {
+  for (int64_t n = 1; n < 4 * tiles.width; ++n) {
+    const auto a = numbers(n), b = numbers(n);
+    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
+    std::vector<uint8_t> less(static_cast<size_t>(n) + 1, 77);
+    for (const int64_t a_step : {0, 1}) {
+      for (const int64_t b_step : {0, 1}) {
+        if (a_step + b_step == 0) continue;
+        tiles.binary(BinaryOp::AddScaled, a.data(), a_step, b.data(), b_step, y.data(), n, 2.0f);
+        tiles.compare(CompareOp::Less, a.data(), a_step, b.data(), b_step, less.data(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_FLOAT_EQ(y[static_cast<size_t>(i)], a[i * a_step] + 2 * b[i * b_step]);
+          ASSERT_EQ(less[static_cast<size_t>(i)], a[i * a_step] < b[i * b_step]);
+        }
+      }
+    }
+    tiles.unary(UnaryOp::Clamp, a.data(), y.data(), n, -0.5f, 0.25f);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], std::min(std::max(a[i], -0.5f), 0.25f));
+    tiles.where(less.data(), 1, a.data(), 1, b.data(), 0, y.data(), n);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], less[static_cast<size_t>(i)] ? a[i] : b[0]);
+    EXPECT_TRUE(y[static_cast<size_t>(n)] == 77.0f && less[static_cast<size_t>(n)] == 77);
+  }
+}
+
+TEST_P(TilesTest, SumsExtremesAndSoftmaxOfRows) {
+  for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
+    const auto x = numbers(n);
+    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f), columns(y);
+    double sum = 0, squares = 0, total = 0;
+    for (const float value : x) sum += value, squares += (value - 0.25) * (value - 0.25), total += std::exp(value);
+    EXPECT_NEAR(tiles.sum(x.data(), n), sum, 1e-4);
+    EXPECT_NEAR(tiles.squared_deviations(x.data(), n, 0.25f), squares, 1e-3);
+    EXPECT_EQ(tiles.extreme(true, x.data(), n), *std::max_element(x.begin(), x.end()));
+    EXPECT_EQ(tiles.extreme(false, x.data(), n), *std::min_element(x.begin(), x.end()));
+    for (const bool logarithm : {false, true}) {
+      tiles.softmax(logarithm, x.data(), y.data(), n);
+      tiles.softmax_columns(logarithm, x.data(), columns.data(), n, 1, 1);
+      for (int64_t i = 0; i < n; ++i) {
+        const double share = std::exp(static_cast<double>(x[i])) / total;
+        ASSERT_NEAR(y[static_cast<size_t>(i)], logarithm ? std::log(share) : share, 2e-6);
+        ASSERT_NEAR(columns[static_cast<size_t>(i)], logarithm ? std::log(share) : share, 2e-6);
+      }
+    }
+    EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
+  }
+}
+
+TEST_P(TilesTest, CopyStrided) {
+  for (const int64_t stride : {1, 2, 3}) {
+    for (int64_t n = 0; n < 3 * tiles.width; ++n) {
+      const auto x = numbers(n == 0 ? 1 : (n - 1) * stride + 1);
+      std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
+      tiles.copy_strided(x.data(), stride, n, y.data());
+      for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], x[static_cast<size_t>(i * stride)]);
+      EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rushlight::tiles

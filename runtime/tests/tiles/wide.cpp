@@ -1,0 +1,14 @@
+// Vectors of 16 floats, as AVX-512 has them, on whatever this machine has.
+#if defined(__x86_64__)
+#pragma GCC target("avx2,fma")
+#endif
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define RL_TILES_ISA wide
+#define RL_TILES_WIDTH 16
+#include "kernels/optimized/tiles/impl/all.h"
+
+namespace rushlight::tiles::wide {
+
+extern const Tiles tiles = make_tiles("wide");
+
+}  // namespace rushlight::tiles::wide
