@@ -3,7 +3,7 @@ import torch
 
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError
 from rushlight.emit.program import emit_program
-from rushlight.emit.target import parse_kernel_table
+from rushlight.emit.target import host_target, parse_kernel_table
 from rushlight.format.program import (
     Bool,
     Int,
@@ -231,6 +231,11 @@ def test_a_sufficient_target_is_silent(lower, lowered, cases):
     make, args, _ = cases["many_outputs"]
     names = {f"{o.name}.{o.overload}" for o in plan_of(lowered("many_outputs")).operators}
     lower(make(), args, target=parse_kernel_table("\n".join(f"{name} float32" for name in names)))
+
+
+def test_the_host_runs_every_case(lower, cases):
+    for make, args, dynamic_shapes in cases.values():
+        lower(make(), args, dynamic_shapes, target=host_target())
 
 
 def test_methods_come_by_name_and_constant_methods_last(lower, cases):

@@ -1,7 +1,7 @@
 import pytest
 
 from rushlight.emit.errors import UnsupportedOperatorsError
-from rushlight.emit.target import KernelTable, parse_kernel_table, read_kernel_table
+from rushlight.emit.target import KernelTable, host_target, parse_kernel_table, read_kernel_table
 from rushlight.ir.report import Refusal
 
 TEXT = """
@@ -39,6 +39,12 @@ def test_what_a_table_runs(operator, dtype, runs):
 def test_operators_can_be_added():
     table = KernelTable().with_operators(["mine::op.out"])
     assert table.runs("mine::op.out", "float32") and "mine::op.out" in table
+
+
+def test_the_host_runs_what_it_is_made_for():
+    host = host_target()
+    assert host.runs("aten::convolution.out", "float32") and not host.runs("aten::convolution.out", "bool")
+    assert len(host.kernels) > 200
 
 
 @pytest.mark.parametrize("line", ["add.out float32", "aten::add.out float32 int64"])

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rushlight.codegen.kernel_table import host_kernels
+
 
 @dataclass(frozen=True, slots=True)
 class KernelTable:
@@ -55,3 +57,8 @@ def parse_kernel_table(text: str) -> KernelTable:
 def read_kernel_table(path: str | Path) -> KernelTable:
     """Read a kernel table from a file."""
     return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
+
+
+def host_target() -> KernelTable:
+    """The kernels that this package's own runtime has."""
+    return parse_kernel_table(host_kernels())
