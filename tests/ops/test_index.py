@@ -87,6 +87,10 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(10, 7), at(5)),
         Case(x(10, 7), at([])),
     ],
+    "aten::embedding_dense_backward.out": lambda: [
+        *[Case(tensor(d, 2, 3, 4), picks(6, 2, 3), 6, -1, False) for d in (*FLOATS, *HALVES)],
+        Case(x(9, 4), picks(5, 9), 5, 2, True),
+    ],
     "aten::gather.out": lambda: [
         *[Case(tensor(d, 4, 5), 1, picks(5, 4, 3)) for d in (*SIZES, *BOOL)],
         Case(x(4, 5), 0, picks(4, 9, 2)),
@@ -197,7 +201,6 @@ def test_embedding_bag(mode: int, dtype: torch.dtype) -> None:
         for per_sample in (None, weights) if mode == 0 else (None,):
             args = (weight, indices, offsets, False, mode, False, per_sample, last, padding)
             wanted = torch.ops.aten._embedding_bag.default(*args)
-            outs = [torch.full((64,), 7, dtype=w.dtype) for w in wanted]
             outs = [torch.full_like(w, 7) for w in wanted]
             call_kernel("aten::_embedding_bag.out", [*args, *outs], "portable")
             assert_same(outs[:1], wanted[:1], args)

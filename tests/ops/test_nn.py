@@ -9,7 +9,18 @@ import torch
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
-from tests.ops.harness import COMPLEX, FLOATS, HALVES, INTS, Case, assert_same, blank, check, expected
+from tests.ops.harness import (
+    COMPLEX,
+    FLOATS,
+    HALVES,
+    INTS,
+    Case,
+    assert_same,
+    blank,
+    check,
+    compute,
+    expected,
+)
 from tests.ops.samples import channels_last, tensor
 
 f32 = torch.float32
@@ -85,6 +96,15 @@ def scaled(dims: int, *rest: object) -> list[Case]:
 
 def without_halves(cases: list[Case]) -> list[Case]:
     return [case for case in cases if case.args[0].dtype not in HALVES]
+
+
+def samples(dims: int, *rest: object) -> list[Case]:
+    """An image and a grid that reaches beyond it."""
+    shape, points = (2, 3, 5, 7, 6)[: dims + 2], (2, 4, 6, 3)[: dims + 1]
+    return [
+        *[Case(x(*shape, dtype=d), x(*points, dims, dtype=d, seed=1), *rest) for d in (*FLOATS, *HALVES)],
+        Case(cl(x(*shape)), x(*points, dims, seed=2), *rest),
+    ]
 
 
 CASES: dict[str, Callable[[], list[Case]]] = {
@@ -204,6 +224,36 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 3, 5, 7), [9, 4], True, None),
         Case(x(2, 3, 5, 7), None, False, [2.0, 1.3]),
     ],
+    "aten::grid_sampler_2d.out": lambda: (
+        [
+            case
+            for mode in (0, 1, 2)
+            for padding in (0, 1, 2)
+            for corners in (False, True)
+            for case in samples(2, mode, padding, corners)
+        ]
+        + [Case(x(1, 1, 1, 1), x(1, 3, 3, 2), 0, 2, True)]
+    ),
+    "aten::grid_sampler_3d.out": lambda: [
+        case
+        for mode in (0, 1)
+        for padding in (0, 1, 2)
+        for corners in (False, True)
+        for case in without_halves(samples(3, mode, padding, corners))
+    ],
+    "aten::im2col.out": lambda: [
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2], [1, 1], [0, 0], [1, 1]) for d in (*FLOATS, *HALVES)],
+        Case(x(3, 7, 8), [3, 2], [2, 1], [1, 2], [2, 3]),
+        Case(cl(x(2, 3, 7, 8)), [3, 2], [1, 2], [1, 0], [1, 2]),
+    ],
+    "aten::col2im.out": lambda: [
+        *[Case(x(2, 18, 35, dtype=d), [7, 8], [3, 2], [1, 1], [0, 0], [1, 1]) for d in FLOATS],
+        Case(x(18, 12), [7, 8], [3, 2], [2, 1], [1, 2], [2, 3]),
+    ],
+    "aten::_adaptive_avg_pool2d_backward.out": lambda: [
+        *[Case(x(2, 3, 3, 5, dtype=d), x(2, 3, 7, 8, dtype=d)) for d in (*FLOATS, *HALVES)],
+        Case(x(3, 1, 1), x(3, 7, 8)),
+    ],
     "aten::_adaptive_avg_pool3d.out": lambda: [
         *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 4]) for d in (*FLOATS, *HALVES)],
         Case(x(3, 5, 6, 7), [1, 1, 1]),
@@ -228,6 +278,38 @@ def test_convolution_backward(mask: tuple[bool, bool, bool]) -> None:
         for out, reference in zip(outs, wanted, strict=True):
             if reference is not None:
                 torch.testing.assert_close(out, reference, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dims", [2, 3])
+def test_grids_of_halves_are_sampled_in_float(dims: int, dtype: torch.dtype) -> None:
+    name = f"aten::grid_sampler_{dims}d.out"
+    for case in samples(dims, 0, 1, False):
+        case = case.map(lambda t: t.to(dtype))
+        wanted = [w.to(dtype) for w in expected(name, case.map(lambda t: t.float()))]
+        assert_same(compute(name, case, [blank(w) for w in wanted]), wanted, case)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_pools_backward(dtype: torch.dtype) -> None:
+    for ceil in (False, True):
+        for make in (lambda t: t, cl, lambda t: t[0]):
+            image = make(x(2, 3, 7, 8, dtype=dtype))
+            window = ([3, 2], [2, 1], [1, 1], [1, 1], ceil)
+            pooled, indices = torch.ops.aten.max_pool2d_with_indices.default(image, *window)
+            grad = torch.rand_like(pooled)
+            wanted = torch.ops.aten.max_pool2d_with_indices_backward.default(grad, image, *window, indices)
+            out = blank(wanted)
+            name = "aten::max_pool2d_with_indices_backward.grad_input"
+            call_kernel(name, [grad, image, *window, indices, out], "portable")
+            assert_same([out], [wanted], (name, window))
+            for count, divisor in ((False, None), (True, None), (True, 5)):
+                rest = (*window[:3], ceil, count, divisor)
+                grad = torch.rand_like(torch.ops.aten.avg_pool2d.default(image, *rest))
+                wanted = torch.ops.aten.avg_pool2d_backward.default(grad, image, *rest)
+                out = blank(wanted)
+                call_kernel("aten::avg_pool2d_backward.grad_input", [grad, image, *rest, out], "portable")
+                assert_same([out], [wanted], rest)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -26,5 +26,7 @@ void eye_out(KernelRuntimeContext& context, int64_t n, Tensor& out);
 void rand_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Tensor& out);
 void randn_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Tensor& out);
 void randperm_out(KernelRuntimeContext& context, int64_t n, Tensor& out);
+void empty_strided_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Span<const int64_t> strides,
+                       Tensor& out);
 
 }  // namespace rushlight::portable

@@ -36,5 +36,11 @@ void scatter_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t di
                      const Tensor& src, Tensor& out);
 void scatter_reduce_two_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                             const Tensor& src, std::string_view reduce, bool include_self, Tensor& out);
+void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& indices,
+                       const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                       const std::optional<Tensor>& per_sample_weights, bool include_last_offset, int64_t padding_idx,
+                       Tensor& out, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices);
+void embedding_dense_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& indices,
+                                  int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, Tensor& out);
 
 }  // namespace rushlight::portable

@@ -85,5 +85,24 @@ void upsample_bilinear2d_aa_out(KernelRuntimeContext& context, const Tensor& in,
 void upsample_bicubic2d_aa_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                                bool align_corners, std::optional<double> scale_h, std::optional<double> scale_w,
                                Tensor& out);
+void grid_sampler_2d_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid,
+                         int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Tensor& out);
+void grid_sampler_3d_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid,
+                         int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Tensor& out);
+void max_pool2d_with_indices_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& in,
+                                          Span<const int64_t> kernel, Span<const int64_t> stride,
+                                          Span<const int64_t> padding, Span<const int64_t> dilation, bool ceil_mode,
+                                          const Tensor& indices, Tensor& grad_input);
+void avg_pool2d_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& in,
+                             Span<const int64_t> kernel, Span<const int64_t> stride, Span<const int64_t> padding,
+                             bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor,
+                             Tensor& grad_input);
+void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& in,
+                                      Tensor& out);
+void im2col_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
+                Span<const int64_t> dilation, Span<const int64_t> padding, Span<const int64_t> stride, Tensor& out);
+void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                Span<const int64_t> kernel, Span<const int64_t> dilation, Span<const int64_t> padding,
+                Span<const int64_t> stride, Tensor& out);
 
 }  // namespace rushlight::portable

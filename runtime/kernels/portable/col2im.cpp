@@ -1,0 +1,41 @@
+#include "kernels/portable/nn.h"
+#include "kernels/shared/accumulator.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/columns.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/fill.h"
+
+namespace rushlight::portable {
+
+void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                Span<const int64_t> kernel, Span<const int64_t> dilation, Span<const int64_t> padding,
+                Span<const int64_t> stride, Tensor& out) {
+  RL_KERNEL_REQUIRE(context, (in.dim() == 2 || in.dim() == 3) && output_size.size() == 2, InvalidArgument,
+                    "col2im needs a tensor of rank 2 or 3, not %lld, and two output sizes",
+                    static_cast<long long>(in.dim()));
+  Columns columns;
+  if (!read_columns(context, output_size[0], output_size[1], kernel, dilation, padding, stride, &columns)) return;
+  const int64_t rows = in.size(in.dim() - 2), volume = columns.window.volume();
+  RL_KERNEL_REQUIRE(context, rows % volume == 0 && in.size(in.dim() - 1) == columns.positions(), InvalidArgument,
+                    "columns of %lld x %lld do not make up such an image", static_cast<long long>(rows),
+                    static_cast<long long>(in.size(in.dim() - 1)));
+  Shape shape;
+  if (in.dim() == 3) shape.push(in.size(0));
+  shape.push(rows / volume);
+  shape.push(output_size[0]);
+  shape.push(output_size[1]);
+  if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
+  fill_tensor(context, out, 0);
+  const Image image(out, 2);
+  static constexpr DtypeSet kTypes = dtypes::kAll;
+  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_each_column(columns, image, in, [&](int64_t image_offset, int64_t column_offset) {
+      if (image_offset < 0) return;
+      T& sum = out.mutable_data_ptr<T>()[image_offset];
+      sum = add_elements(sum, in.const_data_ptr<T>()[column_offset]);
+    });
+  });
+}
+
+}  // namespace rushlight::portable

@@ -1,0 +1,157 @@
+#include "kernels/shared/grid_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/shared/axes.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/index_loop.h"
+#include "kernels/shared/window.h"
+
+namespace rushlight {
+namespace {
+
+enum Padding { kZeros, kBorder, kReflection };
+
+// Finite numbers stay; others become -100, which lies outside of any image.
+template <typename W>
+W safe(W x) {
+  return x < W(0x1p31) && x > W(-0x1p31) ? x : W(-100);
+}
+
+template <typename W>
+W reflected(W x, W low, W high) {
+  if (high <= low) return 0;
+  const W span = high - low;
+  x = std::abs(x - low);
+  const W rest = std::fmod(x, span);
+  return static_cast<int64_t>(std::floor(x / span)) % 2 == 0 ? rest + low : span - rest + low;
+}
+
+template <typename W>
+struct Axis {
+  int64_t size;
+  Padding padding;
+  bool align_corners;
+
+  W unnormalized(W x) const {
+    const W n = static_cast<W>(size);
+    return align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
+  }
+  // Moves a position into the image, as the padding has it.
+  W placed(W x) const {
+    const W last = static_cast<W>(size - 1);
+    if (padding == kReflection) x = align_corners ? reflected<W>(x, 0, last) : reflected<W>(x, W(-0.5), last + W(0.5));
+    if (padding != kZeros) x = std::isnan(x) ? W(0) : std::clamp(x, W(0), last);
+    return safe(x);
+  }
+};
+
+template <typename T, typename W>
+W value_at(const T* plane, const Image& image, const int64_t (&at)[3]) {
+  int64_t offset = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (at[i] < 0 || at[i] >= image.size[i]) return 0;
+    offset += at[i] * image.stride[i];
+  }
+  return static_cast<W>(plane[offset]);
+}
+
+template <typename W>
+void cubic_weights(W t, W (&weights)[4]) {
+  const W a = W(-0.75);
+  const auto near = [a](W x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto far = [a](W x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  weights[0] = far(t + 1);
+  weights[1] = near(t);
+  weights[2] = near(1 - t);
+  weights[3] = far(2 - t);
+}
+
+// `x`: positions in the image's axes, unnormalised but not placed; axes that the image lacks are 0.
+template <typename T, typename W>
+W sample(const T* plane, const Image& image, const Axis<W> (&axes)[3], int first, int64_t interpolation,
+         const W (&x)[3]) {
+  int64_t at[3] = {0, 0, 0};
+  if (interpolation == 1) {
+    for (int i = first; i < 3; ++i) at[i] = static_cast<int64_t>(std::nearbyint(axes[i].placed(x[i])));
+    return value_at<T, W>(plane, image, at);
+  }
+  if (interpolation == 0) {
+    W base[3] = {0, 0, 0}, share[3] = {0, 0, 0};
+    for (int i = first; i < 3; ++i) {
+      const W place = axes[i].placed(x[i]);
+      base[i] = std::floor(place);
+      share[i] = place - base[i];
+    }
+    W sum = 0;
+    for (int corner = 0; corner < 1 << (3 - first); ++corner) {
+      W weight = 1;
+      for (int i = first; i < 3; ++i) {
+        const int step = corner >> (2 - i) & 1;
+        at[i] = static_cast<int64_t>(base[i]) + step;
+        weight *= step ? share[i] : 1 - share[i];
+      }
+      sum += weight * value_at<T, W>(plane, image, at);
+    }
+    return sum;
+  }
+  W wy[4], wx[4];
+  const W by = std::floor(safe(x[1])), bx = std::floor(safe(x[2]));
+  cubic_weights(safe(x[1]) - by, wy);
+  cubic_weights(safe(x[2]) - bx, wx);
+  W sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    W row = 0;
+    at[1] = static_cast<int64_t>(axes[1].placed(by + static_cast<W>(i - 1)));
+    for (int j = 0; j < 4; ++j) {
+      at[2] = static_cast<int64_t>(axes[2].placed(bx + static_cast<W>(j - 1)));
+      row += wx[j] * value_at<T, W>(plane, image, at);
+    }
+    sum += wy[i] * row;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid, int64_t dims,
+                 int64_t interpolation, int64_t padding, bool align_corners, Tensor& out) {
+  RL_KERNEL_REQUIRE(
+      context,
+      in.dim() == dims + 2 && grid.dim() == dims + 2 && grid.size(dims + 1) == dims && grid.size(0) == in.size(0),
+      InvalidArgument, "a grid of %lld coordinates does not suit the image",
+      static_cast<long long>(grid.dim() > 0 ? grid.size(grid.dim() - 1) : 0));
+  RL_KERNEL_REQUIRE(context, interpolation >= 0 && interpolation <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
+                    InvalidArgument, "there is no interpolation mode %lld with padding mode %lld",
+                    static_cast<long long>(interpolation), static_cast<long long>(padding));
+  Shape shape;
+  shape.push(in.size(0));
+  shape.push(in.size(1));
+  for (int64_t i = 0; i < dims; ++i) {
+    RL_KERNEL_REQUIRE(context, in.size(2 + i) > 0, InvalidArgument, "the image has no elements");
+    shape.push(grid.size(1 + i));
+  }
+  if (!require_same_dtype(context, in, grid) || !require_same_dtype(context, in, out)) return;
+  if (!resize_out(context, out, shape.span())) return;
+  const Image image(in, dims);
+  const int first = static_cast<int>(3 - dims);
+  switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    Axis<W> axes[3];
+    for (int i = 0; i < 3; ++i) axes[i] = {image.size[i], static_cast<Padding>(padding), align_corners};
+    for_each_index(context, out, 32, [&](const int64_t* index, int64_t offset) {
+      const T* point = grid.const_data_ptr<T>() + index[0] * grid.stride(0);
+      for (int64_t i = 0; i < dims; ++i) point += index[2 + i] * grid.stride(1 + i);
+      W x[3] = {0, 0, 0};
+      for (int64_t i = 0; i < dims; ++i) {
+        x[2 - i] = axes[2 - i].unnormalized(static_cast<W>(point[i * grid.stride(dims + 1)]));
+      }
+      const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
+      out.mutable_data_ptr<T>()[offset] = static_cast<T>(sample<T, W>(plane, image, axes, first, interpolation, x));
+    });
+  });
+}
+
+}  // namespace rushlight
