@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from tests.ops.optimized_check import check
+from torch.nn import functional
 
 
 class Case(NamedTuple):
@@ -63,7 +65,7 @@ def compare(case: Case, with_bias: bool) -> None:
     x = torch.randn(case.shape)
     w = torch.randn(case.outputs, channels // case.groups, *case.kernel)
     bias = torch.randn(case.outputs) if with_bias else None
-    convolve = torch.nn.functional.conv2d if dims == 2 else torch.nn.functional.conv1d
+    convolve = functional.conv2d if dims == 2 else functional.conv1d
     want = convolve(
         x.double(), w.double(), None if bias is None else bias.double(), case.stride, case.padding,
         case.dilation, case.groups,
@@ -103,15 +105,31 @@ def test_random_geometries() -> None:
 
 def test_transposed_convolution_takes_the_portable_kernel() -> None:
     x, w = torch.randn(1, 4, 5, 5), torch.randn(4, 3, 3, 3)
-    want = torch.nn.functional.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)
+    want = functional.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)
     check("aten::convolution.out", [x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 1], want, atol=1e-5)
 
 
-def test_channels_last() -> None:
-    x = torch.randn(2, 5, 9, 11).to(memory_format=torch.channels_last)
-    w = torch.randn(7, 5, 3, 3).to(memory_format=torch.channels_last)
-    want = torch.nn.functional.conv2d(x, w, padding=1)
-    check("aten::convolution.out", [x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1], want, atol=1e-5)
+@pytest.mark.parametrize("case", [c for c in NETWORKS + AWKWARD if len(c.shape) == 4], ids=str)
+@pytest.mark.parametrize("weights", ["channels_last", "contiguous_format"])
+def test_channels_last(case: Case, weights: str) -> None:
+    x = torch.randn(case.shape).to(memory_format=torch.channels_last)
+    w = torch.randn(case.outputs, case.shape[1] // case.groups, *case.kernel)
+    w = w.to(memory_format=getattr(torch, weights))
+    bias = torch.randn(case.outputs)
+    want = functional.conv2d(
+        x.double(), w.double(), bias.double(), case.stride, case.padding, case.dilation, case.groups
+    ).to(memory_format=torch.channels_last)
+    lists = [[case.stride] * 2, [case.padding] * 2, [case.dilation] * 2]
+    args = [x, w, bias, *lists, False, [0, 0], case.groups]
+    check("aten::convolution.out", args, want, rtol=1e-5, atol=4e-6 * math.sqrt(w[0].numel()))
+
+
+def test_mixed_memory_formats() -> None:
+    x, w = torch.randn(2, 5, 9, 11), torch.randn(7, 5, 3, 3)
+    want = functional.conv2d(x, w, padding=1)
+    for images, weights, out in itertools.product([torch.contiguous_format, torch.channels_last], repeat=3):
+        args = [x.to(memory_format=images), w.to(memory_format=weights), None, [1, 1], [1, 1], [1, 1]]
+        check("aten::convolution.out", [*args, False, [0, 0], 1], want.to(memory_format=out), atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -119,7 +137,7 @@ def test_channels_last() -> None:
 def test_not_finite_elements_stay_in_their_window(value: float, groups: int) -> None:
     x, w = torch.randn(1, 4, 9, 10), torch.rand(4, 4 // groups, 3, 3) + 0.1
     x[0, 1, 0, 9] = value
-    want = torch.nn.functional.conv2d(x, w, padding=1, groups=groups)
+    want = functional.conv2d(x, w, padding=1, groups=groups)
     check(
         "aten::convolution.out", [x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], groups], want, atol=1e-4
     )

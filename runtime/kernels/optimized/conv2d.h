@@ -6,7 +6,8 @@
 
 namespace rushlight::optimized {
 
-// A two-dimensional convolution of float32 in row-major NCHW; weights [outputs, channels / groups, kernel_h, kernel_w].
+// A two-dimensional convolution of float32. Images in row-major NCHW, weights [outputs, channels / groups, kernel_h,
+// kernel_w].
 struct Conv2d {
   int64_t batch, channels, height, width;
   int64_t outputs, out_height, out_width;
@@ -23,5 +24,7 @@ struct Conv2d {
 
 // False, and the failure recorded, if there is no scratch memory.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
+// Of images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].
+bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& conv);
 
 }  // namespace rushlight::optimized

@@ -3,48 +3,78 @@
 #include "kernels/optimized/conv2d.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/nn.h"
+#include "kernels/shared/row_major.h"
+#include "kernels/shared/strided_copy.h"
 
 namespace rushlight::optimized {
+
+namespace {
+
+// Weights [outputs, channels, height, width] as [outputs, height, width, channels]: as they lie, or a copy in scratch
+// memory; null and the failure recorded if there is none.
+const float* channels_last_weights(KernelRuntimeContext& context, const Tensor& weight) {
+  if (is_channels_last(weight)) return weight.const_data_ptr<float>();
+  float* copy = context.allocate_temporary_array<float>(static_cast<size_t>(weight.numel()));
+  if (copy == nullptr) return nullptr;
+  StridedLoops loops;
+  int64_t stride = weight.numel();
+  for (const int64_t axis : {0, 2, 3, 1}) {
+    stride /= weight.size(axis);
+    loops.add(weight.size(axis), weight.stride(axis), stride);
+  }
+  strided_copy(context, loops, weight.const_data_ptr(), copy, sizeof(float));
+  return copy;
+}
+
+Conv2d conv2d_of(const Convolution& convolution, const Tensor& in, const Tensor& out, const Tensor& weight,
+                 const std::optional<Tensor>& bias) {
+  const Image image(in, convolution.dims), result(out, convolution.dims);
+  const Window& window = convolution.window;
+  Conv2d conv{};
+  conv.batch = image.batch, conv.channels = image.channels;
+  conv.height = image.size[1], conv.width = image.size[2];
+  conv.outputs = weight.size(0);
+  conv.out_height = result.size[1], conv.out_width = result.size[2];
+  conv.kernel_h = window.kernel[1], conv.kernel_w = window.kernel[2];
+  conv.stride_h = window.stride[1], conv.stride_w = window.stride[2];
+  conv.pad_h = window.padding[1], conv.pad_w = window.padding[2];
+  conv.dilation_h = window.dilation[1], conv.dilation_w = window.dilation[2];
+  conv.groups = convolution.groups;
+  conv.bias = bias ? bias->const_data_ptr<float>() : nullptr;
+  return conv;
+}
+
+}  // namespace
 
 bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                      const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
                      Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
                      Tensor& out) {
-  if (transposed || weight.dim() > 4 || !is_plain(in) || !is_plain(weight) || !is_float(out)) return false;
-  if (bias && !is_float(*bias)) return false;
+  if (transposed || weight.dim() > 4 || !all_float(in, weight, out) || (bias && !is_float(*bias))) return false;
   Convolution convolution;
   if (!read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups,
                         &convolution)) {
     return true;
   }
   const Shape shape = convolved_shape(convolution, in, weight);
-  const int64_t outputs = shape.sizes[shape.dim - convolution.dims - 1];
-  if (bias && (bias->dim() != 1 || bias->size(0) != outputs)) return false;
+  if (bias && (bias->dim() != 1 || bias->size(0) != weight.size(0))) return false;
   if (!resize_out(context, out, shape.span())) return true;
-  if (!is_row_major(out)) return false;
-  const Image image(in, convolution.dims), result(out, convolution.dims);
-  const Window& window = convolution.window;
-  return conv2d(context, {image.batch,
-                          image.channels,
-                          image.size[1],
-                          image.size[2],
-                          outputs,
-                          result.size[1],
-                          result.size[2],
-                          window.kernel[1],
-                          window.kernel[2],
-                          window.stride[1],
-                          window.stride[2],
-                          window.padding[1],
-                          window.padding[2],
-                          window.dilation[1],
-                          window.dilation[2],
-                          groups,
-                          in.const_data_ptr<float>(),
-                          weight.const_data_ptr<float>(),
-                          bias ? bias->const_data_ptr<float>() : nullptr,
-                          out.mutable_data_ptr<float>()}) ||
-         context.failed();
+  Conv2d conv = conv2d_of(convolution, in, out, weight, bias);
+  if (is_channels_last(in) && is_channels_last(out) && !(is_row_major(in) && is_row_major(out))) {
+    conv.input = in.const_data_ptr<float>();
+    conv.weight = channels_last_weights(context, weight);
+    conv.out = out.mutable_data_ptr<float>();
+    if (conv.weight != nullptr) conv2d_channels_last(context, conv);
+    return true;
+  }
+  const RowMajorInput images(context, in), weights(context, weight);
+  RowMajorOutput result(context, out);
+  if (context.failed()) return true;
+  conv.input = images.data<float>();
+  conv.weight = weights.data<float>();
+  conv.out = result.data<float>();
+  if (conv2d(context, conv)) result.finish();
+  return true;
 }
 
 }  // namespace rushlight::optimized

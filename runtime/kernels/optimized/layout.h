@@ -15,4 +15,15 @@ bool all_float(const Tensors&... tensors) {
 // float32 in row-major order.
 inline bool is_plain(const Tensor& tensor) { return is_float(tensor) && is_row_major(tensor); }
 
+// Elements of [N, C, H, W] lie in the order N, H, W, C (axes of one element aside).
+inline bool is_channels_last(const Tensor& tensor) {
+  if (tensor.dim() != 4) return false;
+  int64_t expected = 1;
+  for (const int64_t axis : {1, 3, 2, 0}) {
+    if (tensor.size(axis) != 1 && tensor.stride(axis) != expected) return false;
+    expected *= tensor.size(axis);
+  }
+  return true;
+}
+
 }  // namespace rushlight::optimized

@@ -104,6 +104,10 @@ struct Tiles {
   void (*depthwise)(const DepthwisePlane& plane, const float* input, const float* weights, float bias, float* out,
                     float* scratch);
 
+  // out[c] = bias[c] + sum over taps of weights[tap * channels + c] * sources[tap][c]; bias may be null.
+  void (*depthwise_pixel)(const float* const* sources, const float* weights, int64_t taps, int64_t channels,
+                          const float* bias, float* out);
+
   // to[i] = from[i * stride], i < n.
   void (*copy_strided)(const float* from, int64_t stride, int64_t n, float* to);
 

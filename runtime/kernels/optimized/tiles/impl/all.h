@@ -24,6 +24,7 @@ static constexpr Tiles make_tiles(const char* name) {
   t.add_dots = &add_dots;
   t.add_scaled_rows = &add_scaled_rows;
   t.depthwise = &depthwise;
+  t.depthwise_pixel = &depthwise_pixel;
   t.copy_strided = &copy_strided;
   t.unary = &unary;
   t.binary = &binary;

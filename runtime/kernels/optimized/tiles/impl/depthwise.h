@@ -152,4 +152,33 @@ static void depthwise(const DepthwisePlane& d, const float* input, const float* 
   return depthwise_plane<2, false>(d, input, weights, bias, out, scratch);
 }
 
+template <int Vectors>
+RL_INLINE void depthwise_pixel_at(const float* const* sources, const float* weights, int64_t taps, int64_t channels,
+                                  const float* bias, int64_t c, float* out) {
+  Floats acc[Vectors];
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[v] = bias ? load(bias + c + v * kWidth) : Floats{};
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    RL_UNROLL for (int v = 0; v < Vectors; ++v) {
+      acc[v] += load(weights + tap * channels + c + v * kWidth) * load(sources[tap] + c + v * kWidth);
+    }
+  }
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) store(out + c + v * kWidth, acc[v]);
+}
+
+static void depthwise_pixel(const float* const* sources, const float* weights, int64_t taps, int64_t channels,
+                            const float* bias, float* out) {
+  int64_t c = 0;
+  for (; c + 4 * kWidth <= channels; c += 4 * kWidth) {
+    depthwise_pixel_at<4>(sources, weights, taps, channels, bias, c, out);
+  }
+  for (; c + kWidth <= channels; c += kWidth) {
+    depthwise_pixel_at<1>(sources, weights, taps, channels, bias, c, out);
+  }
+  for (; c < channels; ++c) {
+    float sum = bias ? bias[c] : 0.0f;
+    for (int64_t tap = 0; tap < taps; ++tap) sum += weights[tap * channels + c] * sources[tap][c];
+    out[c] = sum;
+  }
+}
+
 }  // namespace rushlight::tiles::RL_TILES_ISA

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/conv2d.h"
+#include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/workers.h"
+
+namespace rushlight::optimized {
+
+using tiles::GemmInit;
+using tiles::Product;
+using tiles::Tiles;
+
+namespace {
+
+// Floats of gathered input that a worker holds in a second level cache.
+constexpr int64_t kGatheredFloats = 96 * 1024;
+constexpr int64_t kLeastPixels = 48;
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+bool pointwise(const Conv2d& c) {
+  return c.groups == 1 && c.kernel_h == 1 && c.kernel_w == 1 && c.stride_h == 1 && c.stride_w == 1 && c.pad_h == 0 &&
+         c.pad_w == 0;
+}
+
+// Pixels of the input times the transposed weights.
+bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
+  Product product{};
+  product.m = c.batch * c.height * c.width, product.n = c.outputs, product.k = c.channels;
+  product.a = c.input, product.lda = c.channels;
+  product.right = Product::Right::Transposed;
+  product.b = c.weight, product.ldb = c.channels;
+  product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+  product.bias = c.bias;
+  product.c = c.out, product.ldc = c.outputs;
+  return matrix_product(context, product);
+}
+
+// Where tap (ky, kx) of output pixel (y, x) reads, or -1 in the padding; in pixels of the image.
+int64_t source_pixel(const Conv2d& c, int64_t y, int64_t x, int64_t ky, int64_t kx) {
+  const int64_t iy = y * c.stride_h - c.pad_h + ky * c.dilation_h;
+  const int64_t ix = x * c.stride_w - c.pad_w + kx * c.dilation_w;
+  return iy < 0 || iy >= c.height || ix < 0 || ix >= c.width ? -1 : iy * c.width + ix;
+}
+
+bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
+  const Tiles& tiles = tiles::tiles();
+  const int64_t taps = c.kernel_h * c.kernel_w;
+  const int64_t workers = worker_count(context);
+  // [taps, channels]
+  float* weights = context.allocate_temporary_array<float>(static_cast<size_t>(taps * c.channels));
+  float* zeros = context.allocate_temporary_array<float>(static_cast<size_t>(c.channels));
+  const float** sources = context.allocate_temporary_array<const float*>(static_cast<size_t>(workers * taps));
+  if (weights == nullptr || zeros == nullptr || sources == nullptr) return false;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    tiles.copy_strided(c.weight + tap, taps, c.channels, weights + tap * c.channels);
+  }
+  std::fill(zeros, zeros + c.channels, 0.0f);
+  for_workers(context, workers, c.batch * c.out_height, [&](int64_t worker, int64_t begin, int64_t end) {
+    const float** from = sources + worker * taps;
+    for (int64_t i = begin; i < end; ++i) {
+      const float* image = c.input + i / c.out_height * c.height * c.width * c.channels;
+      for (int64_t x = 0; x < c.out_width; ++x) {
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const int64_t pixel = source_pixel(c, i % c.out_height, x, tap / c.kernel_w, tap % c.kernel_w);
+          from[tap] = pixel < 0 ? zeros : image + pixel * c.channels;
+        }
+        tiles.depthwise_pixel(from, weights, taps, c.channels, c.bias, c.out + (i * c.out_width + x) * c.channels);
+      }
+    }
+  });
+  return true;
+}
+
+// A block of output pixels at a time: their windows, gathered into rows, times the transposed weights.
+bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
+  const Tiles& tiles = tiles::tiles();
+  const int64_t channels = c.channels / c.groups;
+  const int64_t outputs = c.outputs / c.groups;
+  const int64_t depth = channels * c.kernel_h * c.kernel_w;
+  const int64_t pixels = c.batch * c.out_height * c.out_width;
+  const int64_t workers = worker_count(context);
+  int64_t block = std::max(kLeastPixels, kGatheredFloats / std::max<int64_t>(1, depth));
+  block = round_up(std::min(block, (pixels + workers - 1) / workers), tiles.gemm_rows);
+  const int64_t packing = round_up(product_scratch(tiles, depth, outputs), 16);
+  const int64_t size = packing + round_up(block * depth, 16);
+  float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
+  if (scratch == nullptr) return false;
+  const int64_t blocks = (pixels + block - 1) / block;
+  for_workers(context, workers, blocks * c.groups, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* packed = scratch + worker * size;
+    float* gathered = packed + packing;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t group = i % c.groups;
+      const int64_t first = i / c.groups * block;
+      const int64_t count = std::min(block, pixels - first);
+      float* to = gathered;
+      for (int64_t pixel = first; pixel < first + count; ++pixel) {
+        const int64_t x = pixel % c.out_width;
+        const int64_t y = pixel / c.out_width % c.out_height;
+        const float* image =
+            c.input + pixel / (c.out_width * c.out_height) * c.height * c.width * c.channels + group * channels;
+        for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
+          for (int64_t kx = 0; kx < c.kernel_w; ++kx, to += channels) {
+            const int64_t source = source_pixel(c, y, x, ky, kx);
+            if (source < 0) {
+              std::memset(to, 0, static_cast<size_t>(channels) * sizeof(float));
+            } else {
+              std::memcpy(to, image + source * c.channels, static_cast<size_t>(channels) * sizeof(float));
+            }
+          }
+        }
+      }
+      Product product{};
+      product.m = count, product.n = outputs, product.k = depth;
+      product.a = gathered, product.lda = depth;
+      product.right = Product::Right::Transposed;
+      product.b = c.weight + group * outputs * depth, product.ldb = depth;
+      product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+      product.bias = c.bias ? c.bias + group * outputs : nullptr;
+      product.c = c.out + first * c.outputs + group * outputs, product.ldc = c.outputs;
+      multiply(tiles, product, 0, count, 0, outputs, packed);
+    }
+  });
+  return true;
+}
+
+}  // namespace
+
+bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& c) {
+  if (c.batch == 0 || c.outputs == 0 || c.out_height == 0 || c.out_width == 0) return true;
+  if (pointwise(c)) return pointwise_conv2d(context, c);
+  if (c.channels == c.groups && c.outputs == c.channels) return depthwise_conv2d(context, c);
+  return general_conv2d(context, c);
+}
+
+}  // namespace rushlight::optimized
