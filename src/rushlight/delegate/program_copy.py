@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import torch
 from torch.export import ExportedProgram
@@ -22,8 +23,7 @@ def copy_graph_module(module: GraphModule) -> GraphModule:
     graph._codegen = copy.copy(module.graph._codegen)
     mapping: dict[Node, Node] = {}
     for node in module.graph.nodes:
-        new = graph.node_copy(node, mapping.__getitem__)
-        mapping[node] = new
+        mapping[node] = copy_node(graph, node, mapping.__getitem__)
     attributes = {}
     for name, child in module.named_children():
         attributes[name] = copy_graph_module(child) if isinstance(child, GraphModule) else child
@@ -32,6 +32,13 @@ def copy_graph_module(module: GraphModule) -> GraphModule:
         setattr(result, name, child)
     result.meta.update(module.meta)
     return result
+
+
+def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Node:
+    """`node` at the end of `graph`, under its own name, also if that is one that torch.fx would not give."""
+    new = graph.node_copy(node, argument)
+    new.name = node.name
+    return new
 
 
 def copy_program(program: ExportedProgram) -> ExportedProgram:

@@ -30,7 +30,7 @@ from torch.utils import _pytree as pytree
 from rushlight.delegate.lowered import LoweredBackendModule, add_lowered_module
 from rushlight.delegate.order import order_of_parts
 from rushlight.delegate.partitioner import DelegationSpec
-from rushlight.delegate.program_copy import control_flow_submodules
+from rushlight.delegate.program_copy import control_flow_submodules, copy_node
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
@@ -218,6 +218,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
     constants: dict[str, object] = {}
     for node in (*part.constants, *part.inputs):
         new = graph.placeholder(node.name)
+        new.name = node.name
         new.meta = dict(node.meta)
         mapping[node] = new
         if node in part.inputs:
@@ -231,7 +232,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         else:
             constants[spec.target] = program.constants[spec.target]
     for node in part.nodes:
-        mapping[node] = graph.node_copy(node, mapping.__getitem__)
+        mapping[node] = copy_node(graph, node, mapping.__getitem__)
     outputs = [mapping[node] for node, _ in part.mutations] + [mapping[node] for node in part.outputs]
     graph.output(tuple(outputs)).meta[meta.VAL] = tuple(node.meta.get(meta.VAL) for node in outputs)
     output_specs = [

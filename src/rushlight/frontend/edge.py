@@ -122,6 +122,7 @@ def _convert(
             continue
         if node.op == "placeholder":
             new = graph.create_node("placeholder", str(node.target), name=node.name)
+            new.name = node.name
             new.meta = dict(node.meta)
         elif node.op == "get_attr":
             new = _attribute_node(graph, module, node, attributes, evaluator, dim_order)

@@ -33,7 +33,7 @@ Emit = Callable[[GraphBuilder, Node], None]
 
 def emit(builder: GraphBuilder, node: Node) -> None:
     """Adds what computes `node`. Raises CompileError if there is no row for its operator."""
-    if node in builder.skipped:
+    if node in builder.skipped or builder.facts.is_cast(node):
         return
     if node.target is operator.getitem:
         source = node.args[0]

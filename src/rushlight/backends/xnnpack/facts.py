@@ -17,6 +17,7 @@ from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import upper_bound
 
 MAX_RANK = 6
+CAST = "dim_order_ops._to_dim_order_copy.default"
 PERMUTES = (torch.ops.aten.permute_copy.default, torch.ops.aten.permute.default)
 TRANSPOSES = (torch.ops.aten.t_copy.default, torch.ops.aten.t.default)
 
@@ -43,11 +44,25 @@ class Facts:
         return cls(program, **options, constants=constant_inputs(program))
 
     def is_constant(self, node: object) -> bool:
-        """Whether the node is a parameter, or a buffer or constant that no method changes."""
-        return isinstance(node, Node) and node.op == "placeholder" and node.name in self.constants
+        """Whether the node is a parameter, or a buffer or constant that no method changes, or a cast of one."""
+        if not isinstance(node, Node):
+            return False
+        return (node.op == "placeholder" and node.name in self.constants) or self.is_cast(node)
+
+    def is_cast(self, node: Node) -> bool:
+        """Whether the node gives a constant another element type."""
+        if node.op != "call_function" or str(aten_op(node.target)) != CAST:
+            return False
+        source, result = node.args[0], tensor_of(node)
+        return self.is_constant(source) and result is not None and result.is_contiguous()
 
     def constant(self, node: Node) -> torch.Tensor:
-        return self.constants[node.name].detach()
+        """The tensor of a node for which is_constant() holds."""
+        if node.op == "placeholder":
+            return self.constants[node.name].detach()
+        source, result = node.args[0], tensor_of(node)
+        assert isinstance(source, Node) and result is not None
+        return self.constant(source).to(result.dtype)
 
     @property
     def dtypes(self) -> set[torch.dtype]:

@@ -98,11 +98,14 @@ class XnnpackPartitioner(Partitioner):
             weight = argument(node, position) if position is not None else None
             if weight is not None and transposed_constant(facts, weight) is not None:
                 groups.append([weight, node])
+            groups += [[source, node] for source in node.all_input_nodes if facts.is_cast(source)]
         if self.per_op_mode:
             parts = [[node, *(user for user in node.users if _is_item(user))] for node in taken]
         else:
             parts = form_parts(module.graph, taken.__contains__, _merged(groups))
         for part in parts:
+            if all(facts.is_constant(node) or transposed_constant(facts, node) for node in part):
+                continue  # nothing of it would be left to compute
             tag = f"xnnpack_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:

@@ -35,6 +35,10 @@ def why_not(node: Node, facts: Facts) -> str | None:
     op = operation(node)
     if op not in CHECKS:
         return "XNNPACK has no such operator"
+    if facts.is_cast(node):
+        result = tensor_of(node)
+        assert result is not None
+        return None if result.dtype in facts.dtypes else f"{result.dtype} is not supported"
     reason = _why_not_tensors(node, facts)
     check = CHECKS[op]
     return reason or (check(node, facts) if check is not None else None)
