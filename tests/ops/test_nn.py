@@ -107,6 +107,15 @@ def samples(dims: int, *rest: object) -> list[Case]:
     ]
 
 
+# Powers of two, products of small primes, primes small and large.
+LENGTHS = (1, 2, 3, 8, 12, 30, 49, 61, 67, 134, 1009)
+
+
+def half_spectrum(*shape: int, dtype: torch.dtype = torch.complex64) -> torch.Tensor:
+    """Of a real signal of that shape."""
+    return x(*shape[:-1], shape[-1] // 2 + 1, dtype=dtype)
+
+
 CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::mm.out": lambda: [
         *[Case(x(5, 7, dtype=d), x(7, 6, dtype=d, seed=1)) for d in MATRIX],
@@ -230,7 +239,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
             for mode in (0, 1, 2)
             for padding in (0, 1, 2)
             for corners in (False, True)
-            for case in samples(2, mode, padding, corners)
+            for case in without_halves(samples(2, mode, padding, corners))
         ]
         + [Case(x(1, 1, 1, 1), x(1, 3, 3, 2), 0, 2, True)]
     ),
@@ -240,6 +249,24 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         for padding in (0, 1, 2)
         for corners in (False, True)
         for case in without_halves(samples(3, mode, padding, corners))
+    ],
+    "aten::_fft_r2c.out": lambda: [
+        *[Case(x(3, n, dtype=d), [1], 0, True) for n in LENGTHS for d in FLOATS],
+        *[Case(x(4, 6, 5), [0, 2, 1], norm, one) for norm in (0, 1, 2) for one in (False, True)],
+        Case(x(4, 6), [0], 0, True),
+    ],
+    "aten::_fft_c2r.out": lambda: [
+        *[Case(half_spectrum(3, n, dtype=d), [1], 0, n) for n in LENGTHS for d in COMPLEX],
+        *[Case(half_spectrum(4, 3, n), [0, 1, 2], norm, n) for norm in (0, 1, 2) for n in (6, 7)],
+    ],
+    "aten::_fft_c2c.out": lambda: [
+        *[Case(x(3, n, dtype=d), [1], 0, way) for n in LENGTHS for d in COMPLEX for way in (False, True)],
+        *[
+            Case(x(4, 6, 5, dtype=COMPLEX[0]), [2, 0], norm, way)
+            for norm in (0, 1, 2)
+            for way in (False, True)
+        ],
+        Case(x(4, dtype=COMPLEX[0]), [], 0, True),
     ],
     "aten::im2col.out": lambda: [
         *[Case(x(2, 3, 7, 8, dtype=d), [3, 2], [1, 1], [0, 0], [1, 1]) for d in (*FLOATS, *HALVES)],

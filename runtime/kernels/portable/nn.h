@@ -104,5 +104,11 @@ void im2col_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
 void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                 Span<const int64_t> kernel, Span<const int64_t> dilation, Span<const int64_t> padding,
                 Span<const int64_t> stride, Tensor& out);
+void fft_r2c_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 bool onesided, Tensor& out);
+void fft_c2r_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 int64_t last_dim_size, Tensor& out);
+void fft_c2c_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 bool forward, Tensor& out);
 
 }  // namespace rushlight::portable

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight {
+
+using FourierNumber = std::complex<double>;
+
+// Discrete Fourier transform of a length whose prime factors are small (Cooley and Tukey: An algorithm for the machine
+// calculation of complex Fourier series, 1965).
+class MixedRadix {
+ public:
+  static constexpr int64_t kMaxRadix = 61;
+  // Whether no prime factor of `n` is above kMaxRadix.
+  static bool suits(int64_t n);
+  // Makes tables in scratch memory. False and the failure recorded if there is none.
+  bool prepare(KernelRuntimeContext& context, int64_t n);
+  // out[k] = sum of in[j] * exp(-2 pi i j k / n). The ranges do not overlap.
+  void run(const FourierNumber* in, FourierNumber* out) const { step(in, 1, out, n_, factors_); }
+  int64_t size() const { return n_; }
+
+ private:
+  void step(const FourierNumber* in, int64_t stride, FourierNumber* out, int64_t n, const int32_t* factor) const;
+
+  int64_t n_ = 0;
+  const FourierNumber* roots_ = nullptr;  // [n_] exp(-2 pi i k / n_)
+  int32_t factors_[40];                   // then a 1
+};
+
+// Discrete Fourier transform of any length; those that MixedRadix does not suit become a convolution with a chirp
+// (Bluestein: A linear filtering approach to the computation of discrete Fourier transform, 1970).
+class FourierTransform {
+ public:
+  // `n` at least 1.
+  bool prepare(KernelRuntimeContext& context, int64_t n);
+  // out[k] = sum of in[j] * exp(-+2 pi i j k / n), minus or, with `inverse`, plus. `in` is overwritten.
+  void run(FourierNumber* in, FourierNumber* out, bool inverse) const;
+
+ private:
+  bool prepare_chirp(KernelRuntimeContext& context);
+  void convolve(const FourierNumber* in, FourierNumber* out) const;
+
+  int64_t n_ = 0;
+  MixedRadix transform_;                     // of n_ points, or of a power of two above 2 n_ for the chirp
+  const FourierNumber* chirp_ = nullptr;     // [n_] exp(-pi i k^2 / n_)
+  const FourierNumber* spectrum_ = nullptr;  // of the conjugate chirp
+  FourierNumber* room_ = nullptr;            // [2][transform_.size()]
+};
+
+// The factor by which results are scaled: `normalization` 0 is 1, 1 is 1 / sqrt(points), 2 is 1 / points. False and the
+// failure recorded for any other.
+bool fourier_scale(KernelRuntimeContext& context, int64_t normalization, double points, double* scale);
+
+// Transforms every line along `axis` of a complex tensor in place and scales it.
+void transform_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale);
+
+// in (real) to out (complex) along `axis`; out has all points of in's axis or the first half and one.
+void transform_real_lines(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
+                          const Tensor& out);
+
+// in (complex) to out (real) along `axis`: the inverse, where in holds the first half and one of the points of a
+// spectrum whose other half is conjugate.
+void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
+                             const Tensor& out);
+
+}  // namespace rushlight
