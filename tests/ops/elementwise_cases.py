@@ -58,7 +58,9 @@ def binary(
             cases.append(Case(tensor(a, 3, 4), second(b), *args))
         for dtype in dtypes:
             if not dtype.is_complex:
-                values = special(dtype) if extremes else special(dtype)[: len(SPECIAL)]
+                values = special(dtype)
+                if not extremes:
+                    values = values[: len(SPECIAL)] if dtype.is_floating_point else values[2:5]
                 x, y = pairs(values, values)
                 if divisor and not dtype.is_floating_point:
                     y = torch.where(y == 0, torch.ones_like(y), y)
@@ -186,6 +188,10 @@ def clone_cases() -> list[Case]:
     cases += [Case(tensor(torch.float32)), Case(tensor(torch.float32, 0, 2)), Case(special(torch.float32))]
     cases += [Case(nhwc, memory_format=torch.contiguous_format), Case(nhwc)]
     return cases
+
+
+def clone_cases_without_format() -> list[Case]:
+    return [Case(*case.args) for case in clone_cases()]
 
 
 def glu_cases() -> list[Case]:
@@ -337,6 +343,45 @@ CASES: dict[str, Make] = {
     "aten::threshold.out": unary(NUMBERS, 1, 7),
     "aten::trunc.out": unary(NUMBERS),
     "aten::where.self_out": wheres,
+    "aten::angle.out": unary(ANY),
+    "aten::celu.out": unary(FLOATING, 1.5),
+    "aten::clamp_max.Tensor_out": binary(REAL),
+    "aten::clamp_max.out": with_number(NUMBERS, [1, -1]),
+    "aten::clamp_min.Tensor_out": binary(REAL),
+    "aten::clamp_min.out": with_number(NUMBERS, [1, -1]),
+    "aten::complex.out": lambda: [Case(tensor(d, 3, 4), tensor(d, 4, seed=1)) for d in FLOATS],
+    "aten::copysign.Scalar_out": with_number(UNARY_FLOAT, [2, -1.5]),
+    "aten::copysign.out": binary(UNARY_FLOAT),
+    "aten::detach_copy.out": clone_cases_without_format,
+    "aten::digamma.out": several(
+        unary(FLOATS, low=-5.3, high=20), unary(HALVES + INTS, low=1, specials=False)
+    ),
+    "aten::erfinv.out": unary(FLOATING, low=-0.999, high=0.999),
+    "aten::fmax.out": binary(REAL),
+    "aten::fmin.out": binary(REAL),
+    "aten::gcd.out": binary(INTS, high=60, extremes=False),
+    "aten::heaviside.out": binary(REAL, partners=[(dtype, dtype) for dtype in REAL]),
+    "aten::isneginf.out": unary(REAL),
+    "aten::isposinf.out": unary(REAL),
+    "aten::lcm.out": binary(INTS, high=60, extremes=False),
+    "aten::lift_fresh_copy.out": clone_cases_without_format,
+    "aten::log_sigmoid_forward.output": lambda: [Case(c.args[0]) for c in unary(FLOATING)()],
+    "aten::logaddexp.out": binary(FLOATING),
+    "aten::logaddexp2.out": binary(FLOATING),
+    "aten::max.out": binary(REAL),
+    "aten::min.out": binary(REAL),
+    "aten::nan_to_num.out": several(unary(REAL), unary(FLOATING, 1.5, 7.0, -8.0)),
+    "aten::native_dropout.out": dropout_cases,
+    "aten::nextafter.out": binary(FLOATS, partners=[(dtype, dtype) for dtype in FLOATS]),
+    "aten::polar.out": lambda: [Case(tensor(d, 3, 4), tensor(d, 3, 4, seed=1)) for d in FLOATS],
+    "aten::sgn.out": unary(ANY),
+    "aten::signbit.out": unary(REAL),
+    "aten::true_divide.out": binary(REAL),
+    "aten::xlogy.OutScalar_Other": with_number(UNARY_FLOAT, [2, 0.5]),
+    "aten::xlogy.OutScalar_Self": lambda: [
+        Case(c.args[1], c.args[0]) for c in with_number(UNARY_FLOAT, [2, 0])()
+    ],
+    "aten::xlogy.OutTensor": binary(UNARY_FLOAT),
 }
 for _name in ("acos", "asin", "atanh"):
     CASES[f"aten::{_name}.out"] = unary(UNARY_FLOAT + COMPLEX, low=-0.9, high=0.9)

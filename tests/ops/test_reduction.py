@@ -73,12 +73,6 @@ def test_equal_elements_keep_their_order() -> None:
         check("aten::sort.values_stable", Case(x, stable=True, dim=0, descending=descending))
 
 
-def test_topk_of_equal_elements_takes_the_first() -> None:
-    values, indices = torch.empty(3), torch.empty(3, dtype=torch.int64)
-    call_kernel("aten::topk.values", [torch.ones(50), 3, 0, True, True, values, indices], "portable")
-    assert indices.tolist() == [0, 1, 2]
-
-
 LONG = torch.int64
 ROWS = torch.zeros(2, 3)
 REFUSED: list[tuple[str, tuple[object, ...], str]] = [

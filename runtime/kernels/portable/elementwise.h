@@ -18,6 +18,7 @@ void addcdiv_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
                  Tensor& out);
 void addcmul_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& a, const Tensor& b, const Scalar& value,
                  Tensor& out);
+void angle_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void asin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void asinh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void atan2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
@@ -36,16 +37,26 @@ void bitwise_right_shift_tensor_scalar_out(KernelRuntimeContext& context, const 
 void bitwise_xor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void bitwise_xor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void ceil_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void celu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& alpha, Tensor& out);
+void clamp_max_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& bound, Tensor& out);
+void clamp_max_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& bound, Tensor& out);
+void clamp_min_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& bound, Tensor& out);
+void clamp_min_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& bound, Tensor& out);
 void clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out);
 void clamp_tensor_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
                       const std::optional<Tensor>& max, Tensor& out);
 void clone_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> memory_format, Tensor& out);
+void complex_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void conj_physical_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void copy_(KernelRuntimeContext& context, Tensor& in, const Tensor& source, bool non_blocking);
 void copy_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& source, bool non_blocking, Tensor& out);
+void copysign_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void copysign_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void cos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void cosh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void detach_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void digamma_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void div_out_mode(KernelRuntimeContext& context, const Tensor& a, const Tensor& b,
                   std::optional<std::string_view> rounding_mode, Tensor& out);
@@ -58,6 +69,7 @@ void eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar&
 void eq_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void erfc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void erfinv_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void exp2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void expm1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
@@ -66,9 +78,12 @@ void fill_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tens
 void floor_divide_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void floor_divide_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void floor_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void fmax_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void fmin_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void fmod_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void fmod_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void frac_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void gcd_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
@@ -79,9 +94,13 @@ void hardshrink_out(KernelRuntimeContext& context, const Tensor& in, const Scala
 void hardsigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void hardswish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& min, const Scalar& max, Tensor& out);
+void heaviside_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void hypot_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void isinf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void isnan_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void isneginf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void isposinf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void lcm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out);
@@ -90,10 +109,14 @@ void lerp_scalar_out(KernelRuntimeContext& context, const Tensor& from, const Te
 void lerp_tensor_out(KernelRuntimeContext& context, const Tensor& from, const Tensor& to, const Tensor& weight,
                      Tensor& out);
 void lgamma_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void lift_fresh_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void log10_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void log1p_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void log2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void log_sigmoid_forward_output(KernelRuntimeContext& context, const Tensor& in, Tensor& out, Tensor& buffer);
+void logaddexp2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void logaddexp_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void logical_and_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void logical_or_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
@@ -110,9 +133,15 @@ void minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b
 void mish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void nan_to_num_out(KernelRuntimeContext& context, const Tensor& in, std::optional<double> nan,
+                    std::optional<double> posinf, std::optional<double> neginf, Tensor& out);
+void native_dropout_out(KernelRuntimeContext& context, const Tensor& in, double p, std::optional<bool> train,
+                        Tensor& out, Tensor& mask);
 void ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void ne_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void nextafter_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void polar_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 void pow_scalar_out(KernelRuntimeContext& context, const Scalar& a, const Tensor& b, Tensor& out);
 void pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void pow_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
@@ -125,8 +154,10 @@ void round_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 void rsub_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
+void sgn_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void sign_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void signbit_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void sin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void sinh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
@@ -146,5 +177,8 @@ void to_copy_out(KernelRuntimeContext& context, const Tensor& in, bool non_block
 void trunc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void where_self_out(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                     Tensor& out);
+void xlogy_scalar_other_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+void xlogy_scalar_self_out(KernelRuntimeContext& context, const Scalar& a, const Tensor& b, Tensor& out);
+void xlogy_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 
 }  // namespace rushlight::portable

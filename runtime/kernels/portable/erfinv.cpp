@@ -1,0 +1,13 @@
+#include "kernels/portable/elementwise.h"
+#include "kernels/shared/elementwise.h"
+#include "kernels/shared/special.h"
+
+namespace rushlight::portable {
+
+void erfinv_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  elementwise_float(context, in, out, [](auto) {
+    return [](auto x) { return static_cast<decltype(x)>(erfinv(static_cast<double>(x))); };
+  });
+}
+
+}  // namespace rushlight::portable
