@@ -231,7 +231,7 @@ inline std::vector<uint8_t> build(const ProgramSpec& spec) {
   const uint32_t length = 32;
   std::memcpy(file.data() + 12, &length, 4);
   const uint64_t tables_size = file.size();
-  while (file.size() % 16 != 0) file.push_back(0);
+  while (!spec.segment_data.empty() && file.size() % 16 != 0) file.push_back(0);
   const uint64_t base = spec.segment_data.empty() ? 0 : file.size();
   const uint64_t size = spec.segment_data.size();
   std::memcpy(file.data() + 16, &tables_size, 8);
