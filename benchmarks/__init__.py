@@ -1,1 +1,1 @@
-"""Measurements beside the peers: every system of a table is run in turn, in one session, and its outputs are checked."""
+"""Measurements beside the peers: the systems of a table run in turn, in one session; outputs are checked."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
-MAIN = ROOT / ".venv" / "bin" / "python"
-INTEROP = ROOT / ".venv-interop" / "bin" / "python"
+from benchmarks.process import INTEROP, MAIN, Process
+
 PYTHON_OF = {"executorch_portable": INTEROP, "executorch_xnnpack": INTEROP}
 # Systems too slow to be run as often as the others.
 SLOW = {"executorch_portable"}
@@ -24,38 +19,25 @@ SLOW = {"executorch_portable"}
 @dataclass
 class Worker:
     system: str
-    process: subprocess.Popen[str]
+    process: Process
     folder: Path
+    first: float
+    outputs: int
     milliseconds: list[float] = field(default_factory=list)
-    first: float = 0.0
-
-    def ask(self, seconds: float) -> None:
-        stdin = self.process.stdin
-        assert stdin is not None
-        stdin.write(json.dumps({"run": seconds}) + "\n")
-        stdin.flush()
-
-    def answer(self) -> dict[str, object] | None:
-        stdout: IO[str] | None = self.process.stdout
-        assert stdout is not None
-        line = stdout.readline()
-        return json.loads(line) if line else None
-
-    def close(self) -> None:
-        if self.process.stdin:
-            self.process.stdin.close()
-        self.process.wait()
 
 
-def start(system: str, model: str, threads: int, folder: Path) -> Worker:
+def start(system: str, model: str, threads: int, folder: Path) -> Worker | None:
+    """None, after a line that says why, if the system cannot run the model."""
     folder.mkdir(parents=True)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(threads)}
-    log = (folder / "log").open("w")
-    process = subprocess.Popen(
-        [str(PYTHON_OF.get(system, MAIN)), "-m", "benchmarks.worker", system, model, str(threads), str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, cwd=ROOT,
-    )  # fmt: skip
-    return Worker(system, process, folder)
+    arguments = (system, model, str(threads), str(folder))
+    log = folder / "log"
+    process = Process(PYTHON_OF.get(system, MAIN), "benchmarks.worker", *arguments, log=log, threads=threads)
+    ready = process.answer()
+    if ready is None:
+        process.close()
+        print(f"{system} cannot run {model}: {' '.join(log.read_text().strip().splitlines()[-1:])}")
+        return None
+    return Worker(system, process, folder, ready["first"], ready["outputs"])
 
 
 def relative_error(folder: Path, reference: Path, outputs: int) -> float:
@@ -86,32 +68,18 @@ def measure(
         systems = [*systems, "eager"]
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        workers: list[Worker] = []
-        for system in systems:
-            worker = start(system, model, threads, Path(scratch) / system)
-            ready = worker.answer()
-            if ready is None:
-                tail = (worker.folder / "log").read_text().strip().splitlines()[-1:]
-                print(f"{system} cannot run {model}: {' '.join(tail)}")
-                worker.close()
-                continue
-            worker.first = float(str(ready["first"]))
-            outputs = int(str(ready["outputs"]))
-            workers.append(worker)
+        started = (start(system, model, threads, Path(scratch) / system) for system in systems)
+        workers = [worker for worker in started if worker is not None]
         for turn in range(rounds):
             for worker in workers:
-                if worker.system in SLOW and turn >= 1:
-                    continue
-                worker.ask(seconds)
-                answer = worker.answer()
-                if answer is not None:
-                    worker.milliseconds += answer["milliseconds"]  # type: ignore[operator]
+                if worker.system not in SLOW or turn == 0:
+                    worker.milliseconds += worker.process.ask({"run": seconds}) or []
         reference = Path(scratch) / "eager"
         for worker in workers:
             median = statistics.median(worker.milliseconds)
-            error = relative_error(worker.folder, reference, outputs)
+            error = relative_error(worker.folder, reference, worker.outputs)
             rows.append(Row(model, threads, worker.system, median, worker.first, error))
-            worker.close()
+            worker.process.close()
     return rows
 
 

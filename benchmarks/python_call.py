@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
+import importlib
 import statistics
 import subprocess
 import sys
 import time
+import warnings
+from pathlib import Path
+from typing import Any
 
-from benchmarks.latency import INTEROP, MAIN, ROOT
+from benchmarks.process import INTEROP, MAIN, Process, serve
 
 
 def worker(package: str) -> None:
-    """Answers every line on standard input with the median microseconds of one call of method.execute."""
-    import importlib
-    import warnings
-
+    """Answers every request with the median microseconds of one call of method.execute."""
     warnings.filterwarnings("ignore")
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     import torch
 
     class Add(torch.nn.Module):
@@ -27,68 +24,57 @@ def worker(package: str) -> None:
             return x + y
 
     inputs = (torch.ones(1), torch.ones(1))
-    buffer = (
-        importlib.import_module(f"{package}.exir")
-        .to_edge(torch.export.export(Add(), inputs))
-        .to_executorch()
-        .buffer
-    )
-    program = importlib.import_module(f"{package}.runtime").Runtime.get().load_program(buffer)
+    exir, runtime = (importlib.import_module(f"{package}.{name}") for name in ("exir", "runtime"))
+    buffer = exir.to_edge(torch.export.export(Add(), inputs)).to_executorch().buffer
+    program = runtime.Runtime.get().load_program(buffer)
     method = program.load_method("forward")
     assert method.execute(inputs)[0].item() == 2
-    for _ in sys.stdin:
+
+    def measure(_: Any) -> float:
         times = []
         for _ in range(200):
             start = time.perf_counter()
             for _ in range(50):
                 method.execute(inputs)
             times.append((time.perf_counter() - start) / 50 * 1e6)
-        answers.write(json.dumps(statistics.median(times)) + "\n")
-        answers.flush()
+        return statistics.median(times)
+
+    serve(measure)
 
 
 def measure(rounds: int = 5) -> dict[str, float]:
     """Median microseconds of a call, by package."""
-    workers = {}
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for package, python in (("rushlight", MAIN), ("executorch", INTEROP)):
-        workers[package] = subprocess.Popen(
-            [str(python), "-m", "benchmarks.python_call", package],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=ROOT,
-        )  # fmt: skip
-    answers: dict[str, list[float]] = {package: [] for package in workers}
+    processes = {
+        package: Process(python, "benchmarks.python_call", package)
+        for package, python in (("rushlight", MAIN), ("executorch", INTEROP))
+    }
+    answers: dict[str, list[float]] = {package: [] for package in processes}
     for _ in range(rounds):
-        for package, process in workers.items():
-            assert process.stdin and process.stdout
-            process.stdin.write("\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-            if line:
-                answers[package].append(json.loads(line))
-    for process in workers.values():
-        process.communicate()
+        for package, process in processes.items():
+            answer = process.ask({})
+            answers[package] += [answer] if answer else []
+    for process in processes.values():
+        process.close()
     return {package: statistics.median(values) for package, values in answers.items() if values}
 
 
-def import_seconds(statement: str, python: str, rounds: int = 7) -> float:
-    """Median seconds of a statement in a fresh process, less an empty process."""
-
-    def run(code: str) -> float:
+def import_seconds(statement: str, python: Path, rounds: int = 7) -> float:
+    """Median seconds of a statement in a fresh process, less an empty process in turn with it."""
+    differences = []
+    for _ in range(rounds):
         times = []
-        for _ in range(rounds):
+        for code in ("pass", statement):
             start = time.perf_counter()
             subprocess.run([python, "-c", code], check=True, capture_output=True)
             times.append(time.perf_counter() - start)
-        return statistics.median(times)
-
-    return run(statement) - run("pass")
+        differences.append(times[1] - times[0])
+    return statistics.median(differences)
 
 
 def table() -> str:
     calls = measure()
     lines = [
-        f"call of a program that adds two scalars: {package:12}{value:8.2f} us"
-        for package, value in calls.items()
+        f"call of a program that adds two scalars: {package:12}{us:8.2f} us" for package, us in calls.items()
     ]
     if len(calls) == 2:
         lines.append(f"  ours/theirs {calls['rushlight'] / calls['executorch']:.3f}")
@@ -98,7 +84,7 @@ def table() -> str:
         ("import rushlight.runtime", MAIN),
         ("import executorch.runtime", INTEROP),
     ):
-        lines.append(f"{statement:30}{import_seconds(statement, str(python)):8.3f} s")
+        lines.append(f"{statement:30}{import_seconds(statement, python):8.3f} s")
     return "\n".join(lines)
 
 

@@ -1,57 +1,61 @@
-"""One system with one model in a process of its own, driven by lines of JSON on standard input.
+"""One system with one model in a process of its own.
 
-{"run": seconds} answers {"milliseconds": [...]}; the first answer, after preparation, is {"ready": preparation seconds}.
-Outputs of the first run are saved as output_<i>.npy in the given folder.
+The first answer is {"ready": seconds of preparation, "first": milliseconds of the first run, "outputs": count};
+then {"run": seconds} is answered by the milliseconds of every run. The first run's outputs are saved in the
+given folder as output_<i>.npy.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
-import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from benchmarks.process import serve
+
+warnings.filterwarnings("ignore")
 
 
 def main(system: str, model: str, threads: str, folder: str) -> None:
-    warnings.filterwarnings("ignore")
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print goes to standard error
+    run: Callable[[], Any]
 
-    def answer(**values: object) -> None:
-        answers.write(json.dumps(values) + "\n")
-        answers.flush()
+    def prepare() -> dict[str, float]:
+        nonlocal run
+        import numpy as np
+        import torch
 
-    import numpy as np
-    import torch
+        from benchmarks.models import build
 
-    from benchmarks.models import build
+        torch.set_num_threads(int(threads))
+        case = build(model)
+        start = time.perf_counter()
+        run = importlib.import_module(f"benchmarks.systems.{system}").prepare(
+            case, Path(folder), int(threads)
+        )
+        prepared = time.perf_counter() - start
+        start = time.perf_counter()
+        outputs = run()
+        first = time.perf_counter() - start
+        for i, output in enumerate(outputs):
+            value = output.detach().numpy() if isinstance(output, torch.Tensor) else np.asarray(output)
+            np.save(Path(folder) / f"output_{i}.npy", value)
+        return {"ready": prepared, "first": first * 1e3, "outputs": len(outputs)}
 
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    torch.set_num_threads(int(threads))
-    case = build(model)
-    start = time.perf_counter()
-    run = importlib.import_module(f"benchmarks.systems.{system}").prepare(case, Path(folder), int(threads))
-    prepared = time.perf_counter() - start
-    start = time.perf_counter()
-    outputs = run()
-    first = time.perf_counter() - start
-    for i, output in enumerate(outputs):
-        value = output.detach().numpy() if isinstance(output, torch.Tensor) else np.asarray(output)
-        np.save(Path(folder) / f"output_{i}.npy", value)
-    answer(ready=prepared, first=first * 1e3, outputs=len(outputs))
-    for line in sys.stdin:
-        seconds = json.loads(line)["run"]
-        times = []
-        end = time.perf_counter() + seconds
+    def measure(request: dict[str, float]) -> list[float]:
+        times: list[float] = []
         run()
+        end = time.perf_counter() + request["run"]
         while not times or time.perf_counter() < end:
             start = time.perf_counter()
             run()
             times.append((time.perf_counter() - start) * 1e3)
-        answer(milliseconds=times)
+        return times
+
+    serve(measure, hello=prepare)
 
 
 if __name__ == "__main__":

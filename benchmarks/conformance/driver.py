@@ -1,7 +1,7 @@
-"""Rushlight as a driver of external conformance measures: lower, load, execute.
+"""Rushlight as a driver of external conformance measures.
 
-`lower(methods)` takes exported programs by method name and gives the bytes of a .pte file and the planned bytes of
-each method; `load(blob).execute(method, flat_inputs)` gives flat outputs, state kept from call to call.
+`lower(methods)` takes exported programs by method name and gives the bytes of a .pte file and the planned
+bytes by method; `load(blob).execute(method, flat_inputs)` gives flat outputs, state kept from call to call.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One file per system: `prepare(case, folder, threads)` returns a function that runs the model once on its inputs."""
+"""One file a system: `prepare(case, folder, threads)` gives a function that runs the model once."""

@@ -21,7 +21,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 
 
 def picture(path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40) -> None:
-    """The mistakes first, then others: image, predicted digit and its probability, true digit if it differs."""
+    """The mistakes first, then others: image, predicted digit, its probability, true digit if it differs."""
     predicted = logits.argmax(1)
     shifted = np.exp(logits - logits.max(1, keepdims=True))
     probability = (shifted / shifted.sum(1, keepdims=True)).max(1)
@@ -81,9 +81,8 @@ def main() -> None:
     eager_ms = float(np.median(eager_seconds)) * 1e3
     print(f"{'latency, 1 image':24}{eager_ms:>13.3f} ms{native['milliseconds']:>13.3f} ms")
     print(f"largest difference of a logit: {np.abs(eager - logits).max():.1e}")
-    print(
-        f"file: {(out / 'digits.pte').stat().st_size / 1024:.1f} KiB, planned memory: {compiled.planned_bytes() / 1024:.1f} KiB"
-    )
+    size = (out / "digits.pte").stat().st_size
+    print(f"file: {size / 1024:.1f} KiB, planned memory: {native['planned_bytes'] / 1024:.1f} KiB")
     print(f"torch loaded by the runtime's process: {'yes' if native['torch_loaded'] else 'no'}")
     print(f"pictures of predictions: {out / 'predictions.png'}")
 

@@ -41,7 +41,7 @@ def digits(held_out: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return images[held_out:], labels[held_out:], images[:held_out], labels[:held_out]
 
 
-def train(images: np.ndarray, labels: np.ndarray, epochs: int = 12) -> DigitsNet:
+def train(images: np.ndarray, labels: np.ndarray, epochs: int = 8) -> DigitsNet:
     torch.manual_seed(0)
     net = DigitsNet()
     optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)

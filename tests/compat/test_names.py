@@ -46,6 +46,9 @@ assert executorch.exir.to_edge is to_edge
 """
 
 
+INSTALL = "import rushlight.compat as c; c.install_as_executorch()\n"
+
+
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
 
@@ -64,13 +67,13 @@ def test_the_sample_runs_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_missing_module_is_named(tmp_path: Path) -> None:
-    code = "import rushlight.compat as c; c.install_as_executorch()\nimport executorch.backends.nowhere"
+    code = INSTALL + "import executorch.backends.nowhere"
     result = run(code, tmp_path)
     assert "executorch.backends" in result.stderr and "Rushlight does not provide" in result.stderr
 
 
 def test_a_missing_name_is_named(tmp_path: Path) -> None:
-    code = "import rushlight.compat as c; c.install_as_executorch()\nimport executorch.exir as e; e.nothing_like_it"
+    code = INSTALL + "import executorch.exir as e; e.nothing_like_it"
     result = run(code, tmp_path)
     assert "AttributeError: executorch.exir.nothing_like_it" in result.stderr
 
@@ -81,7 +84,7 @@ def test_the_two_are_never_mixed(tmp_path: Path) -> None:
     late = "import executorch, rushlight.compat as c; c.install_as_executorch()"
     result = run(late, tmp_path)
     assert "RuntimeError: executorch has been imported from" in result.stderr
-    first = "import rushlight.compat as c; c.install_as_executorch(); import executorch; print(executorch.__spec__.origin)"
+    first = INSTALL + "import executorch; print(executorch.__spec__.origin)"
     result = run(first, tmp_path)
     assert "executorch is installed too" in result.stderr and result.stdout.strip() == "rushlight"
 

@@ -1,4 +1,4 @@
-"""The peer: a process in the environment that has ExecuTorch. CI has it; elsewhere `make interop` sets it up."""
+"""The peer: a process in the environment that has ExecuTorch, which `make interop` sets up; CI has it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs in the environment that has ExecuTorch: compiles and runs programs on request.
 
-Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, the inputs and
-eager's outputs; {"run": path of a .pte, "tensors": path} replaces {"inputs": ...} there by {"outputs": ...}.
+Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs and
+eager's outputs, with "backend": "xnnpack" with XNNPACK delegates; {"run": path of a .pte, "tensors": path} replaces {"inputs": ...} there by {"outputs": ...}.
 The answer is {"ok": true} or {"error": text}.
 """
 
@@ -24,17 +24,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
 from cases import build  # noqa: E402
-from executorch.exir import to_edge  # noqa: E402
+from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower  # noqa: E402
 from executorch.runtime import Runtime  # noqa: E402
 
 
-def compile_case(name: str, folder: Path) -> None:
+def compile_case(name: str, folder: Path, backend: str | None) -> None:
     module, inputs = build(name)
     with torch.no_grad():
         outputs = torch.utils._pytree.tree_leaves(module(*inputs))
-    program = to_edge(torch.export.export(module, inputs)).to_executorch()
+    exported = torch.export.export(module, inputs)
+    edge = to_edge(exported) if backend is None else lower_to_xnnpack(exported)
+    program = edge.to_executorch()
     (folder / "model.pte").write_bytes(program.buffer)
     torch.save({"inputs": list(inputs), "outputs": outputs}, folder / "expected.pt")
+
+
+def lower_to_xnnpack(program: torch.export.ExportedProgram) -> EdgeProgramManager:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
 
 
 def run(path: Path, tensors: Path) -> None:
@@ -49,7 +57,7 @@ for line in sys.stdin:
     request = json.loads(line)
     try:
         if "compile" in request:
-            compile_case(request["compile"], Path(request["folder"]))
+            compile_case(request["compile"], Path(request["folder"]), request.get("backend"))
         else:
             run(Path(request["run"]), Path(request["tensors"]))
         answer = {"ok": True}

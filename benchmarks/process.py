@@ -1,0 +1,72 @@
+"""Processes that answer lines of JSON, one environment each, so that systems can take turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MAIN = ROOT / ".venv" / "bin" / "python"
+INTEROP = ROOT / ".venv-interop" / "bin" / "python"
+
+
+class Process:
+    """`python -m module arguments`, whose standard error goes to `log`."""
+
+    def __init__(
+        self, python: Path, module: str, *arguments: str, log: Path | None = None, threads: int = 2
+    ) -> None:
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": str(threads),
+        }
+        self._process = subprocess.Popen(
+            [str(python), "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log.open("w") if log else subprocess.DEVNULL,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+        )
+
+    def ask(self, request: Any) -> Any:
+        """The answer to a request, None if the process has ended."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(request) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            return None
+        return self.answer()
+
+    def answer(self) -> Any:
+        stdout = self._process.stdout
+        assert stdout is not None
+        line = stdout.readline()
+        return json.loads(line) if line else None
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def serve(handle: Callable[[Any], Any], *, hello: Callable[[], Any] | None = None) -> None:
+    """Answers every request on standard input; what libraries print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def say(value: Any) -> None:
+        answers.write(json.dumps(value) + "\n")
+        answers.flush()
+
+    if hello is not None:
+        say(hello())
+    for line in sys.stdin:
+        say(handle(json.loads(line)))
