@@ -14,4 +14,4 @@ STUB = Path(__file__).parents[2] / "src" / "rushlight" / "runtime" / "_native.py
 def test_stub_is_up_to_date() -> None:
     generator = StubGen(_native)
     generator.put(_native)
-    assert generator.get() == STUB.read_text(), "copy build/*/runtime/python/_native.pyi to src/rushlight/runtime/"
+    assert generator.get() == STUB.read_text(), "copy it from build/*/runtime/python"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,9 @@ def test_wrong_identifier(add_program: Build) -> None:
 
 def test_missing_files(tmp_path: Path, add_program: Build) -> None:
     missing = tmp_path / "absent.pte"
-    with pytest.raises(FileMissingError, match="absent.pte"):
+    with pytest.raises(FileMissingError, match="absent.pte") as caught:
         runtime.load_program(missing)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(missing))
     with pytest.raises(FileNotFoundError):
         runtime.load_program(str(missing))
     with pytest.raises(FileNotFoundError, match="absent.ptd"):

@@ -60,7 +60,9 @@ def _data(data: DataSource | None) -> list[str] | bytes | memoryview:
 def _existing(path: PathLike) -> str:
     name = os.fspath(path)
     if not os.path.exists(name):
-        raise FileMissingError(f"{os.strerror(errno.ENOENT)}: {name!r}")
+        error = FileMissingError(f"{os.strerror(errno.ENOENT)}: {name!r}")
+        error.errno, error.filename = errno.ENOENT, name
+        raise error
     return name
 
 
