@@ -110,6 +110,23 @@ MODULES: dict[str, Names] = {
     "executorch.exir.backend.canonical_partitioners.pattern_op_partitioner": Names(
         ("rushlight.delegate.canonical",)
     ),
+    "executorch.backends": Names(),
+    "executorch.backends.xnnpack": Names(),
+    "executorch.backends.xnnpack.partition": Names(),
+    "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(
+        ("rushlight.backends.xnnpack.partitioner",)
+    ),
+    "executorch.backends.xnnpack.partition.config": Names(),
+    "executorch.backends.xnnpack.partition.config.xnnpack_config": Names(
+        names={"ConfigPrecisionType": "rushlight.backends.xnnpack.facts:ConfigPrecisionType"}
+    ),
+    "executorch.backends.xnnpack.serialization": Names(),
+    "executorch.backends.xnnpack.serialization.xnnpack_graph_schema": Names(
+        ("rushlight.backends.xnnpack.graph",)
+    ),
+    "executorch.backends.xnnpack.utils": Names(),
+    "executorch.backends.xnnpack.utils.configs": Names(("rushlight.compat.xnnpack",)),
+    "executorch.backends.xnnpack.xnnpack_preprocess": Names(("rushlight.backends.xnnpack.backend",)),
     "executorch.extension": Names(),
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),

@@ -44,7 +44,7 @@ class Facts:
         return cls(program, **options, constants=constant_inputs(program))
 
     def is_constant(self, node: object) -> bool:
-        """Whether the node is a parameter, or a buffer or constant that no method changes, or a cast of one."""
+        """Whether the node is a parameter, a buffer or constant that no method changes, or a cast of one."""
         if not isinstance(node, Node):
             return False
         return (node.op == "placeholder" and node.name in self.constants) or self.is_cast(node)
