@@ -193,6 +193,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 3, 5, 6, 7), [3], [2], [1], [1], True),
     ],
     "aten::adaptive_avg_pool1d.out": lambda: [Case(x(2, 3, 9), [4]), Case(x(3, 9), [1])],
+    "aten::adaptive_avg_pool2d.out": lambda: [Case(x(2, 3, 7, 8), [3, 5]), Case(x(3, 7, 8), [1, 1])],
     "aten::_adaptive_avg_pool2d.out": lambda: [
         *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *HALVES)],
         Case(x(3, 7, 8), [1, 1]),
