@@ -12,7 +12,9 @@ def main() -> None:
     parser.add_argument("what", nargs="*", help="latency, compile, call; all of them if none is named")
     parser.add_argument("--models", nargs="+", default=["mobilenet_v2"])
     parser.add_argument(
-        "--systems", nargs="+", default=["rushlight_kernels", "rushlight_xnnpack", "executorch_xnnpack", "executorch_portable"]
+        "--systems",
+        nargs="+",
+        default=["rushlight_kernels", "rushlight_xnnpack", "executorch_xnnpack", "executorch_portable"],
     )
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12)

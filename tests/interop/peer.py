@@ -1,8 +1,8 @@
 """Runs in the environment that has ExecuTorch: compiles and runs programs on request.
 
-Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs and
-eager's outputs, with "backend": "xnnpack" with XNNPACK delegates; {"run": path of a .pte, "tensors": path} replaces {"inputs": ...} there by {"outputs": ...}.
-The answer is {"ok": true} or {"error": text}.
+Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs
+and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"run": path of a .pte, "tensors":
+path} replaces {"inputs": ...} there by {"outputs": ...}. The answer is {"ok": true} or {"error": text}.
 """
 
 from __future__ import annotations

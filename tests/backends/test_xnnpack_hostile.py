@@ -1,0 +1,84 @@
+"""A damaged payload gives an error when the method is loaded, or the same graph: never a crash."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from torch import nn
+
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
+from rushlight.runtime import RushlightError, Runtime
+
+SAMPLES = 1500
+
+
+class _Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.depthwise = nn.Conv2d(8, 8, 3, groups=8)
+        self.pool = nn.MaxPool2d(2)
+        self.linear = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.pool(torch.relu(self.depthwise(self.conv(x))))
+        y = torch.cat([y, y * 2], 1)[:, 4:12]
+        y = torch.softmax(self.linear(y.mean((2, 3))), -1)
+        return torch.nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum()
+
+
+@pytest.fixture(scope="module")
+def program() -> tuple[bytearray, int, int, torch.Tensor]:
+    """The file, where its payload begins and ends, and an input."""
+    inputs = torch.randn(1, 3, 16, 16)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(_Net().eval(), (inputs,)), partitioner=[XnnpackPartitioner()]
+    )
+    data = bytearray(edge.to_executorch().buffer)
+    payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)
+    start = data.index(payload)
+    return data, start, start + len(payload), inputs
+
+
+def _try(data: bytearray, inputs: torch.Tensor) -> None:
+    try:
+        loaded = Runtime.get().load_program(bytes(data))
+        loaded.load_method("forward").execute([inputs])
+    except RushlightError as error:
+        assert str(error)
+
+
+def test_whole(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, _, _, inputs = program
+    Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
+
+
+@pytest.mark.parametrize("change", ["flip", "zero", "ones", "increment"])
+def test_damaged_byte(change: str, program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, start, end, inputs = program
+    chosen = random.Random(change)
+    for at in sorted(chosen.sample(range(start, end), min(SAMPLES, end - start))):
+        old = data[at]
+        data[at] = {
+            "flip": old ^ 1 << chosen.randrange(8),
+            "zero": 0,
+            "ones": 255,
+            "increment": (old + 1) % 256,
+        }[change]
+        _try(data, inputs)
+        data[at] = old
+
+
+def test_random_words(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, start, end, inputs = program
+    chosen = random.Random(7)
+    for _ in range(SAMPLES):
+        at = chosen.randrange(start, end - 4) & ~3
+        old = data[at : at + 4]
+        data[at : at + 4] = chosen.choice([2**31 - 1, 2**32 - 1, 65536, 7, 0]).to_bytes(4, "little")
+        _try(data, inputs)
+        data[at : at + 4] = old
