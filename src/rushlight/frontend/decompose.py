@@ -1,7 +1,7 @@
 """ATen dialect to Core ATen: one walk over the graph, expanding operators by recorded decompositions.
 
 Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
-distinct expansion recorded once. In-place operators on tensors without views become functional. What this walk
+distinct expansion recorded once. In-place operators become functional. What this walk
 cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and is slower.
 """
 
@@ -26,16 +26,21 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from rushlight.frontend import tables
+from rushlight.frontend.aliases import Aliases, Handle
 from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
 from rushlight.ir.program import make_program
 
+aten = torch.ops.aten
+
 _INLINED = ("wrap_with_set_grad_enabled",)
 
+_COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
 # A lifted constant is an input of the graph, so its copy is an ordinary one.
-_MEANS_IN_GRAPH = {torch.ops.aten.lift_fresh_copy.default: torch.ops.aten.clone.default}
+_MEANS_IN_GRAPH = {aten.lift_fresh_copy.default: aten.clone.default}
 
 
 def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> ExportedProgram:
@@ -60,7 +65,7 @@ def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ())
 
 
 class _Walk:
-    """The state of one walk: the new graph, and for each old node the new node (or sequence of nodes)."""
+    """The state of one walk: the new graph, and the handle (or sequence of them) of each old node."""
 
     def __init__(self, program: ExportedProgram, preserve: Collection[OpOverload]) -> None:
         self.program = program
@@ -69,14 +74,11 @@ class _Walk:
         self.graph = Graph()
         self.env: dict[Node, Any] = {}
         self.symbols = SymbolNodes(self.graph)
-        self.renewed: dict[Node, Node] = {}  # a written tensor's node -> the node of its new content
-        self.roots: dict[Node, Node] = {}  # a view's node -> the node whose storage it shares
-        self.views: dict[Node, list[Node]] = {}  # a root -> old nodes that are views of it
-        self.last_use: dict[Node, int] = {}
-        self.position = 0
+        self.aliases = Aliases(self._sizes)
         fake_mode = fake_mode_of(program.graph)
         self.expander = Expander(fake_mode, self.table, self.preserve)
         self.evaluator = Evaluator(fake_mode)
+        self.origin: Node = next(iter(program.graph.nodes))
 
     def run(self) -> ExportedProgram:
         program = self.program
@@ -84,14 +86,9 @@ class _Walk:
             raise NotSimple("the call signatures of submodules are preserved")
         if program.graph_signature.backward_signature is not None:
             raise NotSimple("the program holds a backward pass")
-        nodes = list(program.graph.nodes)
-        for index, node in enumerate(nodes):
-            for used in node.all_input_nodes:
-                self.last_use[used] = index
         outputs: Any = None
         with self.expander.active():
-            for index, node in enumerate(nodes):
-                self.position = index
+            for node in program.graph.nodes:
                 if node.op == "placeholder":
                     self._placeholder(node)
                 elif node.op == "call_function":
@@ -102,19 +99,22 @@ class _Walk:
                     _attribute(program.graph_module, node), GraphModule
                 ):
                     raise NotSimple(f"{node.op} node {node.name}")
-        return self._finish(outputs)
+            return self._finish(outputs)
 
     def _placeholder(self, node: Node) -> None:
         new = self.graph.create_node("placeholder", str(node.target), name=node.name)
+        new.name = node.name  # also one that torch.fx would not give, such as `input`
         new.meta = dict(node.meta)
-        self.env[node] = new
+        self.env[node] = self.aliases.of(new)
         self.symbols.add_placeholder(new)
 
     def _call(self, node: Node, owner: GraphModule) -> None:
+        self.origin = node
         target = node.target
         if target is operator.getitem:
-            source = self._resolve(self.env[node.args[0]])  # type: ignore[index]
-            self.env[node] = source[node.args[1]] if isinstance(source, (list, tuple)) else self._copy(node)
+            source, index = node.args
+            items = self.env[source]  # type: ignore[index]
+            self.env[node] = items[index] if isinstance(items, (list, tuple)) else self._copy(node)
         elif isinstance(target, OpOverload):
             self._operator(node, target)
         elif isinstance(target, HigherOrderOperator):
@@ -134,11 +134,9 @@ class _Walk:
             if inner.op == "placeholder":
                 self.env[inner] = self.env[next(values)]  # type: ignore[index]
             elif inner.op == "call_function":
-                for used in inner.all_input_nodes:
-                    self.last_use[used] = self.last_use.get(node, len(self.last_use))
                 self._call(inner, submodule)
             elif inner.op == "output":
-                self.env[node] = map_aggregate(inner.args[0], lambda item: self._mapped(item))
+                self.env[node] = map_aggregate(inner.args[0], self._handles)
             elif inner.op == "get_attr" and not isinstance(_attribute(submodule, inner), GraphModule):
                 raise NotSimple(f"{target.name()} reads a constant")
 
@@ -149,33 +147,32 @@ class _Walk:
             self._in_place(node, op)
             return
         args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
-        self.env[node] = self._emit(node, _MEANS_IN_GRAPH.get(op, op), args, kwargs)
-        self._note_views(node)
+        results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs)
+        self.env[node] = map_aggregate(results, self._handles_of_new)
 
-    def _emit(self, node: Node, op: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _emit(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
         """New nodes that compute `op`: its expansion, or the operator itself."""
         expands = op in self.table or (
             tables.is_composite(op) and not tables.is_kept_composite(op, self.preserve)
         )
         if not expands:
-            return self._keep(node, op, args, kwargs)
+            return self._keep(op, args, kwargs)
         expansion, inputs = self.expander.expand(op, args, kwargs)
-        return self._instantiate(node, expansion, inputs)
+        return self._instantiate(expansion, inputs)
 
-    def _keep(self, node: Node, op: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _keep(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
         new = self._new_call(op, args, kwargs)
-        _take_origin(node, new)
-        val = node.meta.get(meta.VAL)
-        if op is not node.target or not self._inputs_unchanged(node):
+        old = self.origin
+        val = old.meta.get(meta.VAL)
+        if op is not old.target or not self._inputs_unchanged(old):
             val = self.evaluator.value(op, args, kwargs)
         meta.set_val(new, _without_grad(val))
-        self._note_root(new)
         return new
 
     def _inputs_unchanged(self, node: Node) -> bool:
         """Whether the new inputs have the metadata of the old ones, so that the old result's holds."""
         for old in node.all_input_nodes:
-            new = self._resolve(self.env[old])
+            new = self._mapped(old)
             if not isinstance(new, Node):
                 return False
             before, after = meta.get_val(old), meta.get_val(new)
@@ -187,7 +184,7 @@ class _Walk:
                 return False
         return True
 
-    def _instantiate(self, node: Node, expansion: Expansion, inputs: list[Node]) -> Any:
+    def _instantiate(self, expansion: Expansion, inputs: list[Node]) -> Any:
         results: list[Any] = []
 
         def to_node(item: Any) -> Any:
@@ -201,130 +198,96 @@ class _Walk:
         for step in expansion.steps:
             args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
             new = self._new_call(step.target, args, kwargs)
-            _take_origin(node, new)
             meta.set_val(new, step.val)
-            if step.val is None or isinstance(step.val, torch.Tensor):
-                self._note_root(new)
-                results.append(new)
-            else:
-                results.append(self._items(node, new, step.val))
+            single = step.val is None or isinstance(step.val, torch.Tensor)
+            results.append(new if single else self._items(new, step.val))
         return map_aggregate(expansion.output, to_node)
 
     def _new_call(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
         name = op._schema.name.split("::")[1]
-        return self.graph.create_node("call_function", op, args, kwargs, name=name)
+        new = self.graph.create_node("call_function", op, args, kwargs, name=name)
+        _take_origin(self.origin, new)
+        return new
 
-    def _items(self, node: Node, new: Node, val: Any) -> list[Node | None]:
+    def _items(self, new: Node, val: Any) -> list[Node | None]:
         items: list[Node | None] = []
         for index, part in enumerate(val):
             if not isinstance(part, torch.Tensor):
                 items.append(None)
                 continue
             item = self.graph.call_function(operator.getitem, (new, index))
-            _take_origin(node, item)
+            _take_origin(self.origin, item)
             meta.set_val(item, part)
-            self._note_root(item)
             items.append(item)
         return items
 
     def _in_place(self, node: Node, op: OpOverload) -> None:
         target = node.args[0] if node.args else None
-        if op is torch.ops.aten.detach_.default:
-            self.env[node] = self.env[target]  # type: ignore[index]
+        if not isinstance(target, Node) or not isinstance(self.env[target], Handle):
+            raise NotSimple(f"{op} writes its arguments")
+        handle = self.env[node] = self.env[target]
+        args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
+        if op is aten.detach_.default or (op is aten.copy_.default and args[1] is args[0]):
             return
-        if tables.is_composite(op) and self._writes_nothing(node, op):
-            self.env[node] = self.env[target]  # type: ignore[index]
+        if tables.is_composite(op) and self._writes_nothing(op, args, kwargs):
             return
         functional = functional_form(op)
-        if functional is None or not isinstance(target, Node):
+        if functional is None:
             raise NotSimple(f"{op} writes its arguments")
-        written = self._resolve(self.env[target])
-        if not isinstance(written, Node) or self.roots.get(written, written) is not written:
-            raise NotSimple(f"{op} writes a view")
-        if any(self.last_use.get(view, -1) > self.position for view in self.views.get(written, ())):
-            raise NotSimple(f"{op} writes a tensor whose views are read later")
-        args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
-        if op is torch.ops.aten.copy_.default and args[1] is written:
-            self.env[node] = written
-            return
-        new = self._emit(node, functional, args, kwargs)
-        if not isinstance(new, Node) or self.roots.get(new, new) is not new:
-            raise NotSimple(f"{functional} returns a view")
-        if tensor_key(meta.get_val(new)) != tensor_key(meta.get_val(written)):
-            raise NotSimple(f"{op} converts what it writes")
-        self.renewed[written] = new
-        self.env[node] = new
+        before = meta.get_val(args[0])
+        new = self._emit(functional, args, kwargs)
+        if not isinstance(new, Node) or meta.get_val(new).shape != before.shape:
+            raise NotSimple(f"{op} changes the shape of what it writes")
+        if meta.get_val(new).dtype != before.dtype:
+            new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
+        self.aliases.write(handle, new, self._emit)
 
-    def _writes_nothing(self, node: Node, op: OpOverload) -> bool:
+    def _writes_nothing(self, op: OpOverload, args: Any, kwargs: Any) -> bool:
         """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
         try:
-            args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
             expansion, _ = self.expander.expand(op, args, kwargs)
         except NotSimple:
             return False
         return not expansion.steps and expansion.output == Ref(-1, 0)
 
-    def _note_root(self, new: Node) -> None:
-        """Remembers whose storage a new node shares."""
-        target = new.target
-        if target is operator.getitem:
-            source = new.args[0]
-            assert isinstance(source, Node)
-            if source in self.roots:
-                self.roots[new] = self.roots[source]
-        elif isinstance(target, OpOverload) and _returns_view(target):
-            base = new.args[0]
-            if isinstance(base, Node):
-                self.roots[new] = self.roots.get(base, base)
+    def _sizes(self, node: Node) -> list[Any]:
+        """The shape of a node, symbolic sizes as nodes."""
+        return [self.symbols.node_of(size) for size in meta.get_val(node).shape]
 
-    def _note_views(self, node: Node) -> None:
-        """Remembers that an old node is a view of a new node's storage."""
-
-        def note(new: Any) -> Any:
-            if isinstance(new, Node) and new in self.roots:
-                self.views.setdefault(self.roots[new], []).append(node)
-            return new
-
-        map_aggregate(self.env[node], note)
-
-    def _copy(self, node: Node) -> Node:
-        new = self.graph.call_function(
-            node.target,  # type: ignore[arg-type]
-            self._arguments(node.args),
-            self._arguments(node.kwargs),
-        )
+    def _copy(self, node: Node) -> Handle:
+        target: Any = node.target
+        new = self.graph.call_function(target, self._arguments(node.args), self._arguments(node.kwargs))
         new.meta = dict(node.meta)
         meta.set_origin(new, meta.origin_of(node))
-        if node.target is operator.getitem:
-            source = new.args[0]
-            assert isinstance(source, Node)
-            meta.set_val(new, meta.get_val(source)[node.args[1]])  # type: ignore[index]
-            self._note_root(new)
+        source = new.args[0] if new.args else None
+        if target is operator.getitem and isinstance(source, Node):
+            meta.set_val(new, meta.get_val(source)[new.args[1]])
         else:
             self.symbols.add(new)
-        return new
+        return self.aliases.of(new)
 
-    def _resolve(self, value: Any) -> Any:
-        """The newest content of a new node."""
-        if not isinstance(value, Node):
-            return value
-        while value in self.renewed:
-            value = self.renewed[value]
-        return value
+    def _handles(self, item: Any) -> Any:
+        return self.env[item] if isinstance(item, Node) else item
+
+    def _handles_of_new(self, item: Any) -> Any:
+        return self.aliases.of(item) if isinstance(item, Node) else item
 
     def _mapped(self, item: Any) -> Any:
-        return self._resolve(self.env[item]) if isinstance(item, Node) else item
+        """The new node of an old node's content, or the sequence of them."""
+        return map_aggregate(self._handles(item), self._content)
+
+    def _content(self, item: Any) -> Any:
+        return self.aliases.current(item, self._emit) if isinstance(item, Handle) else item
 
     def _arguments(self, tree: Any) -> Any:
-        result = map_aggregate(tree, self._mapped)
-        return result
+        return map_aggregate(tree, self._mapped)
 
     def _finish(self, output: Node) -> ExportedProgram:
         signature = self.program.graph_signature
         specs: list[OutputSpec] = []
         results: list[Any] = []
         for spec, placeholder in zip(signature.input_specs, self._placeholders(), strict=True):
-            content = self._resolve(placeholder)
+            content = self._content(self.aliases.of(placeholder))
             if content is placeholder:
                 continue
             if spec.kind == InputKind.BUFFER:
@@ -338,13 +301,13 @@ class _Walk:
         old_results = output.args[0]
         assert isinstance(old_results, (list, tuple))
         for spec, item in zip(signature.output_specs, old_results, strict=True):
-            if spec.kind != OutputKind.USER_OUTPUT:
+            if spec.kind not in _COPIED_OUTPUTS:
                 raise NotSimple(f"output of kind {spec.kind.name}")
             new = self._mapped(item)
             argument = spec.arg
             if isinstance(new, Node):
                 argument = type(argument)(new.name)  # type: ignore[call-arg]
-            specs.append(OutputSpec(OutputKind.USER_OUTPUT, argument, spec.target))
+            specs.append(OutputSpec(spec.kind, argument, spec.target))
             results.append(new)
         node = self.graph.output(tuple(results))
         node.meta = dict(output.meta)
@@ -374,10 +337,6 @@ def _attribute(owner: GraphModule, node: Node) -> Any:
     for part in str(node.target).split("."):
         value = getattr(value, part)
     return value
-
-
-def _returns_view(op: OpOverload) -> bool:
-    return any(result.alias_info is not None for result in op._schema.returns)
 
 
 def _without_grad(val: Any) -> Any:

@@ -11,6 +11,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from rushlight.ir.meta import VAL, get_val
+from rushlight.ir.spec import contiguous_strides
 
 TensorKey = tuple[Any, ...]
 
@@ -101,7 +102,8 @@ class Evaluator:
         """A row-major tensor of the shape and dtype of `val`; other values as they are."""
         if not isinstance(val, torch.Tensor):
             return val
-        if all(type(size) is int for size in val.shape) and val.is_contiguous():
+        static = all(type(size) is int for size in val.shape)
+        if static and val.stride() == contiguous_strides(val.shape):
             return val
         key = ("dense", tensor_key(val))
         if key not in self._known:

@@ -14,10 +14,11 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from rushlight.ir import meta
 from rushlight.ir.constants import constant_inputs
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.spec import TensorSpec
+from rushlight.ir.spec import TensorSpec, contiguous_strides
 from rushlight.passes.base import graph_modules
 
 _KEPT = ("executorch_call_delegate",)
+_CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 
 
 class SpecPropPass(PassBase):
@@ -45,6 +46,18 @@ def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> None:
                 spec.const = True
 
 
+def with_known_layout(spec: TensorSpec) -> TensorSpec:
+    """The spec itself; a layout that is neither row-major nor channels last becomes row-major.
+
+    Kernels know these two, and write their results in whichever order the spec names.
+    """
+    order, rank = tuple(spec.dim_order), len(spec.shape)
+    if order != tuple(range(rank)) and order not in _CHANNELS_LAST:
+        spec.dim_order = tuple(range(rank))
+        spec.stride = contiguous_strides(spec.shape)
+    return spec
+
+
 def _spec_of(node: Node, module: GraphModule) -> Any:
     if node.op == "output":
         return map_aggregate(
@@ -68,5 +81,5 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
 
 def _make(val: Any) -> Any:
     if isinstance(val, torch.Tensor):
-        return TensorSpec.from_tensor(val)
+        return with_known_layout(TensorSpec.from_tensor(val))
     return val if isinstance(val, (bool, int, float)) else None

@@ -1,4 +1,4 @@
-"""Small programs, each with what is special about it; the tests of frontend, passes and compile run over them."""
+"""Small programs, each with what is special about it: what the tests of the compiler run over."""
 
 from __future__ import annotations
 
@@ -103,7 +103,19 @@ def _add_scalar(x):
 
 @case("scalars", f32(2, 3), i64(2, 3))
 def _scalars(x, n):
-    return x * 2.5 - 1, n * 2 + 1, x / 3, x.clamp(min=0.1), x**2, n // 2, x > 0.5, 1 - x, x.pow(3.0), 2**x, n / 2
+    return (
+        x * 2.5 - 1,
+        n * 2 + 1,
+        x / 3,
+        x.clamp(min=0.1),
+        x**2,
+        n // 2,
+        x > 0.5,
+        1 - x,
+        x.pow(3.0),
+        2**x,
+        n / 2,
+    )
 
 
 @case("alpha", f32(2, 3), f32(2, 3))
@@ -118,7 +130,19 @@ def _views(x):
     b = x.permute(2, 0, 1).reshape(4, 6)
     c = x.unsqueeze(0).squeeze(0).flatten()
     d = x.expand(5, 2, 3, 4)
-    return a @ y, b * 2, c + 1, d.sum(0), y.t(), x[..., 0], x[:, 1:], x[0], x.mT, x.movedim(0, 1), x.unflatten(2, (2, 2))
+    return (
+        a @ y,
+        b * 2,
+        c + 1,
+        d.sum(0),
+        y.t(),
+        x[..., 0],
+        x[:, 1:],
+        x[0],
+        x.mT,
+        x.movedim(0, 1),
+        x.unflatten(2, (2, 2)),
+    )
 
 
 @case("noops", f32(2, 3))
@@ -142,16 +166,44 @@ def _max_dim(x):
 
 @case("reductions", f32(4, 6, 2))
 def _reductions(x):
-    return x.sum(), x.mean(), x.mean(-1, keepdim=True), x.var(1), x.std(0), x.norm(), x.amax((0, 1)), x.prod(0), x.cumsum(1)
+    return (
+        x.sum(),
+        x.mean(),
+        x.mean(-1, keepdim=True),
+        x.var(1),
+        x.std(0),
+        x.norm(),
+        x.amax((0, 1)),
+        x.prod(0),
+        x.cumsum(1),
+    )
 
 
 @case("activations", f32(4, 6))
 def _activations(x):
     return (
-        F.relu(x), F.relu6(x), F.hardswish(x), F.hardsigmoid(x), F.silu(x), F.gelu(x), F.gelu(x, approximate="tanh"),
-        F.elu(x), F.leaky_relu(x), F.softplus(x), F.mish(x), torch.sigmoid(x), torch.tanh(x), F.softmax(x, -1),
-        F.log_softmax(x, -1), F.glu(x), F.hardtanh(x), F.selu(x), F.celu(x), F.prelu(x, torch.tensor([0.1])), F.logsigmoid(x),
-    )  # fmt: skip
+        F.relu(x),
+        F.relu6(x),
+        F.hardswish(x),
+        F.hardsigmoid(x),
+        F.silu(x),
+        F.gelu(x),
+        F.gelu(x, approximate="tanh"),
+        F.elu(x),
+        F.leaky_relu(x),
+        F.softplus(x),
+        F.mish(x),
+        torch.sigmoid(x),
+        torch.tanh(x),
+        F.softmax(x, -1),
+        F.log_softmax(x, -1),
+        F.glu(x),
+        F.hardtanh(x),
+        F.selu(x),
+        F.celu(x),
+        F.prelu(x, torch.tensor([0.1])),
+        F.logsigmoid(x),
+    )
 
 
 @case("linear", f32(2, 5, 4))
@@ -167,7 +219,15 @@ class Linear(nn.Module):
 
 @case("matmul", f32(2, 3, 4), f32(2, 4, 5), f32(4))
 def _matmul(x, y, v):
-    return x @ y, torch.bmm(x, y), x @ v, x[0] @ y[0], torch.einsum("bij,bjk->bki", x, y), v @ v, torch.addmm(x[0, :, 0:1], x[0], y[0])
+    return (
+        x @ y,
+        torch.bmm(x, y),
+        x @ v,
+        x[0] @ y[0],
+        torch.einsum("bij,bjk->bki", x, y),
+        v @ v,
+        torch.addmm(x[0, :, 0:1], x[0], y[0]),
+    )
 
 
 @case("conv_bn", f32(1, 3, 8, 8))
@@ -204,9 +264,15 @@ class DigitsCnn(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(inplace=True), nn.Dropout(0.2), nn.Flatten(),
-        )  # fmt: skip
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Dropout(0.2),
+            nn.Flatten(),
+        )
         self.head = nn.Linear(32 * 16, 10)
 
     def forward(self, x):
@@ -216,10 +282,16 @@ class DigitsCnn(nn.Module):
 @case("pooling", f32(1, 3, 8, 8))
 def _pooling(x):
     return (
-        F.max_pool2d(x, 2), F.avg_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, 4),
-        F.adaptive_max_pool2d(x, 2), F.interpolate(x, scale_factor=2), F.pad(x, (1, 1, 0, 2)),
-        F.interpolate(x, (5, 5), mode="bilinear"), F.pixel_shuffle(x[:, :1].expand(1, 4, 8, 8), 2), F.pad(x, (1, 1, 1, 1), mode="reflect"),
-    )  # fmt: skip
+        F.max_pool2d(x, 2),
+        F.avg_pool2d(x, 3, 2, 1),
+        F.adaptive_avg_pool2d(x, 1),
+        F.adaptive_avg_pool2d(x, 4),
+        F.interpolate(x, scale_factor=2),
+        F.pad(x, (1, 1, 0, 2)),
+        F.interpolate(x, (5, 5), mode="bilinear"),
+        F.pixel_shuffle(x[:, :1].expand(1, 4, 8, 8), 2),
+        F.pad(x, (1, 1, 1, 1), mode="reflect"),
+    )
 
 
 @case("norms", f32(2, 4, 6))
@@ -262,18 +334,37 @@ class Embedding(nn.Module):
 @case("indexing", f32(4, 6), i64(3), Rand((4, 6), torch.bool))
 def _indexing(x, index, mask):
     return (
-        x[index % 4], x.index_select(0, index % 4), x.gather(1, torch.zeros(4, 2, dtype=torch.int64)), x[:, [0, 2]],
-        torch.where(mask, x, 0.0), x.masked_fill(mask, -1.0), x.scatter(1, torch.zeros(4, 1, dtype=torch.int64), 2.0), x.tril(), x.flip(0),
-        x.roll(1, 0), x.repeat(2, 1), x.repeat_interleave(2, 0), torch.cat([x, x], 1), torch.stack([x, x]), x.narrow(1, 1, 2),
-    )  # fmt: skip
+        x[index % 4],
+        x.index_select(0, index % 4),
+        x.gather(1, torch.zeros(4, 2, dtype=torch.int64)),
+        x[:, [0, 2]],
+        torch.where(mask, x, 0.0),
+        x.masked_fill(mask, -1.0),
+        x.scatter(1, torch.zeros(4, 1, dtype=torch.int64), 2.0),
+        x.tril(),
+        x.flip(0),
+        x.roll(1, 0),
+        x.repeat(2, 1),
+        x.repeat_interleave(2, 0),
+        torch.cat([x, x], 1),
+        torch.stack([x, x]),
+        x.narrow(1, 1, 2),
+    )
 
 
 @case("creation", f32(4, 6))
 def _creation(x):
     return (
-        torch.zeros(2, 3) + 1, torch.ones_like(x) * x, torch.full((2,), 3.0), torch.arange(0, 6) * x, torch.eye(6) @ x.t(),
-        torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) * x, x.new_zeros(3), torch.linspace(0, 1, 6) + x, torch.tril(torch.ones(6, 6)),
-    )  # fmt: skip
+        torch.zeros(2, 3) + 1,
+        torch.ones_like(x) * x,
+        torch.full((2,), 3.0),
+        torch.arange(0, 6) * x,
+        torch.eye(6) @ x.t(),
+        torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) * x,
+        x.new_zeros(3),
+        torch.linspace(0, 1, 6) + x,
+        torch.tril(torch.ones(6, 6)),
+    )
 
 
 @case("inplace", f32(2, 3))
@@ -343,9 +434,27 @@ def _pytree(inputs, bias):
     return {"sum": a + b, "list": [c * bias, (a, b)], "const": 3}
 
 
-@case("dtypes", Rand((3,), torch.float16), Rand((3,), torch.int32), Rand((3,), torch.bool), Rand((3,), torch.uint8))
+@case(
+    "dtypes",
+    Rand((3,), torch.float16),
+    Rand((3,), torch.int32),
+    Rand((3,), torch.bool),
+    Rand((3,), torch.uint8),
+)
 def _dtypes(h, i, b, u):
-    return h + i, i + b, u + 1, h.float() * i, i.to(torch.int64), b & (i > 2), ~b, i.bool(), h.to(torch.bfloat16), i / 2, u.float()
+    return (
+        h + i,
+        i + b,
+        u + 1,
+        h.float() * i,
+        i.to(torch.int64),
+        b & (i > 2),
+        ~b,
+        i.bool(),
+        h.to(torch.bfloat16),
+        i / 2,
+        u.float(),
+    )
 
 
 @case("channels_last", Rand((1, 3, 8, 8), channels_last=True))
@@ -356,7 +465,11 @@ class ChannelsLast(nn.Module):
 
     def forward(self, x):
         y = self.conv(x)
-        return y.to(memory_format=torch.contiguous_format), x.contiguous() + 1, y.to(memory_format=torch.channels_last)
+        return (
+            y.to(memory_format=torch.contiguous_format),
+            x.contiguous() + 1,
+            y.to(memory_format=torch.channels_last),
+        )
 
 
 @case("unused", f32(2, 3), f32(2, 3))

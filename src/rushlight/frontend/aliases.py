@@ -1,0 +1,137 @@
+"""Who shares whose storage in a graph that is being made functional.
+
+Every tensor of the old graph has a handle: a root has storage of its own, a view reads a part of its parent's.
+Writing through a handle gives it new content, and its ancestors new content with that part put back in its place;
+other views of the same root are read anew when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Node
+
+from rushlight.frontend.recorder import NotSimple
+from rushlight.ir import meta
+
+aten = torch.ops.aten
+
+# (operator, its arguments, keyword arguments) -> the node of the new graph that computes it
+Emit = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Node]
+
+
+class Handle:
+    """A tensor of the old graph: the new node of its content, and how it views its parent.
+
+    `op` is None for a root, and for one of a list of views, which cannot be read anew.
+    """
+
+    __slots__ = ("args", "kwargs", "node", "op", "parent", "root", "version")
+
+    def __init__(self, node: Node, parent: Handle | None = None) -> None:
+        self.node = node
+        self.parent = parent
+        self.root: Handle = self if parent is None else parent.root
+        self.op: OpOverload | None = None
+        self.args: tuple[Any, ...] = ()
+        self.kwargs: dict[str, Any] = {}
+        # For a root the number of writes so far, for a view that number when its content was read.
+        self.version = 0 if parent is None else parent.root.version
+
+
+class Aliases:
+    """The handles of one graph. `sizes` gives the shape of a node as arguments of a call."""
+
+    def __init__(self, sizes: Callable[[Node], list[Any]]) -> None:
+        self._sizes = sizes
+        self._of: dict[Node, Handle] = {}
+
+    def of(self, node: Node) -> Handle:
+        """The handle whose content the node of the new graph is; made at first sight."""
+        handle = self._of.get(node)
+        if handle is None:
+            handle = self._of[node] = self._new(node)
+        return handle
+
+    def _new(self, node: Node) -> Handle:
+        op, source = node.target, node.args[0] if node.args else None
+        if not isinstance(source, Node):
+            return Handle(node)
+        if op is operator.getitem:
+            base = source.args[0] if source.args else None
+            if isinstance(base, Node) and isinstance(source.target, OpOverload) and is_view(source.target):
+                return Handle(node, self.of(base))
+        if not isinstance(op, OpOverload) or not is_view(op):
+            return Handle(node)
+        handle = Handle(node, self.of(source))
+        handle.op, handle.args, handle.kwargs = op, node.args[1:], dict(node.kwargs)
+        return handle
+
+    def current(self, handle: Handle, emit: Emit) -> Node:
+        """The node of the handle's content, after all writes."""
+        if handle.parent is None or handle.version == handle.root.version:
+            return handle.node
+        if handle.op is None:
+            raise NotSimple("one of a list of views is read after its base was written")
+        base = self.current(handle.parent, emit)
+        handle.node = emit(handle.op, (base, *handle.args), handle.kwargs)
+        handle.version = handle.root.version
+        self._of[handle.node] = handle
+        return handle.node
+
+    def write(self, handle: Handle, content: Node, emit: Emit) -> None:
+        """Gives the handle new content, and carries it into its ancestors."""
+        path = [(handle, content)]
+        child = handle
+        while child.parent is not None:
+            base = self.current(child.parent, emit)
+            content = self._put_back(child, base, content, emit)
+            child = child.parent
+            path.append((child, content))
+        child.root.version += 1
+        for written, node in path:
+            written.node = node
+            written.version = written.root.version
+            self._of[node] = written
+
+    def _put_back(self, view: Handle, base: Node, content: Node, emit: Emit) -> Node:
+        """`base` with the part that `view` reads replaced by `content`."""
+        scatter = _SCATTERS.get(view.op)
+        if scatter is not None:
+            return emit(scatter, (base, content, *view.args), {})
+        if view.op in (aten.view.default, aten._unsafe_view.default):
+            return emit(aten.view.default, (content, self._sizes(base)), {})
+        if view.op is aten.permute.default:
+            order = [dim % len(view.args[0]) for dim in view.args[0]]
+            inverse = sorted(range(len(order)), key=order.__getitem__)
+            return emit(aten.permute.default, (content, inverse), {})
+        if view.op is aten.unsqueeze.default:
+            return emit(aten.squeeze.dims, (content, [view.args[0]]), {})
+        if view.op is aten.squeeze.dims:
+            for dim in _squeezed(base, view.args[0]):
+                content = emit(aten.unsqueeze.default, (content, dim), {})
+            return content
+        if view.op is aten.alias.default:
+            return content
+        raise NotSimple(f"a tensor is written through {view.op or 'one of a list of views'}")
+
+
+_SCATTERS: dict[Any, OpOverload] = {
+    aten.slice.Tensor: aten.slice_scatter.default,
+    aten.select.int: aten.select_scatter.default,
+    aten.diagonal.default: aten.diagonal_scatter.default,
+}
+
+
+def is_view(op: OpOverload) -> bool:
+    """Whether results of `op` share storage with its first argument."""
+    return any(result.alias_info is not None for result in op._schema.returns)
+
+
+def _squeezed(base: Node, dims: Any) -> list[int]:
+    shape = meta.get_val(base).shape
+    return sorted(dim % len(shape) for dim in dims if shape[dim] == 1)

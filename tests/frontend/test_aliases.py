@@ -1,0 +1,118 @@
+"""Writes through views, against eager mode."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rushlight.frontend.decompose import decompose, why_general
+
+
+def view_then_write(x):
+    y = x.clone()
+    v = y.view(8, 2)
+    v[0] = 7.0
+    return y, v
+
+
+def write_base_then_read_view(x):
+    y = x.clone()
+    v = y[1:3]
+    y.mul_(2)
+    return v + 1, y
+
+
+def overlapping_slices(x):
+    y = x.clone()
+    a, b = y[:3], y[2:]
+    a.add_(1)
+    b.mul_(10)
+    return y, a, b
+
+
+def chain_of_views(x):
+    y = x.clone()
+    y.t()[1:].unsqueeze(0).squeeze(0)[0].fill_(3)
+    return y
+
+
+def diagonal(x):
+    y = x.clone()
+    y.diagonal().zero_()
+    return y
+
+
+def converting_write(x):
+    y = x.clone()
+    y[0] = torch.tensor([1, 2, 3, 4])
+    y[1].copy_(x[2].double())
+    return y
+
+
+def twice_through_one_view(x):
+    y = x.clone()
+    v = y[0]
+    v += 1
+    v *= 3
+    return y.sum(), v
+
+
+def input_through_view(x):
+    x[0] = 0.0
+    return x * 1
+
+
+CASES = [
+    view_then_write,
+    write_base_then_read_view,
+    overlapping_slices,
+    chain_of_views,
+    diagonal,
+    converting_write,
+    twice_through_one_view,
+    input_through_view,
+]
+
+
+class Net(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+def test_writes_through_views(function):
+    x = torch.arange(16.0).reshape(4, 4)
+    program = torch.export.export(Net(function), (x.clone(),))
+    assert why_general(program) is None
+    core = decompose(program)
+    assert not any(
+        node.op == "call_function"
+        and getattr(node.target, "_schema", None)
+        and node.target._schema.is_mutable
+        for node in core.graph.nodes
+    )
+    expected_input, actual_input = x.clone(), x.clone()
+    torch.testing.assert_close(core.module()(actual_input), function(expected_input))
+    torch.testing.assert_close(actual_input, expected_input)
+
+
+def test_a_buffer_written_through_a_view_is_a_mutation():
+    class Cache(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(4, 4))
+
+        def forward(self, x):
+            self.cache[1:2].copy_(x)
+            return self.cache.sum(0)
+
+    program = torch.export.export(Cache(), (torch.ones(1, 4),))
+    core = decompose(program)
+    assert list(core.graph_signature.buffers_to_mutate.values()) == ["cache"]
+    run = core.module()
+    torch.testing.assert_close(run(torch.ones(1, 4)), torch.ones(4))
+    torch.testing.assert_close(run(torch.full((1, 4), 5.0)), torch.full((4,), 5.0))

@@ -1,0 +1,142 @@
+"""The decomposer against torch's own: same operators, same numbers, a valid program."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+from rushlight.frontend import tables
+from rushlight.frontend.decompose import decompose, why_general
+from rushlight.ir import meta
+
+# What the walk leaves to torch, and why.
+GENERAL = {
+    "cond": "higher-order operator cond",
+    "data_dependent": "aten.nonzero.default makes a size that depends on data",
+    "item": "aten.item.default makes a size that depends on data",
+}
+
+# torch reads each view anew from its base after a write; here views of one parent share it.
+FEWER = {"inplace_views"}
+
+
+def operators(graph_module):
+    counts = Counter()
+    for module in graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            counts.update(str(node.target) for node in module.graph.nodes if node.op == "call_function")
+    return counts
+
+
+def assert_same(expected, actual):
+    expected, actual = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
+    assert len(expected) == len(actual)
+    for want, got in zip(expected, actual, strict=True):
+        if isinstance(want, torch.Tensor):
+            torch.testing.assert_close(got, want, equal_nan=True)
+        else:
+            assert got == want
+
+
+def test_same_operators_as_torch(case_name, program):
+    ours = decompose(program)
+    torchs = program.run_decompositions(tables.general_table())
+    expected, actual = operators(torchs.graph_module), operators(ours.graph_module)
+    assert actual <= expected if case_name in FEWER else actual == expected
+
+
+def test_same_results_as_the_module(case, program):
+    torch.manual_seed(0)
+    module = case.make().eval()
+    core = decompose(program)
+    run = core.module()
+    for _ in range(2):  # state is carried from call to call
+        assert_same(module(*case.inputs(), **case.kwargs), run(*case.inputs(), **case.kwargs))
+
+
+def test_the_result_is_valid(program):
+    core = decompose(program)
+    core.validate()
+    assert len(core.graph_signature.user_outputs) == len(program.graph_signature.user_outputs)
+    for node in core.graph.nodes:
+        assert node.op in ("output", "get_attr") or meta.has_val(node)
+
+
+def test_the_program_is_left_alone(program):
+    before = str(program.graph)
+    decompose(program)
+    assert str(program.graph) == before
+
+
+def test_only_the_listed_programs_need_torchs_decomposer(case_name, program):
+    assert why_general(program) == GENERAL.get(case_name)
+
+
+def test_source_lines_survive(export_case):
+    core = decompose(export_case("conv_bn"))
+    calls = [node for node in core.graph.nodes if node.op == "call_function"]
+    assert all(meta.source_of(node).code.startswith("return self.up(") for node in calls)
+
+
+@pytest.mark.parametrize(
+    "op", [torch.ops.aten.linear.default, torch.ops.aten.hardswish.default, torch.ops.aten.layer_norm.default]
+)
+def test_preserved_operators_stay_whole(op):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+            self.norm = torch.nn.LayerNorm(4)
+
+        def forward(self, x):
+            return torch.nn.functional.hardswish(self.norm(self.linear(x)))
+
+    program = torch.export.export(Net().eval(), (torch.randn(2, 4),))
+    core = decompose(program, [op])
+    assert operators(core.graph_module)[str(op)] == 1
+    assert str(op) not in operators(decompose(program).graph_module)
+    torchs = program.run_decompositions(tables.general_table([op]))
+    assert operators(core.graph_module) == operators(torchs.graph_module)
+
+
+def test_a_decomposed_program_decomposes_to_itself(export_case):
+    core = decompose(export_case("kv_cache"))
+    again = decompose(core)
+    assert operators(again.graph_module) == operators(core.graph_module)
+    assert again.graph_signature.buffers_to_mutate.keys() == core.graph_signature.buffers_to_mutate.keys()
+
+
+def test_repeated_layers_are_expanded_once(monkeypatch):
+    from rushlight.frontend import recorder
+
+    count = 0
+    original = recorder.Recorder.expand
+
+    def counted(self, *args):
+        nonlocal count
+        count += 1
+        return original(self, *args)
+
+    monkeypatch.setattr(recorder.Recorder, "expand", counted)
+    layers = [layer for _ in range(12) for layer in (torch.nn.Linear(4, 4), torch.nn.Hardswish())]
+    program = torch.export.export(torch.nn.Sequential(*layers).eval(), (torch.randn(2, 4),))
+    decompose(program)
+    assert count == 2
+
+
+def test_no_grad_blocks_are_inlined():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            with torch.no_grad():
+                y = x * 2
+                y.add_(1)
+            return y + x
+
+    program = torch.export.export(Net(), (torch.randn(3),))
+    assert why_general(program) is None
+    core = decompose(program)
+    x = torch.randn(3)
+    torch.testing.assert_close(core.module()(x), x * 3 + 1)
