@@ -20,6 +20,8 @@ namespace {
 
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
 
+double milliseconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
+
 int failed(Error error) {
   std::fflush(stdout);
   std::fprintf(stderr, "executor_runner: %s: %s\n", to_string(error), last_error_message());
@@ -62,11 +64,11 @@ Error run(const Options& options, const std::shared_ptr<LoadedProgram>& program)
   }
   const uint64_t total = platform::now_ns() - run_start;
   print_outputs(loaded->method(), options.print);
-  std::printf("method '%s': loaded in %.3f ms; first run %.3f ms", options.method_name.c_str(),
-              static_cast<double>(load_end - load_start) * 1e-6, static_cast<double>(first) * 1e-6);
+  std::printf("method '%s': loaded in %.4g ms; first run %.4g ms", options.method_name.c_str(),
+              milliseconds(load_end - load_start), milliseconds(first));
   if (options.executions > 1) {
-    std::printf("; the other %ld: %.3f ms each", options.executions - 1,
-                static_cast<double>(total - first) * 1e-6 / static_cast<double>(options.executions - 1));
+    std::printf("; the other %ld: %.4g ms each", options.executions - 1,
+                milliseconds(total - first) / static_cast<double>(options.executions - 1));
   }
   std::printf("\nmemory: %zu bytes planned, %zu of structures, %zu of scratch\n", loaded->planned_bytes(),
               loaded->method_bytes(), loaded->temporary_bytes());

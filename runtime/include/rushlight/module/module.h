@@ -93,7 +93,7 @@ class LoadedMethod {
   std::vector<void*> arenas_;
   std::vector<Span<uint8_t>> planned_;
   std::unique_ptr<HierarchicalAllocator> planned_memory_;
-  GrowingAllocator method_memory_;
+  GrowingAllocator method_memory_{4096};
   GrowingAllocator temporary_memory_;
   std::vector<void*> outputs_;
   std::unique_ptr<Method> method_;

@@ -1,0 +1,96 @@
+#include "rushlight/program/program.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "rushlight/program/buffer_loader.h"
+#include "tests/support/loaded.h"
+
+namespace rushlight::testing {
+namespace {
+
+std::vector<uint8_t> read_golden(const char* name) {
+  std::ifstream file(std::string(RUSHLIGHT_TEST_DATA) + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(Program, ListsItsMethods) {
+  ProgramSpec spec = add_program();
+  spec.plans.push_back(spec.plans[0]);
+  spec.plans[1].name = "other";
+  const std::vector<uint8_t> bytes = build(spec);
+  const auto loaded = load_program(bytes);
+  ASSERT_TRUE(loaded) << last_error_message();
+  const Program& program = loaded->program();
+  EXPECT_EQ(program.num_methods(), 2u);
+  EXPECT_EQ(*program.method_name(1), "other");
+  EXPECT_EQ(program.method_name(2).error(), Error::InvalidArgument);
+  EXPECT_TRUE(program.has_method("forward"));
+  EXPECT_FALSE(program.has_method("forwar"));
+  EXPECT_EQ(program.method_meta("x").error(), Error::NotFound);
+}
+
+TEST(Program, ShortensLongListsOfMethods) {
+  ProgramSpec spec;
+  for (int i = 0; i < 200; ++i) {
+    PlanSpec plan;
+    plan.name = "method_number_" + std::to_string(i);
+    spec.plans.push_back(plan);
+  }
+  const std::vector<uint8_t> bytes = build(spec);
+  const auto loaded = load_program(bytes);
+  ASSERT_TRUE(loaded) << last_error_message();
+  EXPECT_EQ(loaded->program().method_meta("x").error(), Error::NotFound);
+  EXPECT_MESSAGE("method_number_0, method_number_1, ");
+  EXPECT_LT(std::string(last_error_message()).size(), 400u);
+}
+
+TEST(Program, GivesNamedData) {
+  ProgramSpec spec = add_program();
+  spec.segments = {{0, 2}, {16, 0}};
+  spec.segment_data = std::vector<uint8_t>(16, 9);
+  spec.named_data = {{"weights", 0}, {"empty", 1}};
+  const std::vector<uint8_t> bytes = build(spec);
+  const auto loaded = load_program(bytes);
+  ASSERT_TRUE(loaded) << last_error_message();
+  const Program& program = loaded->program();
+  EXPECT_EQ(program.num_named_data(), 2u);
+  EXPECT_EQ(*program.named_data_key(0), "weights");
+  EXPECT_EQ(program.named_data_key(2).error(), Error::InvalidArgument);
+  EXPECT_TRUE(program.has_named_data("empty"));
+  const auto data = program.load_named_data("weights");
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(data->size(), 2u);
+  EXPECT_EQ(static_cast<const uint8_t*>(data->data())[1], 9);
+  EXPECT_EQ(program.load_named_data("empty")->size(), 0u);
+  EXPECT_EQ(program.load_named_data("none").error(), Error::NotFound);
+}
+
+TEST(Program, ReadsTheTablesOfTheCompilersCodec) {
+  // The golden file has one of everything that the format can say, also what this runtime does not do.
+  const std::vector<uint8_t> bytes = read_golden("format/every_kind.pte");
+  ASSERT_FALSE(bytes.empty());
+  const auto loaded = LoadedProgram::from_buffer(bytes.data(), bytes.size());
+  EXPECT_EQ(loaded.error(), Error::NotSupported);
+  EXPECT_STREQ(last_error_message(),
+               "method 'forward': planned memory 1 is on device type 1; only memory of the CPU is supported");
+}
+
+TEST(Program, NeedsAlignedMemory) {
+  const std::vector<uint8_t> bytes = build(add_program());
+  std::vector<uint8_t> shifted(bytes.size() + 1);
+  std::memcpy(shifted.data() + 1, bytes.data(), bytes.size());
+  BufferDataLoader loader(shifted.data() + 1, bytes.size());
+  EXPECT_EQ(Program::load(&loader).error(), Error::InvalidProgram);
+  EXPECT_MESSAGE("not aligned to 8 bytes");
+}
+
+TEST(Program, KnowsAHeader) {
+  const std::vector<uint8_t> bytes = build(add_program());
+  EXPECT_TRUE(is_program_header(bytes.data(), 8));
+  EXPECT_FALSE(is_program_header(bytes.data(), 7));
+  EXPECT_FALSE(is_program_header("12345678", 8));
+}
+
+}  // namespace
+}  // namespace rushlight::testing
