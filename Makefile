@@ -7,7 +7,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INTEROP := .venv-interop
-CPP := build/cpp
+BUILD := build/dev
+INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) \
+	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
 
 .PHONY: demo test venv build lint types unit cpp interop bench format clean system
@@ -16,7 +18,7 @@ venv: $(VENV)/.installed
 demo: build
 	$(BIN)/python examples/digits/demo.py
 
-test: lint types cpp unit interop
+test: build lint types cpp unit interop
 
 system:
 	scripts/system-packages
@@ -31,16 +33,16 @@ $(VENV)/.environment: requirements/dev.txt requirements/torchvision.txt
 
 # The package itself, editable: Python sources stay live, native ones are rebuilt by `make build`.
 $(VENV)/.installed: $(VENV)/.environment pyproject.toml CMakeLists.txt runtime/CMakeLists.txt
-	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+	$(INSTALL)
 	touch $@
 
 build: $(VENV)/.environment
-	$(BIN)/pip install -q --no-build-isolation --no-deps -e .
+	$(INSTALL)
 	touch $(VENV)/.installed
 
 lint: $(VENV)/.environment
 	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff format -q --check src tests examples benchmarks
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 types: $(VENV)/.environment
@@ -49,10 +51,8 @@ types: $(VENV)/.environment
 unit: build
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop
 
-cpp: $(VENV)/.environment
-	$(BIN)/cmake -S runtime -B $(CPP) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DRUSHLIGHT_BUILD_TESTS=ON
-	$(BIN)/cmake --build $(CPP) -j $(WORKERS)
-	$(BIN)/ctest --test-dir $(CPP) --output-on-failure -j $(WORKERS)
+cpp: build
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -j $(WORKERS)
 
 $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 	$(MAKE) system

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rushlight.emit.target import KernelTable
+from rushlight.emit.target import KernelTable, host_target
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.out_variants import ToOutVarPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
@@ -66,7 +66,8 @@ class ExecutorchBackendConfig:
     row-major tensors share memory. external_constants: True, or a function from constant placeholder to the
     name of its file (None: the program itself). external_mutable_weights: trained weights stay outside.
     emit_mutable_buffer_names: write the names of mutable buffers. optimize: fold constants and batch norm.
-    target: the kernel table that the program must run on; None leaves kernels unchecked.
+    target: the kernel table that the program must run on, by default that of this package's runtime;
+    None leaves kernels unchecked, as for programs that only another runtime will load.
     """
 
     passes: list[Any] = field(default_factory=list)
@@ -89,7 +90,7 @@ class ExecutorchBackendConfig:
     enable_non_cpu_memory_planning: bool = True
     reinplace_extra_ops: frozenset[Any] | None = None
     optimize: bool = True
-    target: KernelTable | None = None
+    target: KernelTable | None = field(default_factory=host_target)
 
 
 def for_method(choice: Any, method: str, default: Callable[[], Any]) -> Any:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 
 from rushlight.codegen.kernel_table import host_kernels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelTable:
-    """Kernels by operator name with overload; the dtypes are torch's names, None where any will do."""
+    """Kernels by operator name with overload; the dtypes are torch's names, None where any will do.
+
+    A table speaks of the operator libraries (`aten`) that it has kernels of; any other is taken to be the user's
+    own.
+    """
 
     kernels: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
 
@@ -24,11 +29,16 @@ class KernelTable:
         return operator in self.kernels
 
     def runs(self, operator: str, dtype: str | None) -> bool:
-        """Whether a kernel for the operator takes the dtype."""
+        """Whether a kernel for the operator takes the dtype, so far as this table speaks of its library."""
         if operator not in self.kernels:
-            return False
+            return operator.split("::")[0] not in self.libraries
         dtypes = self.kernels[operator]
         return dtypes is None or dtype is None or dtype in dtypes
+
+    @cached_property
+    def libraries(self) -> frozenset[str]:
+        """The operator libraries of which there are kernels, such as `aten`."""
+        return frozenset(name.split("::")[0] for name in self.kernels)
 
     def dtypes(self, operator: str) -> frozenset[str] | None:
         """The dtypes that the operator's kernel takes, None for any."""
@@ -59,6 +69,7 @@ def read_kernel_table(path: str | Path) -> KernelTable:
     return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
 
 
+@cache
 def host_target() -> KernelTable:
     """The kernels that this package's own runtime has."""
     return parse_kernel_table(host_kernels())
