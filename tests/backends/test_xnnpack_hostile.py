@@ -11,7 +11,7 @@ from torch import nn
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
-from rushlight.runtime import RushlightError, Runtime
+from rushlight.runtime import Runtime, RushlightError
 
 SAMPLES = 1500
 
