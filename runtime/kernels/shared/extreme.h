@@ -1,18 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace rushlight {
 
-// Whether x goes before `best`: greater or smaller than it, or the first NaN.
+// Whether x goes before `best`: ahead of it, greater or smaller, or the first NaN.
 struct Greater {
+  template <typename C>
+  static bool ahead(C x, C best) {
+    return x > best;
+  }
   template <typename C>
   bool operator()(C x, C best) const {
     return x > best || (x != x && best == best);
   }
 };
 struct Smaller {
+  template <typename C>
+  static bool ahead(C x, C best) {
+    return x < best;
+  }
   template <typename C>
   bool operator()(C x, C best) const {
     return x < best || (x != x && best == best);
@@ -41,11 +50,38 @@ struct Extreme {
   std::pair<C, int64_t> finish(const State& state) const { return {state.best, state.index}; }
 };
 
-// Its parts alone.
+// The best element alone.
 template <typename C, typename Better>
-struct ExtremeValue : Extreme<C, Better> {
-  C finish(const typename Extreme<C, Better>::State& state) const { return state.best; }
+struct ExtremeValue {
+  struct State {
+    C best;
+    bool any;
+  };
+  State init() const { return {C(0), false}; }
+  void update(State& state, const C* x, int64_t n) const {
+    C lanes[4];
+    for (C& lane : lanes) lane = state.any ? state.best : x[0];
+    bool nan = state.any && state.best != state.best;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int64_t k = 0; k < 4; ++k) {
+        nan |= x[i + k] != x[i + k];
+        lanes[k] = Better::ahead(x[i + k], lanes[k]) ? x[i + k] : lanes[k];
+      }
+    }
+    for (; i < n; ++i) {
+      nan |= x[i] != x[i];
+      lanes[0] = Better::ahead(x[i], lanes[0]) ? x[i] : lanes[0];
+    }
+    for (int64_t k = 1; k < 4; ++k) {
+      if (Better::ahead(lanes[k], lanes[0])) lanes[0] = lanes[k];
+    }
+    state = {nan ? std::numeric_limits<C>::quiet_NaN() : lanes[0], true};
+  }
+  C finish(const State& state) const { return state.best; }
 };
+
+// Its index alone.
 template <typename C, typename Better>
 struct ExtremeIndex : Extreme<C, Better> {
   int64_t finish(const typename Extreme<C, Better>::State& state) const { return state.index; }

@@ -7,7 +7,6 @@
 #include "kernels/shared/accumulate.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/dtype_switch.h"
-#include "kernels/shared/extreme.h"
 #include "kernels/shared/rows.h"
 #include "kernels/shared/shape.h"
 
@@ -16,7 +15,7 @@ namespace rushlight {
 // exp(x - max) / sum, or its logarithm, along an axis; out has in's shape and may be the same memory.
 template <typename C, bool logarithm>
 void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out) {
-  constexpr int64_t kBlock = 256;
+  constexpr int64_t kBlock = 1024;
   const Rows rows({in, out}, axis);
   const int64_t length = rows.length(0);
   const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
@@ -33,20 +32,28 @@ void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis,
         body(first, n);
       }
     };
+    // A NaN need not be found here: it makes the sum NaN.
     C most = -std::numeric_limits<C>::infinity();
     for_each_block(true, [&](int64_t, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        if (Greater()(block[i], most)) most = block[i];
-      }
+      for (int64_t i = 0; i < n; ++i) most = block[i] > most ? block[i] : most;
     });
     double sum = 0;
     for_each_block(false, [&](int64_t, int64_t n) {
-      sum += sum_of(n, [&](int64_t i) { return static_cast<double>(std::exp(block[i] - most)); });
+      sum += sum_of(n, [&](int64_t i) {
+        const C power = std::exp(block[i] - most);
+        if (!logarithm) block[i] = power;
+        return static_cast<double>(power);
+      });
     });
+    const bool holds_powers = !logarithm && length <= kBlock;
     const C scale = static_cast<C>(1 / sum), shift = static_cast<C>(std::log(sum));
     for_each_block(false, [&](int64_t first, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
-        block[i] = logarithm ? block[i] - most - shift : std::exp(block[i] - most) * scale;
+        if (logarithm) {
+          block[i] = block[i] - most - shift;
+        } else {
+          block[i] = (holds_powers ? block[i] : std::exp(block[i] - most)) * scale;
+        }
       }
       store(block, 1, at(out, offsets[1] + first * rows.stride(1)), rows.stride(1), n);
     });
