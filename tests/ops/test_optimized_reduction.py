@@ -129,3 +129,12 @@ def test_batch_norm(shape: tuple[int, ...], affine: bool) -> None:
     check(
         "aten::_native_batch_norm_legit_no_training.out", args, want, nothing, nothing, rtol=1e-4, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("shape", [(3, 197, 197), (5, 1), (7,), (2, 0), ()], ids=str)
+@pytest.mark.parametrize("dim", [-1, 0])
+def test_any_and_logical_not_of_bool(shape: tuple[int, ...], dim: int) -> None:
+    x = torch.rand(shape) > 0.99
+    check("aten::any.out", [x, dim, False], x.any(dim))
+    check("aten::any.out", [x, dim, True], x.any(dim, keepdim=True))
+    check("aten::logical_not.out", [x], ~x)

@@ -33,6 +33,7 @@ bool le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar&
 bool le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out);
 bool log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool lt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool lt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);

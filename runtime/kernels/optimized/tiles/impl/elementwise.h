@@ -18,7 +18,6 @@ RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
   if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
 }
 
-// Powers as torch takes them for these exponents.
 RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
 
 static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, float q) {

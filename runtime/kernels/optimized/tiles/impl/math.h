@@ -90,13 +90,20 @@ RL_INLINE Floats log(Floats x) {
 // 1 / (1 + e^-x), 2.5 ulp where that is a normal number.
 RL_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
-RL_INLINE Floats gelu(Floats x) { return (0.5f * x) * (1.0f + erf(x * 0.70710678118654752f)); }
-
-// By tanh of a cubic (Hendrycks and Gimpel, 2016).
-RL_INLINE Floats gelu_tanh(Floats x) {
-  const Floats inner = 0.79788456080286536f * (x + 0.044715f * (x * x * x));
-  return (0.5f * x) * (1.0f + tanh(inner));
+// x times the normal distribution's integral up to x, by e^(log erfc); 1e-7 of the larger of 1 and |x|.
+RL_INLINE Floats gelu(Floats x) {
+  const float furthest = 3.95f;
+  const Floats a = abs(x) * 0.70710678118654752f;
+  const Floats c = at_most(a, splat(furthest));
+  const Floats logarithm =
+      polynomial(c, {8.043809430e-06f, -1.060265276e-04f, 5.879502278e-04f, -1.576759154e-03f, 5.878042430e-05f,
+                     1.921714284e-02f, -1.027992144e-01f, -6.366161108e-01f, -1.128379345e+00f});
+  const Floats tail = select(a > furthest, Floats{}, 0.5f * exp(logarithm * c));
+  return x * select(x < 0.0f, tail, 1.0f - tail);
 }
+
+// By tanh of a cubic (Hendrycks and Gimpel, 2016), where (1 + tanh u) / 2 = 1 / (1 + e^-2u).
+RL_INLINE Floats gelu_tanh(Floats x) { return x / (1.0f + exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x)))); }
 
 RL_INLINE Floats sqrt(Floats x) {
 #if defined(__AVX2__) && RL_TILES_WIDTH == 8

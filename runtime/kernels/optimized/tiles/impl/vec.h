@@ -32,9 +32,17 @@ RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
 
 // mask is all ones or all zeros in each lane.
 RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
-// NaN in `x` stays.
+// NaN in `x` stays: the x86 instructions give their second operand where a comparison fails.
+#if defined(__AVX2__) && RL_TILES_WIDTH == 8
+RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps256(low, x); }
+RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps256(high, x); }
+#elif defined(__SSE2__) && RL_TILES_WIDTH == 4
+RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps(low, x); }
+RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps(high, x); }
+#else
 RL_INLINE Floats at_least(Floats x, Floats low) { return low > x ? low : x; }
 RL_INLINE Floats at_most(Floats x, Floats high) { return high < x ? high : x; }
+#endif
 
 // Copies n floats, 0 <= n < 2 * kWidth.
 RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
