@@ -134,6 +134,14 @@ Error call_delegate(const MethodState& state, const Instruction& instruction, si
                                    Span<EValue* const>(instruction.arguments, instruction.argument_count));
 }
 
+void restore_views(const MethodState& state) {
+  for (uint32_t i = 0; i < state.num_views; ++i) {
+    const ViewOut& view = state.views[i];
+    view.tensor->data = view.data;
+    view.tensor->capacity = view.capacity;
+  }
+}
+
 // Runs instructions from state.next_*: one, or to the end, which is EndOfMethod.
 Error run(MethodState& state, bool is_single_step) {
   KernelRuntimeContext context(state.memory.temporary, state.threads, state.tracer);
@@ -170,7 +178,10 @@ Error run(MethodState& state, bool is_single_step) {
       }
       if (RL_UNLIKELY(state.tracer)) trace_end(state, token, state.next_chain, at, error);
       if (temporary && temporary->used() > 0) temporary->reset();
-      if (RL_UNLIKELY(error != Error::Ok)) return failed_at(state, state.next_chain, at, error);
+      if (RL_UNLIKELY(error != Error::Ok)) {
+        restore_views(state);
+        return failed_at(state, state.next_chain, at, error);
+      }
       at = next;
       if (is_single_step) {
         state.next_instruction = at;
@@ -201,8 +212,8 @@ Error Method::check_memory_given() const {
 }
 
 Error Method::execute() {
-  RL_TRY(check_memory_given());
   RL_TRY(reset_execution());
+  RL_TRY(check_memory_given());
   clear_last_error_message();
   EventTracer* const tracer = state_->tracer;
   uint64_t token = 0;
@@ -221,6 +232,7 @@ Error Method::step() {
 Error Method::reset_execution() {
   state_->next_chain = 0;
   state_->next_instruction = 0;
+  restore_views(*state_);
   return Error::Ok;
 }
 

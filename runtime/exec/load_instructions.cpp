@@ -105,6 +105,7 @@ Error MethodLoader::init_delegates() {
 }
 
 Error MethodLoader::load_chains() {
+  RL_TRY(count_views());
   const size_t count = plan_.num_chains();
   RL_TRY(take(count, &state_.chains));
   for (size_t chain = 0; chain < count; ++chain) {
@@ -116,6 +117,20 @@ Error MethodLoader::load_chains() {
     state_.num_chains = static_cast<uint32_t>(chain + 1);
   }
   return Error::Ok;
+}
+
+// Makes room for the views that note_view() adds.
+Error MethodLoader::count_views() {
+  size_t count = 0;
+  for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
+    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) count += is_view_call(plan_.instruction(chain, i));
+  }
+  return take(count, &state_.views);
+}
+
+void MethodLoader::note_view(const InstructionView& view) {
+  TensorImpl* tensor = tensor_of(state_.values[view.args[2]]);
+  if (tensor) state_.views[state_.num_views++] = {tensor, tensor->data, tensor->capacity};
 }
 
 Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* out) {
@@ -171,11 +186,13 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
     const bool is_result = i >= boxed.arity || is_out(boxed.kinds[i]);
     if (!is_result) continue;
     const auto value = static_cast<size_t>(view.args[i]);
-    if (i < boxed.arity) RL_TRY(check_written(chain, index, *kernel, value));
+    // A view points its out elsewhere and writes no element of it.
+    if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_written(chain, index, *kernel, value));
     note_written(value);
   }
   RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported, "kernel %.200s takes too many values",
              kernel->name);
+  if (is_view_call(view)) note_view(view);
   out->opcode = takes_values ? Opcode::GuardedKernel : Opcode::Kernel;
   out->arity = static_cast<uint8_t>(takes_values ? boxed.arity : 0);
   out->kernel = boxed.call;

@@ -1,5 +1,7 @@
 #include <cstring>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "exec/method_loader.h"
 #include "program/shape.h"
@@ -31,23 +33,45 @@ Error MethodLoader::mark_references() {
     for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
       const InstructionView view = plan_.instruction(chain, i);
       for (const int32_t argument : view.args) flags_[argument] |= kRead;
-      if (view.kind == InstructionKind::Move) {
-        flags_[view.first] |= kRead;
-        flags_[view.second] |= kMoveTarget;
-      } else if (view.kind == InstructionKind::JumpFalse) {
-        flags_[view.first] |= kRead;
+      if (view.kind == InstructionKind::Move || view.kind == InstructionKind::JumpFalse) flags_[view.first] |= kRead;
+    }
+  }
+  propagate_read_only();
+  return Error::Ok;
+}
+
+// What is moved from a constant, or is a view of one, may be a constant. Emitters define before they use, so that one
+// pass finds all and a second finds nothing; whatever takes more is taken for a constant as a whole.
+void MethodLoader::propagate_read_only() {
+  constexpr int kPasses = 8;
+  for (int pass = 0; pass <= kPasses; ++pass) {
+    bool has_changed = false;
+    for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
+      for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
+        const InstructionView view = plan_.instruction(chain, i);
+        size_t from = 0;
+        size_t to = 0;
+        if (view.kind == InstructionKind::Move) {
+          from = view.first;
+          to = view.second;
+        } else if (is_view_call(view)) {
+          from = static_cast<size_t>(view.args[0]);
+          to = static_cast<size_t>(view.args[2]);
+        } else {
+          continue;
+        }
+        if ((flags_[to] & kReadOnly) || (!(flags_[from] & kReadOnly) && pass < kPasses)) continue;
+        flags_[to] |= kReadOnly;
+        has_changed = true;
       }
     }
+    if (!has_changed) return;
   }
-  // What is moved from a constant, or from what was moved itself, may be a constant.
-  for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
-    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
-      const InstructionView view = plan_.instruction(chain, i);
-      if (view.kind != InstructionKind::Move) continue;
-      if (flags_[view.first] & (kReadOnly | kMoveTarget)) flags_[view.second] |= kReadOnly;
-    }
-  }
-  return Error::Ok;
+}
+
+bool MethodLoader::is_view_call(const InstructionView& view) const {
+  return view.kind == InstructionKind::Kernel && view.args.size() >= 3 &&
+         std::string_view(operators_[view.first]->name) == "executorch_prim::et_view.default";
 }
 
 Error MethodLoader::load_values() {
@@ -143,7 +167,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
     case TensorSource::Constant: {
       RL_ASSIGN(const void* const data, plan_.constant(view));
       tensor->data = const_cast<void*>(data);  // check_written() keeps kernels from writing it
-      return Error::Ok;
+      return check_bools(index, *tensor);
     }
     case TensorSource::External:
       return load_external(index, view, tensor);
@@ -152,11 +176,30 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
     case TensorSource::PlannedExternal:
       break;
   }
+  RL_TRY(give_planned(view, tensor));
+  if (view.source == TensorSource::PlannedExternal) return load_external(index, view, tensor);
+  if (view.source == TensorSource::PlannedInitial) {
+    RL_TRY(plan_.load_initial_value(view, tensor->data));
+    return check_bools(index, *tensor);
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::give_planned(const TensorView& view, TensorImpl* tensor) const {
   RL_ASSIGN(tensor->data, state_.memory.planned->get(view.memory, view.offset, view.nbytes));
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidArgument,
              "planned memory %u of method '%.80s' is not aligned to 16 bytes", view.memory + 1, method_name());
-  if (view.source == TensorSource::PlannedInitial) return plan_.load_initial_value(view, tensor->data);
-  if (view.source == TensorSource::PlannedExternal) return load_external(index, view, tensor);
+  return Error::Ok;
+}
+
+// A byte of a bool is 0 or 1, as kernels may rely on.
+Error MethodLoader::check_bools(size_t index, const TensorImpl& tensor) const {
+  if (tensor.dtype != ScalarType::Bool) return Error::Ok;
+  const auto* bytes = static_cast<const uint8_t*>(tensor.data);
+  for (int64_t i = 0; i < tensor.numel; ++i) {
+    RL_REQUIRE(bytes[i] <= 1, InvalidProgram, "value %zu of method '%.80s' is a bool tensor with an element of %d",
+               index, method_name(), bytes[i]);
+  }
   return Error::Ok;
 }
 
@@ -172,7 +215,10 @@ Error MethodLoader::load_external(size_t index, const TensorView& view, TensorIm
   RL_REQUIRE(is_same, InvalidExternalData,
              "'%.80s' in the data file differs in dtype, shape or dim order from what method '%.80s' needs",
              view.name.data(), method_name());
-  if (view.is_planned()) return outside->load_into(view.name, tensor->data, view.nbytes);
+  if (view.is_planned()) {
+    RL_TRY(outside->load_into(view.name, tensor->data, view.nbytes));
+    return check_bools(index, *tensor);
+  }
   RL_ASSIGN(FreeableBuffer bytes, outside->data(view.name));
   RL_REQUIRE(bytes.size() >= view.nbytes, InvalidExternalData, "'%.80s' has %zu bytes in the data file, not %zu",
              view.name.data(), bytes.size(), view.nbytes);
@@ -180,7 +226,7 @@ Error MethodLoader::load_external(size_t index, const TensorView& view, TensorIm
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidExternalData,
              "'%.80s' is not aligned to its elements in the data file", view.name.data());
   new (&state_.external[state_.num_external++]) FreeableBuffer(std::move(bytes));
-  return Error::Ok;
+  return check_bools(index, *tensor);
 }
 
 template <typename T, typename Item>

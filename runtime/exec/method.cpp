@@ -19,6 +19,15 @@ bool same_layout(const TensorImpl& tensor, const Tensor& given) {
   return true;
 }
 
+// Takes memory from the caller for a tensor.
+void give_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size) {
+  tensor->data = data;
+  tensor->capacity = size;
+  for (uint32_t i = 0; i < state.num_views; ++i) {
+    if (state.views[i].tensor == tensor) state.views[i] = {tensor, data, size};
+  }
+}
+
 }  // namespace
 
 Result<Method> Method::load(const Program& program, std::string_view name, const MemoryManager& memory,
@@ -95,8 +104,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
   if (input.from_caller) {
     RL_REQUIRE(given.const_data_ptr() || given.nbytes() == 0, InvalidArgument,
                "the tensor given for input %zu of method '%.80s' has no data", index, name);
-    tensor.data = given.mutable_data_ptr();
-    tensor.capacity = given.nbytes();
+    give_memory(*state_, &tensor, given.mutable_data_ptr(), given.nbytes());
   }
   RL_TRY(resize_tensor(Tensor(&tensor), given.sizes()));
   if (!input.from_caller && given.const_data_ptr() != tensor.data && given.nbytes() > 0) {
@@ -168,8 +176,7 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
   }
   RL_REQUIRE(data && size >= needed, InvalidArgument, "output %zu of method '%.80s' needs %zu bytes, but %zu are given",
              index, name, needed, data ? size : 0);
-  tensor.data = data;
-  tensor.capacity = size;
+  give_memory(*state_, &tensor, data, size);
   return Error::Ok;
 }
 

@@ -36,10 +36,14 @@ class MethodLoader {
 
   // load_values.cpp
   Error mark_references();
+  void propagate_read_only();
+  bool is_view_call(const InstructionView& view) const;
   Error load_values();
   Error load_scalar(size_t index);
   Error load_tensor(size_t index);
   Error give_storage(size_t index, const TensorView& view, TensorImpl* tensor);
+  Error give_planned(const TensorView& view, TensorImpl* tensor) const;
+  Error check_bools(size_t index, const TensorImpl& tensor) const;
   Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
   Error load_list(size_t index);
   template <typename T, typename Item>
@@ -55,6 +59,8 @@ class MethodLoader {
   const Kernel* choose_kernel(const InstructionView& view, const TensorImpl** first) const;
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
+  Error count_views();
+  void note_view(const InstructionView& view);
   void note_read(size_t value);
   void note_written(size_t value);
   const TensorImpl* first_tensor(const Kernel& kernel, Span<const int32_t> arguments) const;

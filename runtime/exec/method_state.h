@@ -55,6 +55,13 @@ struct MethodEnd {
   bool is_fixed;       // a number or string that no instruction reads: the program was specialised for it
 };
 
+// A tensor that a view instruction points elsewhere, and its own memory.
+struct ViewOut {
+  TensorImpl* tensor;
+  void* data;
+  size_t capacity;
+};
+
 struct MethodState {
   MethodState(const PlanView& view, const MemoryManager& manager, const Environment& environment)
       : plan(view),
@@ -77,6 +84,9 @@ struct MethodState {
   // Tensors that must have memory from the caller before a run.
   TensorImpl** from_caller = nullptr;
   uint32_t num_from_caller = 0;
+  // Before a run they have their own memory again: what a view was of may be gone.
+  ViewOut* views = nullptr;
+  uint32_t num_views = 0;
   InstructionChain* chains = nullptr;
   uint32_t num_chains = 0;
   DelegateState* delegates = nullptr;

@@ -126,6 +126,69 @@ TEST(MethodLoad, KeepsConstantsFromBeingWritten) {
   EXPECT_NE(listed.message.find("test::each.out writes value 6, a constant"), std::string::npos) << listed.message;
 }
 
+void view(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t>, Tensor& out) {
+  out.impl()->data = in.mutable_data_ptr();
+  out.impl()->capacity = in.impl()->capacity;
+  if (in.const_data_ptr<float>()[0] < 0) context.fail(Error::InvalidArgument, "not today");
+}
+
+// A table with the operator whose out is a view of its input.
+Environment view_environment() {
+  static const Kernel row[] = {{"executorch_prim::et_view.default", boxed<&view>, DtypeSet(ScalarType::Float)}};
+  static const KernelTable tables[] = {test_kernels(), KernelTable(row)};
+  Environment environment;
+  environment.kernels = tables;
+  return environment;
+}
+
+TEST(MethodLoad, KeepsViewsOfConstantsFromBeingWritten) {
+  ProgramSpec spec = constant_program();
+  spec.plans[0].operators.push_back({"executorch_prim::et_view", "default"});
+  spec.plans[0].values.push_back(int_list({3}));
+  spec.plans[0].values.push_back(value(planned({2}, 0)));
+  spec.plans[0].chains[0] = {kernel_call(1, {4, 5, 1}), kernel_call(1, {1, 5, 6}), kernel_call(0, {0, 0, 3, 6, 6})};
+  Fixture fixture(spec, view_environment());
+  EXPECT_EQ(fixture.error, Error::InvalidProgram);
+  EXPECT_NE(fixture.message.find("test::add.out writes value 6, a constant"), std::string::npos) << fixture.message;
+}
+
+TEST(MethodLoad, ViewsHaveTheirOwnMemoryAgainBeforeEachRun) {
+  ProgramSpec spec = add_program();
+  spec.plans[0].operators.push_back({"executorch_prim::et_view", "default"});
+  spec.plans[0].values.push_back(int_list({3}));
+  spec.plans[0].chains[0].push_back(kernel_call(1, {0, 4, 1}));
+  Fixture fixture(spec, view_environment());
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+  TensorImpl* viewed = fixture.method().get_input(1).to_tensor().impl();
+  void* const own = viewed->data;
+  for (const float number : {1.0f, -1.0f}) {
+    OwnTensor<float> x({2}, {number, 2}), y({2}, {10, 20});
+    const EValue inputs[] = {x.value(), y.value()};
+    EXPECT_EQ(fixture.method().reset_execution(), Error::Ok);
+    EXPECT_EQ(viewed->data, own);
+    ASSERT_EQ(fixture.method().set_inputs(inputs), Error::Ok);
+    EXPECT_EQ(fixture.method().execute(), number > 0 ? Error::Ok : Error::InvalidArgument);
+    EXPECT_EQ(viewed->data == own, number < 0) << "also after a failure";
+  }
+}
+
+TEST(MethodLoad, RefusesBoolsThatAreNone) {
+  ProgramSpec spec = constant_program();
+  TensorSpec tensor = planned({4}, 0);
+  tensor.is_planned = false;
+  tensor.dtype = ScalarType::Bool;
+  tensor.data = 1;
+  spec.plans[0].values.push_back(value(tensor));
+  spec.segment_data[16] = 1;
+  spec.segment_data[17] = 0;
+  spec.segment_data[18] = 1;
+  spec.segment_data[19] = 1;
+  EXPECT_TRUE(Fixture(spec).ok());
+  spec.segment_data[18] = 2;
+  Fixture fixture(spec);
+  EXPECT_EQ(fixture.message, "value 5 of method 'forward' is a bool tensor with an element of 2");
+}
+
 TEST(MethodLoad, StartsStateFromItsInitialValueAndKeepsIt) {
   // Value 4 counts: it starts at (5, 6) and takes the first input on every run.
   ProgramSpec spec = constant_program();
