@@ -103,10 +103,47 @@ def test_random_geometries() -> None:
         done += 1
 
 
-def test_transposed_convolution_takes_the_portable_kernel() -> None:
-    x, w = torch.randn(1, 4, 5, 5), torch.randn(4, 3, 3, 3)
-    want = functional.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)
-    check("aten::convolution.out", [x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 1], want, atol=1e-5)
+class Transposed(NamedTuple):
+    shape: tuple[int, ...]
+    outputs: int  # of all groups
+    kernel: tuple[int, ...]
+    stride: int = 1
+    padding: int = 0
+    output_padding: int = 0
+    dilation: int = 1
+    groups: int = 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Transposed((1, 64, 14, 14), 32, (2, 2), 2),
+        Transposed((2, 16, 9, 7), 8, (4, 4), 2, 1),
+        Transposed((1, 5, 6, 6), 3, (3, 3), 2, 1, 1),
+        Transposed((1, 4, 5, 8), 6, (3, 2), 1, 0, 0, 2, 2),
+        Transposed((1, 4, 5, 8), 4, (5, 3), 3, 2, 2, 1, 4),
+        Transposed((1, 3, 7, 5), 2, (1, 1), 3),
+        Transposed((1, 3, 7, 5), 2, (3, 3), 4, 1, 3, 2),
+        Transposed((1, 6, 4, 4), 3, (3, 3), 2, 0, 1, 4, 3),
+        Transposed((1, 8, 33), 4, (16,), 8, 4),
+        Transposed((0, 3, 4, 4), 3, (2, 2), 2),
+        Transposed((1, 3, 4, 4), 3, (3, 3), 1, 2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_transposed_convolution(case: Transposed, with_bias: bool) -> None:
+    dims = len(case.kernel)
+    x, w = torch.randn(case.shape), torch.randn(case.shape[1], case.outputs // case.groups, *case.kernel)
+    bias = torch.randn(case.outputs) if with_bias else None
+    lists = [[value] * dims for value in (case.stride, case.padding, case.dilation, case.output_padding)]
+    stride, padding, dilation, output_padding = lists
+    want = torch.convolution(
+        x.double(), w.double(), None if bias is None else bias.double(), stride, padding, dilation, True,
+        output_padding, case.groups,
+    )  # fmt: skip
+    args = [x, w, bias, stride, padding, dilation, True, output_padding, case.groups]
+    check("aten::convolution.out", args, want, atol=4e-6 * math.sqrt(w.numel()))
 
 
 @pytest.mark.parametrize("case", [c for c in NETWORKS + AWKWARD if len(c.shape) == 4], ids=str)

@@ -33,7 +33,13 @@ int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t flo
 
 bool pointwise(const Conv2d& conv) {
   return conv.kernel_h == 1 && conv.kernel_w == 1 && conv.stride_h == 1 && conv.stride_w == 1 && conv.pad_h == 0 &&
-         conv.pad_w == 0;
+         conv.pad_w == 0 && conv.out_height == conv.height && conv.out_width == conv.width;
+}
+
+// One input channel to each group of outputs.
+bool depthwise(const Conv2d& conv) {
+  return conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2 && conv.pad_h >= 0 &&
+         conv.pad_w >= 0;
 }
 
 // Each image is a product of the weights with the image.
@@ -171,9 +177,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
   if (pointwise(conv)) return pointwise_conv2d(context, conv);
-  if (conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2) {
-    return depthwise_conv2d(context, conv);
-  }
+  if (depthwise(conv)) return depthwise_conv2d(context, conv);
   return general_conv2d(context, conv);
 }
 

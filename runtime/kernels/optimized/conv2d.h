@@ -22,9 +22,11 @@ struct Conv2d {
   float* out;
 };
 
-// False, and the failure recorded, if there is no scratch memory.
+// False, and the failure recorded, if there is no scratch memory. Padding may be negative: rows or columns left out.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
 // Of images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].
 bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& conv);
+// The transposed convolution; weights [channels, outputs / groups, kernel_h, kernel_w].
+bool conv_transpose2d(KernelRuntimeContext& context, const Conv2d& conv);
 
 }  // namespace rushlight::optimized

@@ -26,14 +26,14 @@ const float* channels_last_weights(KernelRuntimeContext& context, const Tensor& 
   return copy;
 }
 
-Conv2d conv2d_of(const Convolution& convolution, const Tensor& in, const Tensor& out, const Tensor& weight,
+Conv2d conv2d_of(const Convolution& convolution, const Tensor& in, const Tensor& out,
                  const std::optional<Tensor>& bias) {
   const Image image(in, convolution.dims), result(out, convolution.dims);
   const Window& window = convolution.window;
   Conv2d conv{};
   conv.batch = image.batch, conv.channels = image.channels;
   conv.height = image.size[1], conv.width = image.size[2];
-  conv.outputs = weight.size(0);
+  conv.outputs = result.channels;
   conv.out_height = result.size[1], conv.out_width = result.size[2];
   conv.kernel_h = window.kernel[1], conv.kernel_w = window.kernel[2];
   conv.stride_h = window.stride[1], conv.stride_w = window.stride[2];
@@ -50,17 +50,19 @@ bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tens
                      const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
                      Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
                      Tensor& out) {
-  if (transposed || weight.dim() > 4 || !all_float(in, weight, out) || (bias && !is_float(*bias))) return false;
+  if (weight.dim() > 4 || !all_float(in, weight, out) || (bias && !is_float(*bias))) return false;
   Convolution convolution;
   if (!read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups,
                         &convolution)) {
     return true;
   }
   const Shape shape = convolved_shape(convolution, in, weight);
-  if (bias && (bias->dim() != 1 || bias->size(0) != weight.size(0))) return false;
+  const int64_t outputs = shape.sizes[shape.dim - convolution.dims - 1];
+  if (bias && (bias->dim() != 1 || bias->size(0) != outputs)) return false;
   if (!resize_out(context, out, shape.span())) return true;
-  Conv2d conv = conv2d_of(convolution, in, out, weight, bias);
-  if (is_channels_last(in) && is_channels_last(out) && !(is_row_major(in) && is_row_major(out))) {
+  if (out.numel() == 0) return true;
+  Conv2d conv = conv2d_of(convolution, in, out, bias);
+  if (!transposed && is_channels_last(in) && is_channels_last(out) && !(is_row_major(in) && is_row_major(out))) {
     conv.input = in.const_data_ptr<float>();
     conv.weight = channels_last_weights(context, weight);
     conv.out = out.mutable_data_ptr<float>();
@@ -73,7 +75,7 @@ bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tens
   conv.input = images.data<float>();
   conv.weight = weights.data<float>();
   conv.out = result.data<float>();
-  if (conv2d(context, conv)) result.finish();
+  if (transposed ? conv_transpose2d(context, conv) : conv2d(context, conv)) result.finish();
   return true;
 }
 
