@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from tests.ops.harness import COMPLEX, FLOATS, HALVES, INTS, REAL, assert_same, blank
+from tests.ops.samples import tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
-from tests.ops.harness import COMPLEX, FLOATS, HALVES, INTS, REAL, assert_same, blank
-from tests.ops.samples import tensor
 
 NUMBERS = (*FLOATS, *HALVES, *INTS)
 Make = Callable[[torch.dtype], torch.Tensor]
@@ -111,6 +111,35 @@ def test_random_numbers_do_not_repeat_and_do_not_depend_on_threads() -> None:
     assert abs(torch.corrcoef(torch.stack([first, second]))[0, 1]) < 0.02
 
 
+@pytest.mark.parametrize("name", ["aten::rand_like.out", "aten::randn_like.out"])
+def test_numbers_in_a_shape_given_by_a_tensor(name: str) -> None:
+    out = torch.zeros(40, 50)
+    assert call_kernel(name, [torch.zeros(20, 30), None, out], "portable")[-1] == (20, 30)
+    assert len(out.flatten()[:600].unique()) > 500
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.float32])
+def test_randint_covers_its_range(dtype: torch.dtype) -> None:
+    out = torch.empty(1000, dtype=dtype)
+    call_kernel("aten::randint.low_out", [-3, 5, [1000], out], "portable")
+    assert set(out.tolist()) == set(range(-3, 5))
+    call_kernel("aten::randint.out", [4, [1000], out], "portable")
+    assert set(out.tolist()) == set(range(4))
+
+
+@pytest.mark.parametrize("offset", [-3, -1, 0, 2, 9])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (0, 2), (2, 0)])
+def test_triangle_indices(shape: tuple[int, int], offset: int) -> None:
+    for name in ("tril_indices", "triu_indices"):
+        for dtype in (torch.int64, torch.int32):
+            wanted = getattr(torch, name)(*shape, offset, dtype=dtype)
+            out = blank(wanted)
+            assert call_kernel(f"aten::{name}.out", [*shape, offset, out], "portable")[-1] == tuple(
+                wanted.shape
+            )
+            assert torch.equal(out, wanted)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32])
 def test_randperm_permutes(dtype: torch.dtype) -> None:
     out = torch.empty(1000, dtype=dtype)
@@ -121,6 +150,7 @@ def test_randperm_permutes(dtype: torch.dtype) -> None:
 
 REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::arange.start_out", [0, 5, 0, torch.empty(5)], "no elements"),
+    ("aten::arange.start_out", [5, 0, 0, torch.empty(5, dtype=torch.int64)], "no elements"),
     ("aten::arange.start_out", [0, 5, -1, torch.empty(5)], "no elements"),
     ("aten::full.out", [[-1], 0, torch.empty(1)], "shape|negative|elements"),
     ("aten::linspace.out", [0, 1, -1, torch.empty(1)], "negative"),

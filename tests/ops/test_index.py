@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from tests.ops.harness import BOOL, COMPLEX, FLOATS, HALVES, INTS, REAL, Case, assert_same, check
+from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
-from tests.ops.harness import BOOL, COMPLEX, FLOATS, HALVES, INTS, REAL, Case, assert_same, check
-from tests.ops.samples import channels_last, tensor
 
 SIZES = (torch.uint8, torch.bfloat16, torch.float32, torch.int64, torch.complex128)
 f32 = torch.float32
@@ -143,6 +143,31 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(4), [at(1)], x()),
         Case(cl(2, 6, 4, 5), [None, at(5, 0)], x(2, 4, 5, seed=1), True),
     ],
+    "aten::index_add.out": lambda: [
+        *[Case(tensor(d, 6, 4), 0, at(0, 3, 3), tensor(d, 3, 4, seed=1)) for d in (*REAL, *COMPLEX)],
+        Case(x(6, 4), -1, at(3, 0), x(6, 2, seed=1), alpha=-0.5),
+        Case(x(5), 0, at(3, 3).int(), x(2, seed=1), alpha=2),
+        Case(x(), 0, at(0), x(seed=1)),
+        Case(x(5), 0, at([]), x(0)),
+    ],
+    "aten::index_copy.out": lambda: [
+        *[Case(tensor(d, 6, 4), 0, at(0, 3, 5), tensor(d, 3, 4, seed=1)) for d in SIZES],
+        Case(x(6, 4), -1, at(3, 0), x(6, 2, seed=1)),
+    ],
+    "aten::index_fill.int_Scalar_out": lambda: [
+        *[Case(tensor(d, 6, 4), 0, at(0, 3, 3), 2) for d in (*REAL, *COMPLEX)],
+        Case(x(6, 4), -1, at(3), 0.5),
+        Case(x(), 0, at(0), 1.5),
+    ],
+    "aten::index_fill.int_Tensor_out": lambda: [
+        *[Case(tensor(d, 6, 4), 0, at(0, 3, 3), tensor(d, seed=3)) for d in (*REAL, *COMPLEX)],
+        Case(x(6, 4), 1, at(1), torch.tensor(3)),
+    ],
+    "aten::take.out": lambda: [
+        *[Case(tensor(d, 3, 4), at([[0, -1], [11, 5]])) for d in SIZES],
+        Case(cl(2, 3, 4, 5), picks(120, 9)),
+        Case(x(3), at([])),
+    ],
     "aten::masked_select.out": lambda: [
         *[Case(tensor(d, 4, 5), mask(4, 5)) for d in SIZES],
         Case(x(4, 5), mask(5)),
@@ -222,6 +247,10 @@ REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::index_put.out", [x(4), [at(0, 1)], x(3), False, x(4)], "do not broadcast"),
     ("aten::masked_scatter.out", [x(4), torch.ones(4).bool(), x(3), x(4)], "3 elements"),
     ("aten::nonzero.out", [x(4), x(4, 1)], "int64"),
+    ("aten::take.out", [x(4), at(4), x()], "index 4"),
+    ("aten::index_add.out", [x(4), 0, at(0, 1), x(3), 1, x(4)], "one slice per index"),
+    ("aten::index_copy.out", [x(4, 2), 0, at(0), x(1, 3), x(4, 2)], "one slice per index"),
+    ("aten::index_fill.int_Scalar_out", [x(4), 0, at(-1), 1, x(4)], "index -1"),
 ]
 
 

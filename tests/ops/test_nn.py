@@ -6,9 +6,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-
-from rushlight.runtime import call_kernel
-from rushlight.runtime.errors import RushlightError
 from tests.ops.harness import (
     COMPLEX,
     FLOATS,
@@ -22,6 +19,9 @@ from tests.ops.harness import (
     expected,
 )
 from tests.ops.samples import channels_last, tensor
+
+from rushlight.runtime import call_kernel
+from rushlight.runtime.errors import RushlightError
 
 f32 = torch.float32
 MATRIX = (*FLOATS, *HALVES, torch.int32, torch.int64, torch.uint8, torch.int8, torch.int16, *COMPLEX)
@@ -191,6 +191,15 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 2]) for d in (*FLOATS, *HALVES, torch.int64)],
         Case(x(3, 5, 6, 7), [2], [1], [1], [2], True),
         Case(x(2, 3, 5, 6, 7), [3], [2], [1], [1], True),
+    ],
+    "aten::adaptive_max_pool2d.out": lambda: [
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *HALVES)],
+        Case(x(3, 7, 8), [1, 1]),
+        Case(cl(x(2, 3, 7, 8)), [3, 4]),
+    ],
+    "aten::adaptive_max_pool3d.out": lambda: [
+        Case(x(2, 3, 5, 6, 7), [2, 3, 4]),
+        Case(x(3, 5, 6, 7), [1, 1, 1]),
     ],
     "aten::adaptive_avg_pool1d.out": lambda: [Case(x(2, 3, 9), [4]), Case(x(3, 9), [1])],
     "aten::adaptive_avg_pool2d.out": lambda: [Case(x(2, 3, 7, 8), [3, 5]), Case(x(3, 7, 8), [1, 1])],
@@ -374,6 +383,23 @@ REFUSED: list[tuple[str, list[object], str]] = [
         [x(1, 3, 5, 5), x(4, 3, 3, 3), x(3), [1], [0], [1], False, [0], 1, x(1, 4, 3, 3)],
         "bias",
     ),
+    ("aten::upsample_nearest1d.out", [x(1, 1, 4), [9], 1e-30, x(1, 1, 9)], "too small"),
+    ("aten::upsample_nearest1d.out", [x(1, 1, 4), [0], None, x(1, 1, 0)], "cannot be resized"),
+    ("aten::upsample_bilinear2d.vec_out", [x(1, 1, 4, 4), None, False, None, x(1, 1, 4, 4)], "must be given"),
+    (
+        "aten::grid_sampler_2d.out",
+        [x(1, 1, 4, 4), x(1, 2, 2, 3), 0, 0, False, x(1, 1, 2, 2)],
+        "3 coordinates",
+    ),
+    (
+        "aten::grid_sampler_3d.out",
+        [x(1, 1, 4, 4, 4), x(1, 2, 2, 2, 3), 2, 0, False, x(1, 1, 2, 2, 2)],
+        "mode 2",
+    ),
+    ("aten::_fft_r2c.out", [x(4), [0], 3, True, x(3, dtype=COMPLEX[0])], "normalization 3"),
+    ("aten::_fft_r2c.out", [x(4), [0], 0, True, x(3, dtype=COMPLEX[1])], "complex128"),
+    ("aten::col2im.out", [x(5, 4), [3, 3], [2, 2], [1], [0], [1], x(1, 3, 3)], "5 x 4"),
+    ("aten::im2col.out", [x(1, 3, 3), [4, 4], [1], [0], [1], x(16, 1)], "does not fit"),
     ("aten::avg_pool2d.out", [x(1, 4, 4), [2], [2], [2], False, True, None, x(1, 3, 3)], "more than half"),
     ("aten::avg_pool2d.out", [x(1, 4, 4), [5], [], [0], False, True, None, x(1, 3, 3)], "does not fit"),
     ("aten::avg_pool2d.out", [x(1, 4, 4), [2], [], [0], False, True, 0, x(1, 2, 2)], "divisor"),

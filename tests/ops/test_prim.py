@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
+from tests.ops.harness import BOOL, FLOATS, HALVES, INTS
+from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
-from tests.ops.harness import BOOL, FLOATS, HALVES, INTS
-from tests.ops.samples import channels_last, tensor
 
 NUMBERS: list[int | float] = [0, 1, -1, 7, -3, 2**30, 0.0, 2.5, -2.5, 3.5, 1e9]
 

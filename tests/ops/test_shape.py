@@ -1,4 +1,4 @@
-"""Kernels that move elements, against eager: one dtype per element size, negative dims, no elements, channels last."""
+"""Kernels that move elements, against eager: all element sizes, negative dims, no elements, channels last."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
+from tests.ops.harness import COMPLEX, FLOATS, HALVES, REAL, Case, assert_same, blank, check
+from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
-from tests.ops.harness import COMPLEX, FLOATS, HALVES, REAL, Case, assert_same, blank, check
-from tests.ops.samples import channels_last, tensor
 
 SIZES = (torch.uint8, torch.bfloat16, torch.float32, torch.int64, torch.complex128)
 f32 = torch.float32
@@ -178,6 +178,23 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         *[Case(x(4, 5), offset) for offset in (1, -2, 4, 5, -4)],
         Case(x(2, 3, 4), 1, -1, 0),
         Case(x(0, 3)),
+    ],
+    "aten::diagonal_scatter.out": lambda: [
+        *[Case(tensor(d, 4, 5), tensor(d, 4, seed=1)) for d in SIZES],
+        Case(x(4, 5), x(3, seed=1), 2),
+        Case(x(2, 3, 4), x(3, 2, seed=1), -1, -1, 0),
+        Case(x(4, 5), x(0), 5),
+    ],
+    "aten::as_strided_scatter.out": lambda: [
+        *[Case(tensor(d, 12), tensor(d, 3, 2, seed=1), [3, 2], [1, 4], 2) for d in SIZES],
+        Case(x(4, 5), x(seed=1), [], [], 19),
+    ],
+    "aten::view_copy.dtype_out": lambda: [
+        Case(x(3, 4), torch.int32),
+        Case(x(3, 4), torch.uint8),
+        Case(tensor(torch.uint8, 3, 8), torch.float64),
+        Case(tensor(torch.int16, 0, 2), torch.float32),
+        Case(x(), torch.int32),
     ],
     "aten::unfold_copy.out": lambda: [
         *every_size(7, 2, args=(0, 3, 2)),

@@ -14,7 +14,9 @@ int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step,
   double length;
   if (type == ScalarType::Long && !start.is_double() && !end.is_double() && !step.is_double()) {
     const int64_t by = step.to<int64_t>(), first = start.to<int64_t>(), last = end.to<int64_t>();
-    if (by == 0 || (by > 0) != (last >= first)) return by != 0 && last == first ? 0 : -1;
+    if (by == 0) return -1;
+    if (last == first) return 0;
+    if ((by > 0) != (last > first)) return -1;
     length = std::ceil((static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by));
     if (std::abs(static_cast<double>(last) - static_cast<double>(first)) < 0x1p52) {
       const int64_t span = by > 0 ? last - first : first - last, stride = by > 0 ? by : -by;

@@ -28,5 +28,11 @@ void randn_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Tensor&
 void randperm_out(KernelRuntimeContext& context, int64_t n, Tensor& out);
 void empty_strided_out(KernelRuntimeContext& context, Span<const int64_t> sizes, Span<const int64_t> strides,
                        Tensor& out);
+void rand_like_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> memory_format, Tensor& out);
+void randn_like_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> memory_format, Tensor& out);
+void randint_low_out(KernelRuntimeContext& context, int64_t low, int64_t high, Span<const int64_t> sizes, Tensor& out);
+void randint_out(KernelRuntimeContext& context, int64_t high, Span<const int64_t> sizes, Tensor& out);
+void tril_indices_out(KernelRuntimeContext& context, int64_t rows, int64_t columns, int64_t offset, Tensor& out);
+void triu_indices_out(KernelRuntimeContext& context, int64_t rows, int64_t columns, int64_t offset, Tensor& out);
 
 }  // namespace rushlight::portable

@@ -42,5 +42,14 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
                        Tensor& out, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices);
 void embedding_dense_backward_out(KernelRuntimeContext& context, const Tensor& grad_output, const Tensor& indices,
                                   int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, Tensor& out);
+void index_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                   const Tensor& source, const Scalar& alpha, Tensor& out);
+void index_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                    const Tensor& source, Tensor& out);
+void index_fill_int_Scalar_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                               const Scalar& value, Tensor& out);
+void index_fill_int_Tensor_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                               const Tensor& value, Tensor& out);
+void take_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& index, Tensor& out);
 
 }  // namespace rushlight::portable

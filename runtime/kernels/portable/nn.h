@@ -110,5 +110,9 @@ void fft_c2r_out(KernelRuntimeContext& context, const Tensor& in, Span<const int
                  int64_t last_dim_size, Tensor& out);
 void fft_c2c_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
                  bool forward, Tensor& out);
+void adaptive_max_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out, Tensor& indices);
+void adaptive_max_pool3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
+                             Tensor& out, Tensor& indices);
 
 }  // namespace rushlight::portable

@@ -64,11 +64,17 @@ void unsqueeze_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t
 void view_as_complex_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void view_as_real_copy_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 void view_copy_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> sizes, Tensor& out);
+void view_copy_dtype_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& out);
 void reflection_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 void reflection_pad2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 void reflection_pad3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 void replication_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 void replication_pad2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
 void replication_pad3d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out);
+void diagonal_scatter_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& src, int64_t offset,
+                          int64_t dim1, int64_t dim2, Tensor& out);
+void as_strided_scatter_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& src,
+                            Span<const int64_t> sizes, Span<const int64_t> strides,
+                            std::optional<int64_t> storage_offset, Tensor& out);
 
 }  // namespace rushlight::portable

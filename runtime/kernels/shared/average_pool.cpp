@@ -83,15 +83,8 @@ void average_pool(KernelRuntimeContext& context, const AveragePooling& pooling, 
 void adaptive_average_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                            Tensor& out) {
   const int64_t dims = static_cast<int64_t>(output_size.size());
-  RL_KERNEL_REQUIRE(context, dims >= 1 && dims <= 3 && (in.dim() == dims + 1 || in.dim() == dims + 2), InvalidArgument,
-                    "pooling over %lld dims does not suit a tensor of rank %lld", static_cast<long long>(dims),
-                    static_cast<long long>(in.dim()));
-  Shape shape(in.sizes());
-  for (int64_t i = 0; i < dims; ++i) {
-    RL_KERNEL_REQUIRE(context, in.size(in.dim() - dims + i) > 0 || output_size[i] == 0, InvalidArgument,
-                      "an empty dim cannot be pooled");
-    shape.set(in.dim() - dims + i, output_size[i]);
-  }
+  Shape shape;
+  if (!adaptive_shape(context, in, output_size, &shape)) return;
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span()) || out.numel() == 0) return;
   const Image image(in, dims);
   const int64_t work = image.volume() / Image(out, dims).volume() + 1;
@@ -102,8 +95,7 @@ void adaptive_average_pool(KernelRuntimeContext& context, const Tensor& in, Span
       for (int i = static_cast<int>(3 - dims); i < 3; ++i) {
         const int64_t place = i - (3 - dims);
         const int64_t count = output_size[static_cast<size_t>(place)];
-        box->begin[i] = position[place] * image.size[i] / count;
-        box->end[i] = ((position[place] + 1) * image.size[i] + count - 1) / count;
+        adaptive_range(position[place], image.size[i], count, &box->begin[i], &box->end[i]);
       }
       return box->volume();
     });

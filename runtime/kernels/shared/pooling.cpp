@@ -51,4 +51,20 @@ bool pooled_shape(KernelRuntimeContext& context, const Pooling& pooling, const T
   return true;
 }
 
+bool adaptive_shape(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Shape* shape) {
+  const int64_t dims = static_cast<int64_t>(output_size.size());
+  bool fits = dims >= 1 && dims <= 3 && (in.dim() == dims + 1 || in.dim() == dims + 2);
+  *shape = Shape(in.sizes());
+  for (int64_t i = 0; fits && i < dims; ++i) {
+    const int64_t size = output_size[static_cast<size_t>(i)];
+    fits = size == 0 || in.size(in.dim() - dims + i) > 0;
+    shape->set(in.dim() - dims + i, size);
+  }
+  if (!fits) {
+    context.fail(Error::InvalidArgument, "a tensor of rank %lld cannot be pooled over its last %lld dims",
+                 static_cast<long long>(in.dim()), static_cast<long long>(dims));
+  }
+  return fits;
+}
+
 }  // namespace rushlight

@@ -30,8 +30,18 @@ struct AveragePooling : Pooling {
 void average_pool(KernelRuntimeContext& context, const AveragePooling& pooling, const Tensor& in, Tensor& out);
 void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices);
 
+// The shape of a tensor whose last dims are pooled to `output_size`; fails if that cannot be.
+bool adaptive_shape(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Shape* shape);
+// The input positions [begin, end) of one of `count` windows which divide `size` positions evenly.
+inline void adaptive_range(int64_t position, int64_t size, int64_t count, int64_t* begin, int64_t* end) {
+  *begin = position * size / count;
+  *end = ((position + 1) * size + count - 1) / count;
+}
+
 // Averages over windows that divide each of the last `output_size.size()` dims evenly.
 void adaptive_average_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                            Tensor& out);
+void adaptive_max_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Tensor& out,
+                       Tensor& indices);
 
 }  // namespace rushlight

@@ -103,6 +103,9 @@ void resample(KernelRuntimeContext& context, const Resample& r, const Tensor& in
     RL_KERNEL_REQUIRE(context, in.size(2 + i) > 0 && r.size[i] > 0, InvalidArgument,
                       "dim %lld cannot be resized from %lld to %lld", static_cast<long long>(2 + i),
                       static_cast<long long>(in.size(2 + i)), static_cast<long long>(r.size[i]));
+    // Bounds the source positions and the number of weights.
+    RL_KERNEL_REQUIRE(context, !r.scale[i] || !(*r.scale[i] > 0) || *r.scale[i] > 0x1p-20, InvalidArgument,
+                      "the scale %g is too small", *r.scale[i]);
     shape.push(r.size[i]);
   }
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span()) || out.numel() == 0) return;

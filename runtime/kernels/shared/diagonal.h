@@ -1,0 +1,20 @@
+#pragma once
+
+#include "kernels/shared/shape.h"
+#include "kernels/shared/strided_copy.h"
+
+namespace rushlight {
+
+// A diagonal of two axes: element k is at (row + k, column + k).
+struct Diagonal {
+  int64_t row_axis = 0, column_axis = 1;
+  int64_t row = 0, column = 0;
+  int64_t length = 0;
+  Shape shape;  // that of all diagonals: the other axes, then the length
+};
+
+// False and the failure recorded if the dims are out of range or equal.
+bool read_diagonal(KernelRuntimeContext& context, const Tensor& tensor, int64_t offset, int64_t dim1, int64_t dim2,
+                   Diagonal* diagonal);
+
+}  // namespace rushlight
