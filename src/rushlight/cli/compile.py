@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import rushlight
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -35,10 +36,8 @@ def run(options: argparse.Namespace) -> None:
     if not callable(factory):
         raise InvalidArgumentError(f"{where} has no function {name}")
     model, example_inputs = _unpack(factory(), name)
-    from rushlight.compile import compile as compile_model
-
     output = options.output or Path(f"{name}.pte")
-    compile_model(model, example_inputs).save(output)
+    rushlight.compile(model, example_inputs).save(output)
     print(f"{output}: {size_text(output.stat().st_size)}")
 
 
