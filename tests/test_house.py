@@ -40,8 +40,9 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "kernels": {"core", "platform"},
     "backends": {"core", "platform", "kernels"},
     "trace": {"core", "platform"},
+    "threads": {"core", "platform"},
     "exec": {"program", "core", "platform"},
-    "module": {"platform", "core", "program", "kernels", "backends", "trace", "exec"},
+    "module": {"platform", "core", "program", "kernels", "backends", "trace", "threads", "exec"},
 }
 CPP_ANYTHING = {"cli", "python", "tests"}
 
