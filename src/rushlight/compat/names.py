@@ -84,9 +84,7 @@ MODULES: dict[str, Names] = {
             "get_lowered_module_name": "torch._higher_order_ops.executorch_call_delegate:get_lowered_module_name",
         }
     ),
-    "executorch.exir.lowered_backend_module": Names(
-        ("rushlight.delegate.lowered", "rushlight.delegate.submodules")
-    ),
+    "executorch.exir.lowered_backend_module": Names(("rushlight.delegate.lowered",)),
     "executorch.exir.backend": Names(),
     "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
