@@ -12,7 +12,6 @@ from typing import Any
 from torch.export import ExportedProgram
 
 import rushlight
-from rushlight.exir import to_edge_transform_and_lower
 from rushlight.runtime import Runtime
 
 NAME = "rushlight_portable"
@@ -20,7 +19,7 @@ VERSION = rushlight.__version__
 
 
 def lower(methods: dict[str, ExportedProgram]) -> tuple[bytes, dict[str, Any]]:
-    program = to_edge_transform_and_lower(methods).to_executorch()
+    program = rushlight.compile(methods).manager
     plans = program.executorch_program.execution_plan
     return program.buffer, {
         "planned_bytes": {plan.name: int(sum(plan.non_const_buffer_sizes)) for plan in plans}

@@ -47,14 +47,16 @@ class EdgeCompileConfig:
     """How edge programs are made.
 
     _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators that take memory
-    formats. _core_aten_ops_exception_list: operators outside Core ATen to let through. preserve_ops: operators
-    to keep from decomposition.
+    formats. _core_aten_ops_exception_list: operators outside Core ATen to let through.
+    preserve_ops: operators to keep from decomposition. core_aten_only: refuse the rest of ATen; if not, the target's kernel table
+    decides alone.
     """
 
     _check_ir_validity: bool = True
     _skip_dim_order: bool = False
     _core_aten_ops_exception_list: list[Any] = field(default_factory=list)
     preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
+    core_aten_only: bool = True
 
 
 @dataclass

@@ -18,7 +18,7 @@ from rushlight.frontend.decompose import decompose
 from rushlight.frontend.edge import to_edge_dialect
 from rushlight.frontend.export import as_programs, remove_unused_parameters
 from rushlight.ir.errors import ExportError
-from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, options_from, verify
+from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.passes import pipelines
 from rushlight.passes.base import run_passes
 from rushlight.passes.pass_manager import ExportedProgramPassManager
@@ -37,8 +37,11 @@ def set_record_factory(factory: Callable[[], Any]) -> None:
 
 def options_of(config: EdgeCompileConfig, preserve: Sequence[Any] = ()) -> Options:
     """The verifier's options for a configuration."""
-    return options_from(
-        config._core_aten_ops_exception_list, [*config.preserve_ops, *preserve], not config._skip_dim_order
+    return Options(
+        dim_order=not config._skip_dim_order,
+        exceptions=frozenset(config._core_aten_ops_exception_list),
+        preserve=frozenset([*config.preserve_ops, *preserve]),
+        core_only=config.core_aten_only,
     )
 
 

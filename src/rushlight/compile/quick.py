@@ -42,7 +42,7 @@ class CompiledProgram:
 
 def compile(
     model: torch.nn.Module | ExportedProgram | Mapping[str, ExportedProgram],
-    example_inputs: Sequence[Any] | None = None,
+    example_inputs: Sequence[Any] | torch.Tensor | None = None,
     *,
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
@@ -54,8 +54,9 @@ def compile(
     """Compiles a model to a .pte program.
 
     model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
-    takes them. A module is compiled as it behaves in evaluation mode. Raises ExportError or CompileError
-    naming the operator and the line of your Python where the model cannot be compiled.
+    takes them. A module is compiled as it behaves in evaluation mode. compile_config: by default every
+    operator that the target has a kernel for is taken, of Core ATen or not. Raises ExportError or
+    CompileError naming the operator and the line of your Python where the model cannot be compiled.
     """
     programs: ExportedProgram | Mapping[str, ExportedProgram]
     if isinstance(model, torch.nn.Module):
@@ -63,6 +64,9 @@ def compile(
     else:
         programs = model
     edge = to_edge_transform_and_lower(
-        programs, partitioner=partitioner, constant_methods=constant_methods, compile_config=compile_config
+        programs,
+        partitioner=partitioner,
+        constant_methods=constant_methods,
+        compile_config=compile_config or EdgeCompileConfig(core_aten_only=False),
     )
     return CompiledProgram(edge.to_executorch(backend_config))

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.node import map_aggregate
 
 from rushlight.ir.meta import VAL, get_val
 from rushlight.ir.spec import contiguous_strides
@@ -62,14 +61,16 @@ def fresh_arguments(
     """Arguments in which each tensor node is a fake tensor of its own storage; call it in the fake mode."""
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
+    # Plain containers: some decompositions write into the lists they are given.
     def convert(item: Any) -> Any:
         if isinstance(item, Node):
             return fakes[item] if item in fakes else get_val(item)
-        return item
+        if isinstance(item, list):
+            return [convert(part) for part in item]
+        return tuple(convert(part) for part in item) if isinstance(item, tuple) else item
 
-    new_args: Any = map_aggregate(tuple(args), convert)
-    new_kwargs: Any = map_aggregate(dict(kwargs), convert)
-    return list(fakes.values()), new_args, new_kwargs
+    new_kwargs = {name: convert(value) for name, value in kwargs.items()}
+    return list(fakes.values()), tuple(convert(item) for item in args), new_kwargs
 
 
 def _fresh(val: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ A violation names the rule, the node, its operator and dtypes, and the line of t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,12 +57,14 @@ class DialectError(VerificationError, SpecViolationError):
 class Options:
     """What a compile asks of the verifier.
 
-    `exceptions` are operators outside the dialect that are let through, `preserve` those kept whole on request.
+    `exceptions` are operators outside the dialect that are let through, `preserve` those kept whole on
+    request. Without `core_only` all of ATen is let through.
     """
 
     dim_order: bool = True
     exceptions: frozenset[Any] = frozenset()
     preserve: frozenset[Any] = frozenset()
+    core_only: bool = True
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,15 @@ def _is_functional(node: Node, options: Options) -> str | None:
 
 def _is_core(node: Node, options: Options) -> str | None:
     op = _operator(node)
-    if op is None or op.namespace != "aten" or op in _KEPT_ATEN or op in _ALSO_CORE:
+    if not options.core_only or op is None or op.namespace != "aten" or op in _KEPT_ATEN or op in _ALSO_CORE:
         return None
     if op in options.preserve or op in options.exceptions or node.target in options.exceptions:
         return None
     if torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags:
         return None
     return (
-        f"Operator torch.ops.{op} is not in Core ATen opset. If the backend or a kernel of yours runs it, let "
-        f"it through: EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{op}])"
+        f"Operator torch.ops.{op} is not in Core ATen opset. If the backend or a kernel of yours runs it, "
+        f"let it through: EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{op}])"
     )
 
 
@@ -296,8 +298,3 @@ def edge_verifier(
                 verify(gm, EDGE, chosen)
 
     return EdgeVerifier
-
-
-def options_from(exceptions: Collection[Any], preserve: Collection[Any], dim_order: bool) -> Options:
-    """Options from the lists that a compile configuration holds."""
-    return Options(dim_order, frozenset(exceptions), frozenset(preserve))

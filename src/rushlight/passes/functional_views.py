@@ -1,4 +1,4 @@
-"""Views become copies, `view` to `view_copy`, `permute` to `permute_copy`: every operator makes new memory."""
+"""Views become copies, `view` to `view_copy`, `permute` to `permute_copy`: operators make new memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
-from rushlight.ir.fake import Evaluator, tensor_key
+from rushlight.ir.fake import Evaluator, constant_key, tensor_key
 from rushlight.ir.out_variants import written_arguments
 from rushlight.passes.base import GraphPass
 
@@ -84,4 +84,4 @@ def _layout_key(val: Any) -> Any:
         return tensor_key(val)
     if isinstance(val, (list, tuple)):
         return tuple(_layout_key(item) for item in val)
-    return val
+    return constant_key(val)
