@@ -178,6 +178,7 @@ bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
   if (pointwise(conv)) return pointwise_conv2d(context, conv);
   if (depthwise(conv)) return depthwise_conv2d(context, conv);
+  if (suits_winograd(conv)) return conv2d_winograd(context, conv);
   return general_conv2d(context, conv);
 }
 

@@ -301,6 +301,43 @@ TEST_P(TilesTest, SumsExtremesAndSoftmaxOfRows) {
   }
 }
 
+TEST_P(TilesTest, WinogradTransformsMakeAConvolution) {
+  const int64_t n = tiles.width + 3, stride = 2 * tiles.width + 5;
+  const auto x = numbers(4 * (2 * n + 2)), g = numbers(9 * n);
+  // Even and odd columns of four rows.
+  const int64_t half = n + 1 + tiles.width;
+  std::vector<float> split(static_cast<size_t>(8 * half), 0.0f);
+  std::vector<int32_t> offsets;
+  for (int64_t tap = 0; tap < 16; ++tap) {
+    offsets.push_back(static_cast<int32_t>((tap / 4 * 2 + tap % 2) * half + tap % 4 / 2));
+  }
+  for (int64_t y = 0; y < 4; ++y) {
+    for (int64_t column = 0; column < 2 * n + 2; ++column) {
+      split[static_cast<size_t>((y * 2 + column % 2) * half + column / 2)] =
+          x[static_cast<size_t>(y * (2 * n + 2) + column)];
+    }
+  }
+  std::vector<float> u(static_cast<size_t>(16 * stride)), v(u.size()), products(u.size());
+  tiles.winograd_weights(g.data(), n, u.data(), stride);
+  tiles.winograd_input(split.data(), offsets.data(), n, v.data(), stride);
+  for (int64_t filter = 0; filter < n; ++filter) {
+    for (int64_t f = 0; f < 16; ++f) {
+      for (int64_t i = 0; i < n; ++i) products[f * stride + i] = u[f * stride + filter] * v[f * stride + i];
+    }
+    std::vector<float> upper(static_cast<size_t>(4 * tiles.width)), lower(upper);
+    tiles.winograd_output(products.data(), stride, n, 0.5f, upper.data(), lower.data());
+    for (int64_t column = 0; column < 2 * n; ++column) {
+      for (int64_t y = 0; y < 2; ++y) {
+        double want = 0.5;
+        for (int64_t tap = 0; tap < 9; ++tap) {
+          want += static_cast<double>(g[filter * 9 + tap]) * x[(y + tap / 3) * (2 * n + 2) + column + tap % 3];
+        }
+        ASSERT_NEAR((y == 0 ? upper : lower)[static_cast<size_t>(column)], want, 1e-5);
+      }
+    }
+  }
+}
+
 TEST_P(TilesTest, CopyStrided) {
   for (const int64_t stride : {1, 2, 3}) {
     for (int64_t n = 0; n < 3 * tiles.width; ++n) {

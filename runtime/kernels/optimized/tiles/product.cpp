@@ -89,7 +89,7 @@ void multiply(const Tiles& tiles, const Product& p, int64_t m0, int64_t m1, int6
     int64_t k0 = 0;
     do {
       const int64_t depth = std::min(blocks.depth, p.k - k0);
-      const bool fetch_ahead = p.lda == depth && rows * depth >= kColdFloats;
+      const bool fetch_ahead = rows * depth >= kColdFloats;
       for (int64_t j = column; j < end; j += step) {
         const int64_t columns = std::min(step, end - j);
         const int vectors = static_cast<int>((columns + width - 1) / width);

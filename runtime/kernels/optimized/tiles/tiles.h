@@ -25,7 +25,7 @@ struct GemmTile {
   const float* bias;  // [rows] or [vectors * width]
   float* c;           // [rows, vectors * width], row stride ldc
   int64_t ldc;
-  const float* next_a = nullptr;  // if set, the [rows, k] floats from here are fetched meanwhile
+  const float* next_a = nullptr;  // if set, rows from here are fetched into cache meanwhile
 };
 
 // A plane over which a window moves (of a depthwise convolution or a pooling), in row-major order; stride_w is 1 or 2.
@@ -107,6 +107,15 @@ struct Tiles {
   // out[c] = bias[c] + sum over taps of weights[tap * channels + c] * sources[tap][c]; bias may be null.
   void (*depthwise_pixel)(const float* const* sources, const float* weights, int64_t taps, int64_t channels,
                           const float* bias, float* out);
+
+  // F(2 x 2, 3 x 3): n filters weights[i * 9 + tap] to 16 rows to[f * stride + i].
+  void (*winograd_weights)(const float* weights, int64_t n, float* to, int64_t stride);
+  // n tiles of 4 x 4, whose elements (y, x) are at source[offsets[y * 4 + x] + i], to 16 rows to[f * stride + i]. Reads
+  // and writes whole vectors.
+  void (*winograd_input)(const float* source, const int32_t* offsets, int64_t n, float* to, int64_t stride);
+  // n sums of products, in 16 rows products[f * stride + i], to 2 n outputs of an upper and a lower row. Reads and
+  // writes whole vectors.
+  void (*winograd_output)(const float* products, int64_t stride, int64_t n, float bias, float* upper, float* lower);
 
   // to[i] = from[i * stride], i < n.
   void (*copy_strided)(const float* from, int64_t stride, int64_t n, float* to);

@@ -8,6 +8,7 @@
 #include "kernels/optimized/tiles/impl/pool.h"
 #include "kernels/optimized/tiles/impl/reduce.h"
 #include "kernels/optimized/tiles/impl/vector_product.h"
+#include "kernels/optimized/tiles/impl/winograd.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
@@ -25,6 +26,9 @@ static constexpr Tiles make_tiles(const char* name) {
   t.add_scaled_rows = &add_scaled_rows;
   t.depthwise = &depthwise;
   t.depthwise_pixel = &depthwise_pixel;
+  t.winograd_weights = &winograd_weights;
+  t.winograd_input = &winograd_input;
+  t.winograd_output = &winograd_output;
   t.copy_strided = &copy_strided;
   t.unary = &unary;
   t.binary = &binary;

@@ -34,6 +34,26 @@ RL_INLINE Floats order_of_lanes(Floats v) {
 #endif
 }
 
+// The first, or the last, kWidth of a[0], b[0], a[1], b[1], ...
+RL_INLINE Floats interleave_low(Floats a, Floats b) {
+#if RL_TILES_WIDTH == 4
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#elif RL_TILES_WIDTH == 8
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#endif
+}
+RL_INLINE Floats interleave_high(Floats a, Floats b) {
+#if RL_TILES_WIDTH == 4
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#elif RL_TILES_WIDTH == 8
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#endif
+}
+
 // to[i] = from[i], i < n; for rows too short to call memcpy.
 RL_INLINE void copy(const float* from, int64_t n, float* to) {
   if (n < kWidth) return copy_few(to, from, n);
@@ -50,6 +70,7 @@ RL_INLINE void fill(float value, int64_t n, float* to) {
 
 // to[i] = from[i * stride], i < n.
 static void copy_strided(const float* from, int64_t stride, int64_t n, float* to) {
+  if (stride == 1) return copy(from, n, to);
   int64_t i = 0;
   if (stride == 2) {
     // The last vector's load would reach one float beyond its last element.

@@ -46,11 +46,16 @@ static void gemm_tile(const GemmTile& t) {
   const float* a = t.a;
   const int64_t lda = t.lda;
   const float* ahead = t.next_a;
+  [[maybe_unused]] int ahead_row = 0;
   for (int64_t k = 0; k < t.k; ++k) {
     Floats row[Vectors];
     if constexpr (Ahead) {
       __builtin_prefetch(ahead);
-      ahead += Rows;
+      ahead += lda + 1;
+      if (++ahead_row == Rows) {
+        ahead_row = 0;
+        ahead -= Rows * lda;
+      }
     }
     RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = *reinterpret_cast<const Floats*>(b + j * kWidth);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
