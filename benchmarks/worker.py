@@ -1,6 +1,6 @@
 """One system with one model in a process of its own.
 
-The first answer is {"ready": seconds of preparation, "first": milliseconds of the first run, "outputs": count};
+The first answer is {"ready": seconds, "first": milliseconds of the first run, "outputs": count};
 then {"run": seconds} is answered by the milliseconds of every run. The first run's outputs are saved in the
 given folder as output_<i>.npy.
 """

@@ -109,7 +109,7 @@ def install_as_executorch() -> None:
     if loaded is not None:
         where = getattr(loaded, "__file__", None) or list(getattr(loaded, "__path__", ["?"]))[0]
         raise RuntimeError(
-            f"executorch has been imported from {where}; call install_as_executorch() before anything imports it"
+            f"executorch has been imported from {where}; call install_as_executorch() before that"
         )
     if importlib.util.find_spec(_ROOT) is not None:
         warnings.warn(

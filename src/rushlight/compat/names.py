@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Names:
-    """One module: names with a place of their own, modules in which every other name is looked up in order, and
-    modules that importing it imports."""
+    """One module: names with a place of their own, modules in which every other name is looked up in order,
+    and modules that importing it imports."""
 
     modules: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +38,8 @@ _BACKEND = {
     "CompileSpec": "rushlight.delegate.backend:CompileSpec",
     "ExportedProgram": "torch.export:ExportedProgram",
 }
+
+_CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compile")
 
@@ -79,9 +81,9 @@ MODULES: dict[str, Names] = {
     "executorch.exir.tensor": Names(("rushlight.ir.spec",)),
     "executorch.exir.delegate": Names(
         names={
-            "executorch_call_delegate": "torch._higher_order_ops.executorch_call_delegate:executorch_call_delegate",
-            "is_lowered_module": "torch._higher_order_ops.executorch_call_delegate:is_lowered_module",
-            "get_lowered_module_name": "torch._higher_order_ops.executorch_call_delegate:get_lowered_module_name",
+            "executorch_call_delegate": f"{_CALL}:executorch_call_delegate",
+            "is_lowered_module": f"{_CALL}:is_lowered_module",
+            "get_lowered_module_name": f"{_CALL}:get_lowered_module_name",
         }
     ),
     "executorch.exir.lowered_backend_module": Names(("rushlight.delegate.lowered",)),

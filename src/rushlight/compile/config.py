@@ -48,8 +48,8 @@ class EdgeCompileConfig:
 
     _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators that take memory
     formats. _core_aten_ops_exception_list: operators outside Core ATen to let through.
-    preserve_ops: operators to keep from decomposition. core_aten_only: refuse the rest of ATen; if not, the target's kernel table
-    decides alone.
+    preserve_ops: operators to keep from decomposition. core_aten_only: refuse the rest of ATen;
+    if not, the target's kernel table decides alone.
     """
 
     _check_ir_validity: bool = True

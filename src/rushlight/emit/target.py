@@ -19,8 +19,8 @@ from rushlight.codegen.kernel_table import host_kernels
 class KernelTable:
     """Kernels by operator name with overload; the dtypes are torch's names, None where any will do.
 
-    A table speaks of the operator libraries (`aten`) that it has kernels of; any other is taken to be the user's
-    own.
+    A table speaks of the operator libraries (`aten`) that it has kernels of; any other is taken
+    to be the user's own.
     """
 
     kernels: Mapping[str, frozenset[str] | None] = field(default_factory=dict)

@@ -60,8 +60,9 @@ class Deduplicator:
         """The index under which equal bytes were first given, or `index` if they are new."""
         key = (data.nbytes, bytes(data[:64]), bytes(data[-64:]))
         candidates = self._candidates.setdefault(key, [])
+        digest = hashlib.sha256(data).digest() if candidates and data.nbytes > 64 else b""
         for candidate, known in candidates:
-            if data.nbytes <= 64 or self._digest(data, index) == self._digest(candidate, known):
+            if data.nbytes <= 64 or digest == self._digest(candidate, known):
                 return known
         candidates.append((data, index))
         return index

@@ -1,8 +1,8 @@
 """Who shares whose storage in a graph that is being made functional.
 
-Every tensor of the old graph has a handle: a root has storage of its own, a view reads a part of its parent's.
-Writing through a handle gives it new content, and its ancestors new content with that part put back in its place;
-other views of the same root are read anew when somebody asks for them.
+Every tensor of the old graph has a handle: a root has storage of its own, a view reads part of its parent's.
+Writing through a handle gives it new content, and its ancestors new content with that part put back; other
+views of the same root are read anew when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handle:
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         # For a root the number of writes so far, for a view that number when its content was read.
-        self.version = 0 if parent is None else parent.root.version
+        self.version: int = 0 if parent is None else parent.root.version
 
 
 class Aliases:

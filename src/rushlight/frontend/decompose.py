@@ -112,8 +112,9 @@ class _Walk:
         self.origin = node
         target = node.target
         if target is operator.getitem:
-            source, index = node.args
-            items = self.env[source]  # type: ignore[index]
+            source: Any = node.args[0]
+            index: Any = node.args[1]
+            items = self.env[source]
             self.env[node] = items[index] if isinstance(items, (list, tuple)) else self._copy(node)
         elif isinstance(target, OpOverload):
             self._operator(node, target)
@@ -306,7 +307,7 @@ class _Walk:
             new = self._mapped(item)
             argument = spec.arg
             if isinstance(new, Node):
-                argument = type(argument)(new.name)  # type: ignore[call-arg]
+                argument = type(argument)(new.name)
             specs.append(OutputSpec(spec.kind, argument, spec.target))
             results.append(new)
         node = self.graph.output(tuple(results))

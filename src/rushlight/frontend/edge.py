@@ -81,7 +81,7 @@ class _Lift:
 
     def wanted(self, module: GraphModule) -> list[tuple[Node, str]]:
         """The attribute nodes to lift, with their new names, in graph order."""
-        lifted = []
+        lifted: list[tuple[Node, str]] = []
         for node in module.graph.nodes:
             if node.op == "get_attr" and isinstance(_attribute(module, node), torch.Tensor):
                 name = f"_lifted_tensor_constant{self._count + len(lifted)}"
@@ -171,6 +171,8 @@ def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator
                 target, changed = replacement, True
                 kwargs = _with_dim_order(args, kwargs)
             target = to_edge_op(target)
+    elif target is torch.ops.higher_order.cond:
+        args = (*args[:3], list(args[3]))
     new = graph.create_node("call_function", target, args, kwargs, name=name)
     new.meta = dict(node.meta)
     if changed:

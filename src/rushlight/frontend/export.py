@@ -14,21 +14,20 @@ from rushlight.ir.errors import ExportError
 
 def export_module(
     module: torch.nn.Module,
-    example_inputs: Sequence[Any] | None,
+    example_inputs: Sequence[Any] | torch.Tensor | None,
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> ExportedProgram:
     """Exports a module as it behaves in evaluation mode; its own mode is restored."""
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
-    if isinstance(example_inputs, torch.Tensor):
-        example_inputs = (example_inputs,)
+    inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
     modes = {part: part.training for part in module.modules()}
     module.eval()
     try:
         return torch.export.export(
             module,
-            tuple(example_inputs or ()),
+            inputs,
             dict(example_kwargs) if example_kwargs else None,
             dynamic_shapes=dynamic_shapes,
             strict=False,

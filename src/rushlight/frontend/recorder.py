@@ -59,7 +59,7 @@ class Recorder(TorchDispatchMode):
     """
 
     def __init__(self, table: Table, preserve: Collection[OpOverload]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._table = table
         self._preserve = preserve
         self._expansion = Expansion()

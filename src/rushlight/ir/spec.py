@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rushlight.ir.errors import InternalError
-from rushlight.ir.sym import IntLike, upper_bound
+from rushlight.ir.sym import IntLike, hint, upper_bound
 
 DEFAULT_ALIGNMENT = 16
 
@@ -85,15 +85,17 @@ def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
 
 
 def _outer_first(a: Any, b: Any) -> int:
-    """-1 if stride `a` is outside stride `b`: by value if known, else by divisibility of the expressions."""
-    from torch.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
+    """-1 if stride `a` is outside stride `b`: by example value if there is one, else by divisibility.
+
+    Asks no question of the expressions that would make torch assume an answer from then on.
+    """
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     if statically_known_true(a == b):
         return 0
-    if guard_or_false(a > b):
-        return -1
-    if guard_or_false(a < b):
-        return 1
+    known_a, known_b = hint(a), hint(b)
+    if known_a is not None and known_b is not None:
+        return (known_a < known_b) - (known_a > known_b)
     if statically_known_true(a % b == 0):
         return -1
     if statically_known_true(b % a == 0):
@@ -186,8 +188,8 @@ class TensorSpec:
         return self.allocated_memory
 
     def nbytes(self) -> int:
-        """Bytes of a dense tensor of this shape."""
-        return int(math.prod(self.shape)) * dtype_size(self.scalar_type)
+        """Bytes of a dense tensor of this shape, dynamic dims at their upper bounds (0 without one)."""
+        return math.prod(upper_bound(dim) or 0 for dim in self.shape) * dtype_size(self.scalar_type)
 
     @property
     def is_static_shape_tensor(self) -> bool:

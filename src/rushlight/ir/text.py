@@ -112,7 +112,8 @@ def inspect_node(graph: Graph, node: Node) -> str:
     return (
         f"{node.name} error_msg:  Here is the failing node in the graph module:\n"
         f"{add_cursor_to_graph(graph, node)}\n"
-        f"This node {node.name} has metadata of:\nThe node stacktrace:\nTraceback (most recent call last):\n{trace}\n"
+        f"This node {node.name} has metadata of:\nThe node stacktrace:\n"
+        f"Traceback (most recent call last):\n{trace}\n"
     )
 
 
@@ -215,4 +216,4 @@ def _scalar_fields(value: Any) -> str:
     if not is_dataclass(value):
         return ""
     inside = map_aggregate(tuple(getattr(value, field.name) for field in fields(value)), lambda item: item)
-    return str(inside[0] if len(inside) == 1 else inside) if inside else ""  # type: ignore[arg-type,index]
+    return str(inside[0] if len(inside) == 1 else inside) if inside else ""

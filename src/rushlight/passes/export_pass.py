@@ -393,7 +393,7 @@ class ExportPass(PassBase):
         self, tensor_proxy: ProxyValue, dim: int, meta: NodeMetadata, *, edge_dialect: bool = False
     ) -> ProxyValue | int:
         """The size of a dim: an int, or a call of `sym_size.int` if it is symbolic."""
-        size = tensor_proxy.to_tensor().shape[dim]
+        size: Any = tensor_proxy.to_tensor().shape[dim]
         if not isinstance(size, torch.SymInt):
             return int(size)
         return self.call_operator(torch.ops.aten.sym_size.int, (tensor_proxy, dim), {}, meta)

@@ -68,9 +68,10 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
         return TensorSpec.from_tensor(value, const=True) if isinstance(value, torch.Tensor) else None
     if node.op == "call_function":
         if node.target is operator.getitem:
-            source, index = node.args
-            source = meta.get_spec(source) if isinstance(source, Node) else None
-            return source[index] if isinstance(source, (list, tuple)) else None
+            source: Any = node.args[0]
+            index: Any = node.args[1]
+            items = meta.get_spec(source) if isinstance(source, Node) else None
+            return items[index] if isinstance(items, (list, tuple)) else None
         if getattr(node.target, "__name__", "") in _KEPT and meta.has_spec(node):
             return meta.get_spec(node)
         op = aten_op(node.target)

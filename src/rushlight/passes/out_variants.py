@@ -96,7 +96,7 @@ def _allocate(node: Node, variant: OutVariant) -> dict[str, Any]:
 def _alloc(node: Node, val: Any, spec: Any) -> Node:
     parts = [_alloc_spec(part) for part in val] if isinstance(val, (list, tuple)) else _alloc_spec(val)
     with node.graph.inserting_before(node):
-        alloc = node.graph.call_function(memory_ops.alloc, (parts,))  # type: ignore[arg-type]
+        alloc = node.graph.call_function(memory_ops.alloc, (parts,))
     meta.set_val(alloc, val)
     if spec is not None:
         meta.set_spec(alloc, spec)

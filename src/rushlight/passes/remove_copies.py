@@ -92,4 +92,4 @@ def _keeps_order(node: Node) -> bool:
 def _rename_output(program: ExportedProgram, old: str, new: str) -> None:
     for spec in program.graph_signature.output_specs:
         if getattr(spec.arg, "name", None) == old:
-            spec.arg = type(spec.arg)(name=new)  # type: ignore[call-arg]
+            spec.arg = type(spec.arg)(name=new)

@@ -25,7 +25,7 @@ class WeightsToOutputs(ExportedProgramPassBase):
             if node.op == "placeholder" and signature.inputs_to_parameters.get(node.name) in trained
         ]
         output = program.graph.output_node()
-        output.args = ((*output.args[0], *weights),)  # type: ignore[misc]
+        output.args = ((*output.args[0], *weights),)
         for node in weights:
             node.meta["weight_has_gradient"] = True
             signature.output_specs.append(OutputSpec(OutputKind.TOKEN, TensorArgument(node.name), None))

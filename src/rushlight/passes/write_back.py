@@ -29,7 +29,7 @@ class WriteBackMutations(ExportedProgramPassBase):
             return ExportedProgramPassResult(program, False)
         owners = _owners(program)
         output = program.graph.output_node()
-        results = list(output.args[0])  # type: ignore[arg-type]
+        results = list(output.args[0])
         for index, (spec, result) in enumerate(zip(specs, results, strict=True)):
             if spec.kind not in _MUTATIONS:
                 continue

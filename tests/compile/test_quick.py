@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rushlight.compile import CompiledProgram, compile
+from rushlight.ir.errors import ExportError
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+        self.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, x, scale=1.0):
+        return self.drop(self.linear(x)) * scale
+
+
+def test_a_module_in_one_call(tmp_path):
+    net = Net().train()
+    compiled = compile(net, (torch.randn(2, 4),))
+    assert isinstance(compiled, CompiledProgram) and compiled.methods == {"forward"}
+    assert net.training and net.drop.training
+    compiled.save(tmp_path / "net.pte")
+    assert (tmp_path / "net.pte").read_bytes() == compiled.buffer
+    assert "forward" in repr(compiled)
+
+
+def test_a_single_tensor_stands_for_a_tuple():
+    x = torch.randn(2, 4)
+    assert compile(Net(), x).buffer[4:8] == b"ET12"
+
+
+def test_keyword_inputs_and_dynamic_shapes():
+    batch = torch.export.Dim("batch", max=8)
+    compiled = compile(
+        Net(),
+        (torch.randn(2, 4),),
+        example_kwargs={"scale": 2.0},
+        dynamic_shapes={"x": {0: batch}, "scale": None},
+    )
+    plan = compiled.manager.executorch_program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.sizes == [8, 4]
+
+
+def test_programs_are_taken_too():
+    program = torch.export.export(Net().eval(), (torch.randn(2, 4),))
+    assert compile({"a": program, "b": program}).methods == {"a", "b"}
+
+
+def test_inputs_are_asked_for():
+    with pytest.raises(ExportError, match="example_inputs are needed"):
+        compile(Net())

@@ -1,0 +1,133 @@
+"""Each rule of each dialect, broken by one node."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch._export.verifier import SpecViolationError
+
+from rushlight.ir import meta
+from rushlight.ir.dtype_rules import LETTERS, rule_of
+from rushlight.ir.edge_ops import ops
+from rushlight.ir.errors import ExportError
+from rushlight.ir.verifier import ATEN, EDGE, RULES, DialectError, Options, edge_verifier, verify, violations
+
+aten, edge = torch.ops.aten, ops.edge.aten
+FLOAT = torch.empty(2, 2)
+INT = torch.empty(2, 2, dtype=torch.int64)
+
+# (rule, dialect, operator, arguments by value, keyword arguments, what it says)
+BROKEN = [
+    (4, ATEN, aten.add_.Tensor, (FLOAT, FLOAT), {}, "writes its arguments"),
+    (
+        5,
+        ATEN,
+        aten.linear.default,
+        (FLOAT, FLOAT),
+        {},
+        "torch.ops.aten.linear.default is not in Core ATen opset",
+    ),
+    (5, EDGE, edge.linear.default, (FLOAT, FLOAT), {}, "_core_aten_ops_exception_list"),
+    (6, EDGE, aten.add.Tensor, (FLOAT, FLOAT), {}, "is not an Edge operator"),
+    (7, EDGE, edge.clone.default, (FLOAT,), {}, "names layouts by dim order"),
+    (8, EDGE, edge.add.Tensor, (FLOAT, 1), {}, "argument other is the number 1"),
+    (9, EDGE, edge.add.Tensor, (FLOAT, INT), {}, "torch.float32 and torch.int64, which must be equal"),
+    (9, EDGE, edge.embedding.default, (FLOAT, FLOAT), {}, "argument indices is torch.float32"),
+    (9, EDGE, edge.where.self, (FLOAT, FLOAT, FLOAT), {}, "argument condition is torch.float32"),
+]
+
+
+def graph_of(target, args, kwargs, result=FLOAT):
+    graph = torch.fx.Graph()
+    nodes = []
+    for index, value in enumerate(args):
+        if isinstance(value, torch.Tensor):
+            node = graph.placeholder(f"x{index}")
+            meta.set_val(node, value)
+            nodes.append(node)
+        else:
+            nodes.append(value)
+    node = graph.create_node("call_function", target, tuple(nodes), kwargs, name="guilty")
+    if result is not None:
+        meta.set_val(node, result)
+    node.meta["stack_trace"] = '  File "/home/me/net.py", line 12, in forward\n    y = x + 1\n'
+    graph.output((node,))
+    module = torch.nn.Module()
+    return torch.fx.GraphModule(module, torch.fx.Graph()), graph
+
+
+def module_of(*args, **kwargs):
+    module, graph = graph_of(*args, **kwargs)
+    module._graph = graph
+    return module
+
+
+@pytest.mark.parametrize(("number", "dialect", "target", "args", "kwargs", "text"), BROKEN)
+def test_rules(number, dialect, target, args, kwargs, text):
+    found = violations(module_of(target, args, kwargs), dialect)
+    assert [violation.rule.number for violation in found] == [number]
+    message = str(found[0])
+    assert text in message and f"{dialect} rule {number} (" in message
+    assert "node guilty" in message and "/home/me/net.py:12: y = x + 1" in message
+
+
+def test_targets_must_be_callable():
+    module = module_of(edge.relu.default, (FLOAT,), {})
+    next(node for node in module.graph.nodes if node.name == "guilty").target = "no function"
+    found = violations(module, EDGE)
+    assert [violation.rule.number for violation in found] == [2] and "cannot be called" in str(found[0])
+
+
+def test_values_are_required():
+    module = module_of(edge.relu.default, (FLOAT,), {}, result=None)
+    assert [violation.rule.number for violation in violations(module, EDGE)] == [3]
+
+
+def test_nodes_of_other_kinds_are_refused():
+    graph = torch.fx.Graph()
+    graph.output(graph.call_method("relu", (graph.placeholder("x"),)))
+    found = violations(torch.fx.GraphModule({}, graph), EDGE)
+    assert [violation.rule.number for violation in found] == [1]
+
+
+def test_exceptions_let_operators_through():
+    module = module_of(edge.linear.default, (FLOAT, FLOAT), {})
+    assert not violations(module, EDGE, Options(exceptions=frozenset({aten.linear.default})))
+    assert not violations(module, EDGE, Options(preserve=frozenset({aten.linear.default})))
+    clone = module_of(edge.clone.default, (FLOAT,), {})
+    assert not violations(clone, EDGE, Options(dim_order=False))
+
+
+def test_errors_are_of_both_trees():
+    module = module_of(edge.linear.default, (FLOAT, FLOAT), {})
+    for kind in (DialectError, ExportError, SpecViolationError):
+        with pytest.raises(kind, match="on \\(float32, float32\\)"):
+            verify(module, EDGE)
+    assert not edge_verifier()().is_valid(module)
+    assert edge_verifier(enabled=False)().is_valid(module)
+
+
+def test_rules_are_numbered_in_order():
+    assert [rule.number for rule in RULES] == list(range(1, len(RULES) + 1))
+
+
+def test_every_row_of_the_dtype_table_is_of_an_operator():
+    from rushlight.ir import dtype_rules
+
+    for name, rule in dtype_rules._rules().items():
+        packet, overload = name.removeprefix("aten::").split(".")
+        schema = getattr(getattr(aten, packet), overload)._schema
+        assert rule_of(schema) is rule
+        arguments = {argument.name for argument in schema.arguments}
+        assert set(rule.arguments) <= arguments, name
+        assert {*rule.arguments.values(), rule.result or "T"} <= set(LETTERS), name
+
+
+def test_bodies_of_control_flow_are_verified(export_case):
+    from rushlight.compile.edge import to_edge
+
+    module = to_edge(export_case("cond")).exported_program().graph_module
+    body = module.submodule_0
+    node = next(node for node in body.graph.nodes if node.op == "call_function")
+    node.target = aten.sin.default
+    assert [violation.node for violation in violations(module, EDGE)] == [node]

@@ -1,0 +1,132 @@
+"""ExportPass as users of the field write it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rushlight.compile.edge import to_edge
+from rushlight.ir.edge_ops import ops
+from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, map_args
+from rushlight.passes.pass_manager import ExportedProgramPassManager, PassManager
+from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+
+
+class ReluToClamp(ExportPass):
+    def call_operator(self, op, args, kwargs, meta):
+        if op != ops.edge.aten.relu.default:
+            return super().call_operator(op, args, kwargs, meta)
+        assert args[0].is_tensor() and args[0].to_tensor().dim() > 0
+        return super().call_operator(ops.edge.aten.clamp.default, (args[0], 0), {}, meta)
+
+
+class AddConstant(ExportPass):
+    def call_operator(self, op, args, kwargs, meta):
+        result = super().call_operator(op, args, kwargs, meta)
+        if op != ops.edge.aten.relu.default:
+            return result
+        return super().call_operator(ops.edge.aten.add.Tensor, (result, torch.tensor(2.0)), {}, meta)
+
+
+def names(program):
+    return [node.target.__name__ for node in program.graph.nodes if node.op == "call_function"]
+
+
+def test_an_empty_pass_rebuilds_the_same_graph(program):
+    manager = to_edge(program)
+    again = manager.transform([ExportPass()])
+    assert again.exported_program().graph_module.code == manager.exported_program().graph_module.code
+    again.to_executorch()
+
+
+def test_operators_are_replaced(export_case):
+    manager = to_edge(export_case("digits_cnn"))
+    program = manager.transform([ReluToClamp()]).exported_program()
+    assert "aten.relu.default" not in names(program) and names(program).count("aten.clamp.default") == 2
+    assert "aten.relu.default" in names(manager.exported_program())
+    x = torch.randn(1, 1, 8, 8)
+    torch.testing.assert_close(program.module()(x), manager.exported_program().module()(x))
+    clamp = next(node for node in program.graph.nodes if "clamp" in node.name)
+    assert "programs.py" in clamp.meta["stack_trace"] and clamp.meta["debug_handle"] > 0
+
+
+def test_constants_become_attributes_of_the_graph(export_case):
+    manager = to_edge(export_case("digits_cnn"))
+    program = manager.transform([AddConstant()]).exported_program()
+    assert sum(node.op == "get_attr" for node in program.graph.nodes) == 2
+    x = torch.randn(1, 1, 8, 8)
+    manager.transform([AddConstant()]).to_executorch()
+    assert not torch.equal(program.module()(x), manager.exported_program().module()(x))
+
+
+def test_bodies_of_control_flow_are_visited(export_case):
+    class SinToCos(ExportPass):
+        def call_operator(self, op, args, kwargs, meta):
+            if op == ops.edge.aten.sin.default:
+                op = ops.edge.aten.cos.default
+            return super().call_operator(op, args, kwargs, meta)
+
+    program = to_edge(export_case("cond")).transform([SinToCos()]).exported_program()
+    assert "aten_sin_default" not in program.graph_module.submodule_0.code
+    assert "aten_cos_default" in program.graph_module.submodule_0.code
+
+
+def test_metadata_that_the_pass_keeps_cannot_be_set():
+    data = NodeMetadata({"val": 1, "mine": 2})
+    data["mine"] = 3
+    assert data["mine"] == 3 and "val" in data and data.copy().data == data.data
+    with pytest.raises(RuntimeError, match="Could not override node key: val"):
+        data["val"] = 2
+
+
+def test_changed_inputs_are_refused(export_case):
+    class Grow(ExportPass):
+        def placeholder(self, name, arg, meta):
+            return super().placeholder(name, torch.cat([arg, arg]), meta)
+
+    with pytest.raises(ExportPassBaseError, match="cannot change the input"):
+        to_edge(export_case("add")).transform([Grow()])
+
+
+def test_a_pass_must_be_initialised(export_case):
+    class Careless(ExportPass):
+        def __init__(self):
+            pass
+
+    with pytest.raises(ExportPassBaseError, match="not initialized"):
+        Careless().call(to_edge(export_case("add")).exported_program().graph_module)
+
+
+def test_map_args():
+    seen = []
+    args, kwargs = map_args(
+        torch.ops.aten.add.Tensor,
+        lambda value, argument: seen.append(argument.name) or value,
+        (1, 2),
+        {"alpha": 3},
+    )
+    assert (args, kwargs, seen) == ((1, 2), {"alpha": 3}, ["self", "other", "alpha"])
+
+
+def test_transform_takes_functions_managers_and_methods(export_case):
+    def nothing(module):
+        from torch.fx.passes.infra.pass_base import PassResult
+
+        return PassResult(module, False)
+
+    class Touch(ExportedProgramPassBase):
+        def call(self, exported_program):
+            exported_program.graph_module.meta["touched"] = True
+            return ExportedProgramPassResult(exported_program, True)
+
+    manager = to_edge({"a": export_case("digits_cnn"), "b": export_case("digits_cnn")})
+    for passes in (
+        [nothing, ReluToClamp()],
+        PassManager([ReluToClamp()]),
+        ExportedProgramPassManager([nothing, ReluToClamp(), Touch()]),
+    ):
+        changed = manager.transform(passes)
+        assert all("aten.clamp.default" in names(changed.exported_program(name)) for name in "ab")
+    changed = manager.transform({"b": [ReluToClamp()]})
+    assert "aten.clamp.default" not in names(changed.exported_program("a"))
+    assert "aten.clamp.default" in names(changed.exported_program("b"))
