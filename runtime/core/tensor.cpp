@@ -1,5 +1,9 @@
 #include "rushlight/core/tensor.h"
 
+#include <cstring>
+
+#include "rushlight/core/memory.h"
+
 namespace rushlight {
 namespace {
 
@@ -8,6 +12,19 @@ bool sizes_are(const TensorImpl& tensor, Span<const SizesType> sizes) {
     if (tensor.sizes[i] != sizes[i]) return false;
   }
   return true;
+}
+
+// Moves the tensor to memory of at least `nbytes`; leaves it where it is if there is none.
+void grow(TensorImpl& impl, size_t nbytes) {
+  constexpr size_t kAlignment = 16;
+  const size_t doubled = impl.capacity > SIZE_MAX / 2 ? SIZE_MAX : impl.capacity * 2;
+  const size_t capacity = nbytes > doubled ? nbytes : doubled;
+  void* const data = impl.growth->allocate(capacity, kAlignment);
+  if (!data) return;
+  const size_t used = static_cast<size_t>(impl.numel) * element_size(impl.dtype);
+  if (impl.data && used > 0) std::memcpy(data, impl.data, used);
+  impl.data = data;
+  impl.capacity = capacity;
 }
 
 }  // namespace
@@ -51,6 +68,10 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
   const int64_t numel = checked_numel(sizes);
   RL_REQUIRE(numel >= 0, InvalidArgument, "a tensor is to have a negative or too large shape");
   const size_t item = element_size(impl.dtype);
+  if (impl.growth && item != 0 && static_cast<uint64_t>(numel) <= SIZE_MAX / item) {
+    const size_t nbytes = static_cast<size_t>(numel) * item;
+    if (nbytes > impl.capacity) grow(impl, nbytes);
+  }
   RL_REQUIRE(item != 0 && static_cast<uint64_t>(numel) <= impl.capacity / item, OutOfResources,
              "a tensor of %lld elements of %s does not fit its %zu bytes", static_cast<long long>(numel),
              dtype_name(impl.dtype), impl.capacity);

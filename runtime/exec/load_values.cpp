@@ -150,6 +150,7 @@ Error MethodLoader::load_tensor(size_t index) {
   }
   if (view.dynamism == ShapeDynamism::DynamicUnbound && !view.is_planned()) {
     // Nothing bounds it, so it is empty until it is resized.
+    if (!(flags_[index] & kInput)) tensor->growth = state_.memory.method;
     for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = 0;
     tensor->numel = 0;
   }
@@ -278,7 +279,7 @@ Error MethodLoader::load_ends() {
   const auto end = [&](size_t index, bool is_input) {
     EValue& value = state_.values[index];
     TensorImpl* tensor = tensor_of(value);
-    const bool from_caller = tensor && plan_.tensor(index).source == TensorSource::Caller;
+    const bool from_caller = tensor && !tensor->growth && plan_.tensor(index).source == TensorSource::Caller;
     if (from_caller) state_.from_caller[state_.num_from_caller++] = tensor;
     return MethodEnd{&value, tensor, from_caller && (is_input || !(flags_[index] & kInput)),
                      is_input && !tensor && !(flags_[index] & kRead)};

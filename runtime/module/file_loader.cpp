@@ -98,8 +98,8 @@ Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentK
   RL_TRY(check_range(offset, size, size_));
   if (size == 0) return FreeableBuffer("", 0);
   const size_t lead = offset % page_size();
-  void* mapped =
-      ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_, static_cast<off_t>(offset - lead));
+  void* mapped = ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_,
+                        static_cast<off_t>(offset - lead));
   RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
              std::strerror(errno));
   return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);

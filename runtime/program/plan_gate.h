@@ -43,8 +43,8 @@ class PlanGate {
   bool is_optional_tensor(int64_t index) const;
   bool has(const flatbuffer::Vector<int32_t>& ends, int64_t index) const;
 
-  const schema::Program& program_;
-  const schema::ExecutionPlan& plan_;
+  const schema::Program program_;
+  const schema::ExecutionPlan plan_;
   const flatbuffer::Vector<schema::EValue> values_;
   const char* name_;
   uint64_t* budget_;

@@ -176,41 +176,6 @@ def pdists() -> list[Case]:
     ]
 
 
-def sorts(*prefix: object) -> Make:
-    def make() -> list[Case]:
-        cases = []
-        for dtype in NUMBERS:
-            for dim in (0, 1, -1):
-                cases += [Case(distinct(dtype, 3, 4, 5), *prefix, dim, down) for down in (False, True)]
-        for down in (False, True):
-            cases.append(Case(distinct(torch.float32, 2, 1000), *prefix, -1, down))
-            cases.append(Case(torch.tensor([2.0, NAN, -INF, INF, 1.0]), *prefix, 0, down))
-            cases.append(Case(tensor(torch.float32), *prefix, 0, down))
-            cases.append(Case(tensor(torch.float32, 2, 0), *prefix, 1, down))
-            cases.append(Case(channels_last(distinct(torch.float32, 2, 3, 4, 5)), *prefix, 1, down))
-            if prefix:
-                cases += [Case(tensor(dtype, 200), *prefix, 0, down) for dtype in REAL]
-        return cases
-
-    return make
-
-
-def topks() -> list[Case]:
-    cases = []
-    for dtype in NUMBERS:
-        for k, dim, largest in ((2, -1, True), (3, 0, False), (4, 1, True), (0, 1, True)):
-            cases.append(Case(distinct(dtype, 3, 4, 5), k, dim, largest))
-    cases += [
-        Case(distinct(torch.float32, 2, 300), k, 1, largest)
-        for k in (5, 40, 300)
-        for largest in (True, False)
-    ]
-    cases += [Case(torch.tensor([2.0, NAN, 1.0, INF]), 2), Case(tensor(torch.float32), 1, 0)]
-    # Of equal elements those are taken that eager takes.
-    cases += [Case(tensor(torch.int64, n), k) for n, k in ((50, 3), (200, 3), (200, 20), (300, 300))]
-    return cases
-
-
 def layer_norms() -> list[Case]:
     cases = []
     for dtype in FLOATING:
@@ -267,42 +232,6 @@ def softmax_gradients(forward: Callable[[torch.Tensor, int], torch.Tensor]) -> M
         return [*cases, Case(tensor(torch.float32, 2, 300), output, 1, torch.float32)]
 
     return make
-
-
-def buckets() -> list[Case]:
-    cases = []
-    for right in (False, True):
-        for dtype in NUMBERS:
-            boundaries = torch.tensor([0, 1, 3, 3, 4]).to(dtype)
-            cases.append(Case(tensor(dtype, 3, 5), boundaries, right=right))
-        cases.append(Case(tensor(torch.int64, 4), torch.tensor([-1.5, 0.5]), right=right))
-        cases.append(Case(torch.tensor([NAN, INF, -INF]), torch.tensor([0.0, INF]), right=right))
-        cases.append(Case(tensor(torch.float32, 4), torch.tensor([0.0]), out_int32=True, right=right))
-    return cases
-
-
-def searches() -> list[Case]:
-    cases = []
-    for right in (False, True):
-        for dtype in NUMBERS:
-            rows = tensor(dtype, 3, 6).sort(dim=1).values
-            cases.append(Case(rows, tensor(dtype, 3, 4, seed=1), right=right))
-            cases.append(Case(rows[0].clone(), tensor(dtype, 2, 3, seed=1), right=right))
-        unsorted = tensor(torch.float32, 3, 6)
-        cases.append(
-            Case(unsorted, tensor(torch.float32, 3, 4, seed=1), right=right, sorter=unsorted.argsort(1))
-        )
-    cases.append(Case(torch.tensor([1.0, 2.0]), torch.tensor([2.0, NAN]), side="right"))
-    return cases
-
-
-def histograms() -> list[Case]:
-    cases = [
-        Case(tensor(dtype, 50), bins, low, high)
-        for dtype in FLOATS
-        for bins, low, high in ((4, 0, 0), (7, -1, 2))
-    ]
-    return [*cases, Case(torch.tensor([2.0, 2.0]), 3), Case(torch.tensor([0.0, 1.0, NAN]), 2, 0, 1)]
 
 
 def layer_norm_gradients() -> list[Case]:
@@ -372,10 +301,6 @@ CASES: dict[str, Make] = {
     "aten::prod.out": several(
         whole(REAL + COMPLEX, **POSITIVE_SMALL), with_dtype(whole(INTS), [torch.float32])
     ),
-    "aten::sort.values": sorts(),
-    "aten::sort.values_stable": lambda: [
-        Case(c.args[0], stable=True, dim=c.args[2], descending=c.args[3]) for c in sorts(True)()
-    ],
     "aten::std.correction_out": lambda: [
         Case(c.args[0], c.args[1], correction=k, keepdim=c.args[2])
         for i, c in enumerate(over_dims(FLOATING)())
@@ -389,44 +314,17 @@ CASES: dict[str, Make] = {
         with_dtype(over_dims(INTS + FLOATING), [torch.float32, torch.int64, torch.float64]),
     ),
     "aten::sum.out": several(whole(REAL + COMPLEX), with_dtype(whole(INTS), [torch.float32, torch.int32])),
-    "aten::topk.values": topks,
     "aten::_log_softmax_backward_data.out": softmax_gradients(torch.log_softmax),
     "aten::_softmax_backward_data.out": softmax_gradients(torch.softmax),
-    "aten::argsort.stable_out": lambda: [
-        Case(c.args[0], stable=True, dim=c.args[2], descending=c.args[3]) for c in sorts(True)()
-    ],
-    "aten::bucketize.Scalar_out": lambda: [
-        Case(x, torch.tensor([-1.0, 0.0, 2.0]), right=right)
-        for x in (-2, 0, 0.5, 9)
-        for right in (False, True)
-    ],
-    "aten::bucketize.Tensor_out": buckets,
     "aten::count_nonzero.dim_IntList_out": lambda: [Case(*c.args[:2]) for c in over_dims(REAL)()],
     "aten::count_nonzero.out": several(
         whole(REAL + COMPLEX), lambda: [Case(*c.args[:2]) for c in over_dim(REAL)()]
     ),
     "aten::cummax.out": scans(REAL),
     "aten::cummin.out": scans(REAL),
-    "aten::histc.out": histograms,
-    "aten::kthvalue.values": lambda: (
-        [
-            Case(distinct(dtype, 3, 4, 5), k, dim, keep)
-            for dtype in NUMBERS
-            for k, dim, keep in ((1, 0, False), (3, 1, True), (5, -1, False))
-        ]
-        + [Case(torch.tensor([NAN, 1.0, 0.0]), k) for k in (1, 3)]
-    ),
-    "aten::median.dim_values": over_dim(NUMBERS, unique=True, empty=False),
-    "aten::median.out": whole(NUMBERS, empty=False),
-    "aten::mode.values": lambda: [
-        Case(torch.tensor([[3, 1, 3, 1], [2, 2, 0, 4], [5, 6, 7, 8]], dtype=dtype), 1, keep)
-        for dtype in NUMBERS
-        for keep in (False, True)
-    ],
     "aten::nansum.out": several(over_dims(REAL), with_dtype(over_dims(FLOATS), FLOATS)),
     "aten::native_group_norm_backward.out": group_norm_gradients,
     "aten::native_layer_norm_backward.out": layer_norm_gradients,
-    "aten::searchsorted.Tensor_out": searches,
 }
 CASES["aten::var.correction_out"] = CASES["aten::std.correction_out"]
 for _name in ("std_mean", "var_mean"):

@@ -76,6 +76,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::index_select.out": lambda: [
         *[Case(tensor(d, 4, 5), 1, at(0, 4, 4)) for d in SIZES],
         Case(x(4, 5), -2, at(2)),
+        Case(x(50, 40), 0, picks(50, 30)),
         Case(x(4, 5), 0, at(3, 1).int()),
         Case(x(4, 5), 0, at([])),
         Case(x(), 0, at(0)),

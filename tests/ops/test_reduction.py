@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.ops.harness import Case, assert_same, check, compute
-from tests.ops.reduction_cases import CASES, FLOATING
+from tests.ops.ordering_cases import CASES as ORDERING
+from tests.ops.reduction_cases import CASES as REDUCTIONS
+from tests.ops.reduction_cases import FLOATING
 from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
+
+CASES = {**REDUCTIONS, **ORDERING}
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")

@@ -1,16 +1,13 @@
+#include "kernels/shared/fill.h"
+
 #include "kernels/portable/elementwise.h"
 #include "kernels/shared/convert_copy.h"
-#include "kernels/shared/elementwise.h"
+#include "kernels/shared/shape.h"
 
 namespace rushlight::portable {
 
 void fill_scalar_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& value, Tensor& out) {
-  if (!resize_out_like(context, out, in)) return;
-  const ScalarType type = out.scalar_type();
-  switch_compute<kinds::kAll>(context, type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
-    map_elements<C>(context, {out}, out, type, [value = number_in<C>(value, type)](C) { return value; });
-  });
+  if (resize_out_like(context, out, in)) fill_tensor(context, out, value);
 }
 
 void fill_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& value, Tensor& out) {

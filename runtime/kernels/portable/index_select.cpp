@@ -1,6 +1,7 @@
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
-#include "kernels/shared/index_reader.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/gather_loop.h"
 #include "kernels/shared/strided_copy.h"
 
 namespace rushlight::portable {
@@ -17,16 +18,34 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
                     "one element is selected from a zero-dim tensor, not %lld", static_cast<long long>(index.numel()));
   if (!resize_out(context, out, shape.span()) || out.numel() == 0) return;
   StridedLoops slice;
+  LoopNest nest;
   for (int64_t i = 0; i < in.dim(); ++i) {
     if (i != axis) slice.add(in.size(i), in.stride(i), out.stride(i));
+    nest.push(out.size(i), {i == axis ? 1 : 0, out.stride(i), i == axis ? 0 : in.stride(i)});
   }
+  if (in.dim() == 0) nest.operands = 3;
   const IndexReader positions(index);
   const int64_t from = stride_at(in, axis), to = stride_at(out, axis);
-  const int64_t grain = 16384 / (slice.numel() + 1) + 1;
-  context.parallel_for(0, index.numel(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      strided_copy(context, slice, at(in, positions[i] * from), at(out, i * to), in.element_size());
-    }
+  const size_t size = in.element_size();
+  slice.normalize();
+  const auto& run = slice[slice.count() - 1];
+  if (run.src == 1 && run.dst == 1 && run.size * static_cast<int64_t>(size) >= 64) {
+    context.parallel_for(0, index.numel(), 16384 / slice.numel() + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        strided_copy(context, slice, at(in, positions[i] * from), at(out, i * to), size);
+      }
+    });
+    return;
+  }
+  nest.sort_by(1);
+  nest.collapse();
+  switch_element_size(context, size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    context.parallel_for(0, out.numel(), 8192, [&](int64_t begin, int64_t end) {
+      for_each_gathered(nest, index, from, begin, end, [&](int64_t write, int64_t read) {
+        out.mutable_data_ptr<T>()[write] = in.const_data_ptr<T>()[read];
+      });
+    });
   });
 }
 

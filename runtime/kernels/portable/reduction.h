@@ -124,6 +124,10 @@ void sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::opti
 void sum_out(KernelRuntimeContext& context, const Tensor& in, std::optional<ScalarType> dtype, Tensor& out);
 void topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int64_t dim, bool largest, bool sorted,
                  Tensor& values, Tensor& indices);
+void unique2_out(KernelRuntimeContext& context, const Tensor& in, bool sorted, bool return_inverse, bool return_counts,
+                 Tensor& values, Tensor& inverse, Tensor& counts);
+void unique_consecutive_out(KernelRuntimeContext& context, const Tensor& in, bool return_inverse, bool return_counts,
+                            std::optional<int64_t> dim, Tensor& values, Tensor& inverse, Tensor& counts);
 void var_correction_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
                         const std::optional<Scalar>& correction, bool keepdim, Tensor& out);
 void var_mean_correction_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,

@@ -35,7 +35,7 @@ template <typename C, typename Function, size_t... I>
 auto elementwise_loop(std::index_sequence<I...>) {
   using Result = std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))>;
   return +[](const void* function, const void* const* inputs, void* output, int64_t n) {
-    // Functions without state are called on a copy, which optimises better.
+    // A copy, which stores to `out` cannot change.
     const Function f = *static_cast<const Function*>(function);
     Result* out = static_cast<Result*>(output);
     const C* in[] = {static_cast<const C*>(inputs[I])...};

@@ -12,6 +12,12 @@ namespace rushlight {
 class StridedLoops {
  public:
   static constexpr int kMaxLoops = 2 * kMaxDim;
+  StridedLoops() = default;
+  // Copies no more than is used: a copy is made for each strided_copy().
+  StridedLoops(const StridedLoops& other) : count_(other.count_) {
+    for (int i = 0; i < count_; ++i) loops_[i] = other.loops_[i];
+  }
+  StridedLoops& operator=(const StridedLoops&) = delete;
   struct Loop {
     int64_t size, src, dst;
   };

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "rushlight/core/memory.h"
+
 namespace rushlight {
 namespace {
 
@@ -58,6 +60,24 @@ TEST(Tensor, UnboundedShapesStayWithinTheirBytes) {
   EXPECT_EQ(tensor.resize({6, 1}), Error::Ok);
   EXPECT_EQ(tensor.resize({7, 1}), Error::OutOfResources);
   EXPECT_EQ(tensor.resize({INT32_MAX, INT32_MAX}), Error::OutOfResources);
+}
+
+TEST(Tensor, UnboundedShapesGrowWithTheirElements) {
+  alignas(16) uint8_t memory[256];
+  BufferAllocator allocator(memory, sizeof(memory));
+  Dynamic tensor({0, 2}, {0, 1}, ShapeDynamism::DynamicUnbound);
+  tensor.impl.growth = &allocator;
+  ASSERT_EQ(tensor.resize({2, 2}), Error::Ok);
+  ASSERT_EQ(tensor.impl.capacity, 16u);
+  static_cast<float*>(tensor.impl.data)[3] = 7.0f;
+  ASSERT_EQ(tensor.resize({3, 2}), Error::Ok);
+  EXPECT_EQ(tensor.impl.capacity, 32u) << "at least twice the memory";
+  EXPECT_EQ(static_cast<float*>(tensor.impl.data)[3], 7.0f);
+  const size_t used = allocator.used();
+  ASSERT_EQ(tensor.resize({4, 2}), Error::Ok);
+  EXPECT_EQ(allocator.used(), used) << "it fits";
+  EXPECT_EQ(tensor.resize({40, 2}), Error::OutOfResources);
+  EXPECT_EQ(tensor.sizes, (std::vector<SizesType>{4, 2})) << "a refused shape changes nothing";
 }
 
 TEST(Tensor, CountsElementsWithoutOverflow) {

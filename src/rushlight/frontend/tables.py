@@ -15,6 +15,30 @@ Table = Mapping[OpOverload, Decomposition]
 # Edge programs decompose these though torch's table keeps them.
 _ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default,)
 
+
+def _shift(op: Any, factor: float) -> Decomposition:
+    def decomposed(x: torch.Tensor, count: Any) -> torch.Tensor:
+        if x.dtype.is_floating_point:
+            return torch.mul(x, torch.pow(factor, count))
+        shifted: torch.Tensor = op(x, count)
+        return shifted
+
+    return decomposed
+
+
+def _convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return torch.ops.aten._to_copy.default(x, dtype=dtype)
+
+
+# Operators that torch's decompositions leave or make, and for which there are no out variants.
+_OWN: dict[Any, Decomposition] = {
+    torch.ops.aten.__lshift__.Scalar: _shift(torch.bitwise_left_shift, 2.0),
+    torch.ops.aten.__lshift__.Tensor: _shift(torch.bitwise_left_shift, 2.0),
+    torch.ops.aten.__rshift__.Scalar: _shift(torch.bitwise_right_shift, 0.5),
+    torch.ops.aten.__rshift__.Tensor: _shift(torch.bitwise_right_shift, 0.5),
+    torch.ops.prims.convert_element_type.default: _convert,
+}
+
 # Quantized programs are matched by their quantize and dequantize operators.
 _QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
 _QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
@@ -26,6 +50,7 @@ def _python_decompositions() -> dict[OpOverload, Decomposition]:
 
     table: dict[Any, Decomposition] = dict(_core_aten_decompositions_post_autograd())
     table.update(get_decompositions(_ALSO_DECOMPOSED))
+    table.update(_OWN)
     return table
 
 
@@ -53,7 +78,7 @@ def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Deco
 def general_table(preserve: Collection[OpOverload] = ()) -> Any:
     """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
     table: Any = torch.export.default_decompositions()
-    table.update({op: _python_decompositions()[op] for op in _ALSO_DECOMPOSED})
+    table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *_OWN)})
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
             table.pop(op, None)

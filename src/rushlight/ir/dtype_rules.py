@@ -54,7 +54,8 @@ logical_xor.default logical_not.default               -> B
 eq.Tensor ne.Tensor lt.Tensor le.Tensor               -> B
 gt.Tensor ge.Tensor eq.Scalar ne.Scalar               -> B
 lt.Scalar le.Scalar gt.Scalar ge.Scalar               -> B
-isnan.default isinf.default any.default any.dim       -> B
+isnan.default isinf.default                           -> B
+any.default any.dim                                   -> M
 embedding.default                                     weight=T indices=I -> T
 index_select.default                                  self=T index=I -> T
 gather.default                                        self=T index=X -> T

@@ -128,10 +128,8 @@ class OpNamespace:
         self._dir: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
         packet = getattr(getattr(torch.ops, self._name), name, None)
-        if packet is None:
+        if not isinstance(packet, OpOverloadPacket):
             raise AttributeError(f"no operator {self._name}::{name} is registered with torch")
         packet_class = BackendOpOverloadPacket if self._dialect == "backend" else EdgeOpOverloadPacket
         result = packet_class(packet)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
+from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import GraphPass, add_constant, map_arguments
 
 
 class ScalarToTensor(GraphPass):
-    """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0."""
+    """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0.
+
+    Beside tensors of rank 0 alone, which do not outrank it, the constant has the dtype of the result.
+    """
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
@@ -24,9 +29,18 @@ class ScalarToTensor(GraphPass):
 
             def lift(value: Any, argument: Any, node: Any = node) -> Any:
                 if isinstance(value, (bool, int, float)) and isinstance(argument.type, torch.TensorType):
-                    constant = torch.tensor(value)
+                    constant = torch.tensor(value, dtype=_dtype_beside(node, value))
                     return add_constant(module, constant, node, evaluator.like(constant))
                 return value
 
             changed |= map_arguments(node, node.target, lift)
         return changed
+
+
+def _dtype_beside(node: Node, value: bool | int | float) -> torch.dtype | None:
+    """The dtype that the number takes among tensors of rank 0; None, its own, where a tensor has a shape."""
+    tensors = [val for val in map(meta.get_tensor, node.all_input_nodes) if val is not None]
+    if not tensors or any(val.dim() > 0 for val in tensors):
+        return None
+    dtypes = [torch.result_type(val, value) for val in tensors]
+    return functools.reduce(torch.promote_types, dtypes)

@@ -60,8 +60,9 @@ class HierarchicalAllocator final {
   Span<Span<uint8_t>> buffers_;
 };
 
-// What a method may use: `method` for its structures (as long as it lives), `planned` for activations,
-// `temporary` for kernels' scratch memory (reset after every instruction; may be null).
+// What a method may use: `method` for its structures and for tensors whose shapes nothing bounds (as long as it
+// lives), `planned` for activations, `temporary` for kernels' scratch memory (reset after every instruction; may be
+// null).
 struct MemoryManager {
   MemoryAllocator* method = nullptr;
   HierarchicalAllocator* planned = nullptr;

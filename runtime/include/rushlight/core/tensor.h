@@ -9,6 +9,8 @@
 
 namespace rushlight {
 
+class MemoryAllocator;
+
 using SizesType = int32_t;
 using StridesType = int32_t;
 using DimOrderType = uint8_t;
@@ -25,7 +27,8 @@ struct TensorImpl {
   const DimOrderType* dim_order = nullptr;  // [dim], outermost first
   const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DynamicBound tensor, else null
   int64_t numel = 0;
-  size_t capacity = 0;  // bytes at `data`
+  size_t capacity = 0;                // bytes at `data`
+  MemoryAllocator* growth = nullptr;  // where a DynamicUnbound tensor takes memory when it outgrows `data`, or null
   ScalarType dtype = ScalarType::Float;
   ShapeDynamism dynamism = ShapeDynamism::Static;
   uint8_t dim = 0;
@@ -67,7 +70,9 @@ class Tensor {
 };
 
 // Sets the shape, and strides by the tensor's dim order. The rank must stay, a Static tensor's sizes must equal
-// its own, a DynamicBound tensor's sizes must be within its bounds, and the bytes within its capacity.
+// its own, a DynamicBound tensor's sizes must be within its bounds, and the bytes within its capacity, unless it may
+// grow: then it moves, with its elements, to at least twice the memory, so that all its moves take four times
+// the memory of its largest shape at most.
 Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes);
 
 // Fills strides[dim] for densely packed sizes[dim] in the given order (outermost dimension first).

@@ -69,7 +69,8 @@ RL_INLINE Floats erf(Floats x) {
 // Natural logarithm, 0.9 ulp; of 0 -infinity, of negative numbers NaN.
 RL_INLINE Floats log(Floats x) {
   const Ints tiny = x < 1.17549435e-38f;
-  const Floats scaled = select(tiny, x * 8388608.0f, x);
+  const Ints ordinary = (x > 0.0f) & (x < __builtin_inff());
+  const Floats scaled = select(ordinary, select(tiny, x * 8388608.0f, x), splat(1.0f));
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2)).
   const Ints bits = as_ints(scaled);
   const Ints shifted = bits - 0x3f3504f3;
