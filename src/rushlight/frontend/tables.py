@@ -27,7 +27,8 @@ def _shift(op: Any, factor: float) -> Decomposition:
 
 
 def _convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return torch.ops.aten._to_copy.default(x, dtype=dtype)
+    converted: torch.Tensor = torch.ops.aten._to_copy.default(x, dtype=dtype)
+    return converted
 
 
 # Operators that torch's decompositions leave or make, and for which there are no out variants.
