@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch import nn
@@ -16,15 +17,21 @@ def model(build: Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]) -> Ca
     return build
 
 
-def torchvision_models() -> object:
-    """torchvision.models, also where its compiled operators do not match the installed torch."""
-    library = torch.library.Library("torchvision", "FRAGMENT")
+_TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
+"""Held for the process: its definitions end with it."""
+
+
+def import_torchvision() -> ModuleType:
+    """torchvision, also where its compiled operators do not match the installed torch.
+
+    transformers imports it too: a model of transformers calls this first.
+    """
     for name in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, name):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            _TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     import torchvision
 
-    return torchvision.models
+    return torchvision
 
 
 def image(size: int = 224) -> tuple[torch.Tensor]:
@@ -33,7 +40,7 @@ def image(size: int = 224) -> tuple[torch.Tensor]:
 
 def _torchvision(name: str) -> None:
     def build() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-        return getattr(torchvision_models(), name)(weights=None), image()
+        return getattr(import_torchvision().models, name)(weights=None), image()
 
     build.__name__ = name
     model(build)
@@ -53,6 +60,7 @@ def deit_tiny() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 class _Bert(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        import_torchvision()
         from transformers import BertConfig, BertModel
 
         config = BertConfig(
@@ -77,6 +85,7 @@ def bert() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 class _Gpt2(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        import_torchvision()
         from transformers import GPT2Config, GPT2LMHeadModel
 
         self.gpt2 = GPT2LMHeadModel(
