@@ -5,6 +5,7 @@
 #include "kernels/optimized/plane_window.h"
 #include "kernels/optimized/workers.h"
 #include "kernels/shared/pooling.h"
+#include "kernels/shared/row_major.h"
 
 namespace rushlight::optimized {
 
@@ -21,7 +22,7 @@ bool is_even(const Window& w, int axis, int64_t size, int64_t out_size, bool cou
 bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
                     Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool count_include_pad,
                     std::optional<int64_t> divisor, Tensor& out) {
-  if (!is_plain(in) || !is_float(out) || (divisor && *divisor == 0)) return false;
+  if (!all_float(in, out) || (divisor && *divisor == 0)) return false;
   Pooling pooling;
   Shape shape;
   if (!read_pooling(context, in, 2, kernel, stride, padding, {}, ceil_mode, &pooling)) return true;
@@ -29,15 +30,16 @@ bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const 
   if (w.stride[2] > 2) return false;
   if (!pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) return true;
   const Image from(in, 2), to(out, 2);
-  if (!is_row_major(out) || !is_even(w, 1, from.size[1], to.size[1], divisor || count_include_pad) ||
+  if (!is_even(w, 1, from.size[1], to.size[1], divisor || count_include_pad) ||
       !is_even(w, 2, from.size[2], to.size[2], divisor || count_include_pad)) {
     return false;
   }
-  tiles::DepthwisePlane plane{
-      from.size[1], from.size[2], to.size[1],   to.size[2],    w.kernel[1],   w.kernel[2], w.stride[1],
-      w.stride[2],  w.padding[1], w.padding[2], w.dilation[1], w.dilation[2], 1,           0};
+  if (out.numel() == 0) return true;
+  const RowMajorInput images(context, in);
+  RowMajorOutput means(context, out);
+  if (context.failed()) return true;
   const tiles::Tiles& tiles = tiles::tiles();
-  set_bands(tiles, &plane);
+  const tiles::DepthwisePlane plane = pooled_plane(tiles, w, from, to);
   const int64_t size = plane_scratch(plane);
   const int64_t workers = worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
@@ -48,11 +50,12 @@ bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const 
   const float scale = 1.0f / static_cast<float>(divisor.value_or(w.volume()));
   for_workers(context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      float* y = out.mutable_data_ptr<float>() + i * to.volume();
-      tiles.depthwise(plane, in.const_data_ptr<float>() + i * from.volume(), ones, 0.0f, y, scratch + worker * size);
+      float* y = means.data<float>() + i * to.volume();
+      tiles.depthwise(plane, images.data<float>() + i * from.volume(), ones, 0.0f, y, scratch + worker * size);
       tiles.unary(tiles::UnaryOp::Affine, y, y, to.volume(), scale, 0.0f);
     }
   });
+  means.finish();
   return true;
 }
 

@@ -6,13 +6,14 @@
 #include "kernels/optimized/plane_window.h"
 #include "kernels/optimized/workers.h"
 #include "kernels/shared/pooling.h"
+#include "kernels/shared/row_major.h"
 
 namespace rushlight::optimized {
 
 bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,
                                  Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
                                  bool ceil_mode, Tensor& out, Tensor& indices) {
-  if (!is_plain(in) || !is_float(out) || indices.scalar_type() != ScalarType::Long) return false;
+  if (!all_float(in, out) || indices.scalar_type() != ScalarType::Long) return false;
   Pooling pooling;
   Shape shape;
   if (!read_pooling(context, in, 2, kernel, stride, padding, dilation, ceil_mode, &pooling)) return true;
@@ -23,12 +24,13 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
     return true;
   }
   const Image from(in, 2), to(out, 2);
-  if (!is_row_major(out) || !is_row_major(indices) || from.volume() > INT32_MAX / 2) return false;
-  tiles::DepthwisePlane plane{
-      from.size[1], from.size[2], to.size[1],   to.size[2],    w.kernel[1],   w.kernel[2], w.stride[1],
-      w.stride[2],  w.padding[1], w.padding[2], w.dilation[1], w.dilation[2], 1,           0};
+  if (out.numel() == 0) return true;
+  if (from.volume() > INT32_MAX / 2) return false;
+  const RowMajorInput images(context, in);
+  RowMajorOutput largest(context, out), places(context, indices);
+  if (context.failed()) return true;
   const tiles::Tiles& tiles = tiles::tiles();
-  set_bands(tiles, &plane);
+  const tiles::DepthwisePlane plane = pooled_plane(tiles, w, from, to);
   const int64_t size = plane_scratch(plane);
   const int64_t workers = worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
@@ -36,11 +38,12 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
   std::fill(scratch, scratch + workers * size, -std::numeric_limits<float>::infinity());
   for_workers(context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      tiles.max_pool(plane, in.const_data_ptr<float>() + i * from.volume(),
-                     out.mutable_data_ptr<float>() + i * to.volume(),
-                     indices.mutable_data_ptr<int64_t>() + i * to.volume(), scratch + worker * size);
+      tiles.max_pool(plane, images.data<float>() + i * from.volume(), largest.data<float>() + i * to.volume(),
+                     places.data<int64_t>() + i * to.volume(), scratch + worker * size);
     }
   });
+  largest.finish();
+  places.finish();
   return true;
 }
 

@@ -21,4 +21,16 @@ void set_bands(const tiles::Tiles& tiles, tiles::DepthwisePlane* plane) {
 
 int64_t plane_scratch(const tiles::DepthwisePlane& plane) { return (depthwise_scratch(plane) + 15) / 16 * 16; }
 
+tiles::DepthwisePlane pooled_plane(const tiles::Tiles& tiles, const Window& w, const Image& from, const Image& to) {
+  tiles::DepthwisePlane plane{};
+  plane.height = from.size[1], plane.width = from.size[2];
+  plane.out_height = to.size[1], plane.out_width = to.size[2];
+  plane.kernel_h = w.kernel[1], plane.kernel_w = w.kernel[2];
+  plane.stride_h = w.stride[1], plane.stride_w = w.stride[2];
+  plane.pad_h = w.padding[1], plane.pad_w = w.padding[2];
+  plane.dilation_h = w.dilation[1], plane.dilation_w = w.dilation[2];
+  set_bands(tiles, &plane);
+  return plane;
+}
+
 }  // namespace rushlight::optimized
