@@ -36,9 +36,7 @@ def test_max_pool2d(
 
 def test_pooling_of_channels_last_images() -> None:
     x = torch.randn(2, 5, 12, 11).to(memory_format=torch.channels_last)
-    want = [
-        t.to(memory_format=torch.channels_last) for t in functional.max_pool2d_with_indices(x, 3, 2, 1)
-    ]
+    want = [t.to(memory_format=torch.channels_last) for t in functional.max_pool2d_with_indices(x, 3, 2, 1)]
     check("aten::max_pool2d_with_indices.out", [x, [3, 3], [2, 2], [1, 1], [1, 1], False], *want)
     mean = functional.avg_pool2d(x, 2).to(memory_format=torch.channels_last)
     check("aten::avg_pool2d.out", [x, [2, 2], [2, 2], [0, 0], False, True, None], mean)
