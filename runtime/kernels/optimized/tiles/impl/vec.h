@@ -8,8 +8,7 @@
 
 #include <cstdint>
 
-#define RL_INLINE static inline __attribute__((always_inline))
-#define RL_UNROLL _Pragma("GCC unroll 64")
+#include "kernels/optimized/tiles/impl/inline.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
 

@@ -1,0 +1,147 @@
+#include "kernels/optimized/tiles/byte_product.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rushlight::tiles {
+
+namespace {
+
+// Bytes of left rows that stay in a second level cache beside the right operand's panels.
+constexpr int64_t kBlockBytes = 160 * 1024;
+constexpr int64_t kMostRows = 16, kMostColumns = 64;
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Left rows lie so many numbers apart: an odd number of cache lines, so that rows are spread over the cache's sets.
+int64_t left_stride(const ByteTiles& tiles, int64_t k) {
+  const int64_t line = 64 / tiles.left_size;
+  return round_up(k, line) / line % 2 == 1 ? round_up(k, line) : round_up(k, line) + line;
+}
+
+int64_t block_rows(const ByteTiles& tiles, int64_t k) {
+  const int64_t most = kBlockBytes / std::max<int64_t>(1, left_stride(tiles, k) * tiles.left_size);
+  return std::min<int64_t>(std::max<int64_t>(most / tiles.rows, 1), 16) * tiles.rows;
+}
+
+int64_t sums_bytes(int64_t n) { return round_up(n * 4, 64); }
+
+int panel_vectors(const ByteTiles& tiles, int64_t columns) {
+  return static_cast<int>((columns + tiles.lanes - 1) / tiles.lanes);
+}
+
+// Sums of rows from `row` and columns from `column` on become results.
+void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t column, const SumRows& rows) {
+  const int64_t at = row * p.out_stride + column;
+  switch (p.out_kind) {
+    case ByteProduct::Out::Bytes: {
+      Requantize how = p.requantize;
+      if (how.correction) how.correction += column;
+      how.multiplier += column;
+      if (how.offset) how.offset += column;
+      return tiles.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
+    }
+    case ByteProduct::Out::Floats: {
+      const Dequantize how{p.zeros + row * p.row_step,
+                           p.scales + row * p.row_step,
+                           p.row_step,
+                           tiles.left_offset,
+                           right_sums(p.right) + column,
+                           p.multiplier + column,
+                           p.offset ? p.offset + column : nullptr,
+                           p.least,
+                           p.most};
+      return tiles.dequantize(how, rows, static_cast<float*>(p.out) + at);
+    }
+    case ByteProduct::Out::Sums:
+      for (int64_t i = 0; i < rows.rows; ++i) {
+        std::memcpy(static_cast<int32_t*>(p.out) + at + i * rows.out_stride, rows.sums + i * rows.sums_stride,
+                    static_cast<size_t>(rows.columns) * sizeof(int32_t));
+      }
+  }
+}
+
+}  // namespace
+
+size_t packed_right_size(const ByteTiles& tiles, int64_t n, int64_t k) {
+  return static_cast<size_t>(sums_bytes(n) + round_up(n, tiles.lanes) * round_up(k, tiles.group));
+}
+
+void pack_right(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to) {
+  int32_t* const sums = static_cast<int32_t*>(to);
+  int8_t* panel = static_cast<int8_t*>(to) + sums_bytes(n);
+  const int64_t group = tiles.group;
+  const int64_t groups = (k + group - 1) / group;
+  for (int64_t column = 0; column < n; column += column_step(tiles)) {
+    const int64_t width = panel_vectors(tiles, std::min(column_step(tiles), n - column)) * int64_t{tiles.lanes};
+    for (int64_t j = 0; j < width; ++j) {
+      int8_t* at = panel + j * group;
+      const bool filled = column + j < n;
+      const int8_t* numbers = from + (column + j) * stride;
+      int32_t sum = 0;
+      for (int64_t g = 0; g < groups; ++g, at += width * group) {
+        for (int64_t l = 0; l < group; ++l) {
+          at[l] = filled && g * group + l < k ? numbers[g * group + l] : int8_t{0};
+          sum += at[l];
+        }
+      }
+      if (filled) sums[column + j] = sum;
+    }
+    panel += width * groups * group;
+  }
+}
+
+const int32_t* right_sums(const void* packed) { return static_cast<const int32_t*>(packed); }
+
+void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
+                      int32_t* to) {
+  const int32_t* const sums = right_sums(packed);
+  for (int64_t j = 0; j < n; ++j) to[j] = (bias ? bias[j] : 0) - (zero + tiles.left_offset) * sums[j];
+}
+
+size_t product_scratch(const ByteTiles& tiles, int64_t k) {
+  const int64_t left = block_rows(tiles, k) * left_stride(tiles, k) * tiles.left_size;
+  return static_cast<size_t>(kMostRows * kMostColumns * 4 + round_up(left, 64));
+}
+
+void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              void* scratch) {
+  int32_t* const sums = static_cast<int32_t*>(scratch);
+  uint8_t* const left = static_cast<uint8_t*>(scratch) + kMostRows * kMostColumns * 4;
+  const int64_t stride = left_stride(tiles, p.k);
+  const int64_t depth = round_up(p.k, tiles.group);
+  const int64_t step = column_step(tiles);
+  const int8_t* const panels = static_cast<const int8_t*>(p.right) + sums_bytes(p.n);
+  const int64_t block = block_rows(tiles, p.k);
+
+  for (int64_t row = m0; row < m1;) {
+    // Blocks of about one size, so that no tile is much smaller than the others.
+    const int64_t blocks = (m1 - row + block - 1) / block;
+    const int64_t rows = (m1 - row + blocks - 1) / blocks;
+    for (int64_t i = 0; i < rows; ++i) {
+      uint8_t* const to = left + i * stride * tiles.left_size;
+      if (p.gather) {
+        p.gather(p.context, row + i, to);
+      } else {
+        tiles.pack_left(p.left + (row + i) * p.left_stride, p.flip, p.k, to);
+      }
+      if (depth != p.k) tiles.fill_left(0, depth - p.k, to + p.k * tiles.left_size);
+    }
+    const int64_t tiles_down = (rows + tiles.rows - 1) / tiles.rows;
+    for (int64_t column = n0; column < n1; column += step) {
+      const int64_t columns = std::min(step, n1 - column);
+      const int vectors = panel_vectors(tiles, std::min(step, p.n - column));
+      ByteTile tile{nullptr, stride, panels + column * depth, depth / tiles.group, sums, vectors * tiles.lanes, false};
+      for (int64_t i = 0, t = 0; t < tiles_down; ++t) {
+        const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
+        tile.left = left + i * stride * tiles.left_size;
+        tiles.gemm(static_cast<int>(count), vectors, tile);
+        finish(tiles, p, row + i, column, {sums, tile.sums_stride, count, columns, p.out_stride});
+        i += count;
+      }
+    }
+    row += rows;
+  }
+}
+
+}  // namespace rushlight::tiles

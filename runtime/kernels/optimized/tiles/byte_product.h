@@ -1,0 +1,67 @@
+// Products of matrices of 8-bit integers, exact in 32 bits, over tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+
+namespace rushlight::tiles {
+
+// ---- The right operand: weights, packed once ----
+
+// Bytes of an int8 matrix of n columns of k numbers each, packed; to be aligned to 64 bytes.
+size_t packed_right_size(const ByteTiles& tiles, int64_t n, int64_t k);
+// Column j is from[j * stride], ..., from[j * stride + k - 1].
+void pack_right(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to);
+// [n] sums of the columns' numbers.
+const int32_t* right_sums(const void* packed);
+// [n] corrections that take the left operand's zero point, as int8 (that of uint8 less 128), out of the sums:
+// -(zero + left_offset) * right_sums, plus bias where it is not null.
+void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
+                      int32_t* to);
+
+// ---- The product ----
+
+// out[m, n] from left[m, k] and a packed right operand.
+struct ByteProduct {
+  int64_t m, n, k;
+
+  // Rows of the left operand: at left + i * left_stride, numbers XOR `flip` being int8 (flip 0x80: they are uint8), or
+  // written by gather(), in pack_left()'s form.
+  const uint8_t* left;
+  int64_t left_stride;
+  uint8_t flip;
+  void (*gather)(const void* context, int64_t row, void* to) = nullptr;
+  const void* context = nullptr;
+
+  const void* right;  // of pack_right()
+
+  // What becomes of the sums. Bytes: requantize, with corrections for the left operand's zero point among them. Floats:
+  // out = (sums - zeros[i] * right_sums[j]) * scales[i] * multiplier[j] + offset[j]. Sums: as they are, int32, those of
+  // int8 numbers plus left_offset.
+  enum class Out : uint8_t { Bytes, Floats, Sums };
+  Out out_kind;
+  Requantize requantize;
+  // Of row i: [m], or of all rows if the step is 0. Zero points as int8.
+  const int32_t* zeros;
+  const float* scales;
+  int64_t row_step;
+  const float* multiplier;  // [n]
+  const float* offset;      // [n] or null
+  float least, most;
+  void* out;
+  int64_t out_stride;  // elements
+};
+
+// Bytes of scratch memory (aligned to 64) that multiply() needs for products of that k, whatever else they are.
+size_t product_scratch(const ByteTiles& tiles, int64_t k);
+// Rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). No element depends on how the product is
+// divided.
+void multiply(const ByteTiles& tiles, const ByteProduct& product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              void* scratch);
+
+inline int64_t column_step(const ByteTiles& tiles) { return static_cast<int64_t>(tiles.vectors) * tiles.lanes; }
+inline int64_t row_step(const ByteTiles& tiles) { return tiles.rows; }
+
+}  // namespace rushlight::tiles

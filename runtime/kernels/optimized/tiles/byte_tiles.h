@@ -1,0 +1,77 @@
+// Inner loops over 8-bit integers, one set of them for each instruction set: exact sums of products in 32 bits, and
+// what becomes of the sums. They know no tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::tiles {
+
+// sums[i, j] = sum over k of left[i, k] * right[k, j], for packed operands.
+struct ByteTile {
+  const void* left;     // [rows, groups * group] as pack_left() gives them
+  int64_t left_stride;  // elements from row to row
+  const int8_t* right;  // [groups, vectors * lanes, group]
+  int64_t groups;
+  int32_t* sums;  // [rows, vectors * lanes], row stride sums_stride, aligned to a vector
+  int64_t sums_stride;
+  bool accumulate;  // to what `sums` holds
+};
+
+// Rows of sums, `sums_stride` apart, and of results, `out_stride` apart.
+struct SumRows {
+  const int32_t* sums;
+  int64_t sums_stride;
+  int64_t rows, columns;
+  int64_t out_stride;
+};
+
+// out[i, j] = clamp(round(float(sums[i, j] + correction[j]) * multiplier[j] + offset[j]) + zero, least, most), rounded
+// to nearest, ties to even.
+struct Requantize {
+  const int32_t* correction;  // [n] or null: 0
+  const float* multiplier;    // [n]
+  const float* offset;        // [n] or null: 0
+  int32_t zero;
+  int32_t least, most;  // of int8 or of uint8
+};
+
+// out[i, j] = clamp(float(sums[i, j] - zero_i * right_sums[j]) * (scale_i * multiplier[j]) + offset[j], least, most),
+// zero_i being zeros[i * step] + zero_offset, scale_i scales[i * step].
+struct Dequantize {
+  const int32_t* zeros;
+  const float* scales;
+  int64_t step;
+  int32_t zero_offset;
+  const int32_t* right_sums;  // [n]
+  const float* multiplier;    // [n]
+  const float* offset;        // [n] or null: 0
+  float least, most;
+};
+
+struct ByteTiles {
+  const char* name;
+  int lanes;        // sums in a vector
+  int rows;         // most rows of a tile
+  int vectors;      // most vectors across a tile
+  int group;        // numbers of a column that lie together in the right operand
+  int left_size;    // bytes of a number of the left operand
+  int left_offset;  // what is added to int8 numbers in the left operand: 0, or 128 where they are unsigned
+
+  // Numbers from[i] ^ flip, read as int8, to `to` in the left operand's form.
+  void (*pack_left)(const uint8_t* from, uint8_t flip, int64_t n, void* to);
+  // n times `value`.
+  void (*fill_left)(int8_t value, int64_t n, void* to);
+  // 1 <= rows <= this->rows, 1 <= vectors <= this->vectors.
+  void (*gemm)(int rows, int vectors, const ByteTile& tile);
+
+  void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
+  void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);
+};
+
+// The best set for this machine, chosen once; RUSHLIGHT_ISA in the environment asks for a lesser one by name.
+const ByteTiles& byte_tiles();
+// By name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod), or null if this machine or build has none.
+const ByteTiles* byte_tiles_named(const char* name);
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,46 @@
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+#define RL_TILES_ISA avx2_bytes
+
+namespace rushlight::tiles::avx2_bytes {
+
+// vpmaddwd: products of 16 bits, exact where vpmaddubsw saturates.
+inline constexpr int kLanes = 8, kGroup = 2, kTileRows = 6, kTileVectors = 2, kLeftOffset = 0;
+using Left = int16_t;
+using Sums = __m256i;
+using Right = __m256i;
+using Spread = __m256i;
+
+RL_INLINE Right load_right(const int8_t* p) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+RL_INLINE Spread spread(const Left* p) {
+  int32_t pair;
+  std::memcpy(&pair, p, sizeof(pair));
+  return _mm256_set1_epi32(pair);
+}
+RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
+  sums = _mm256_add_epi32(sums, _mm256_madd_epi16(left, right));
+}
+
+#define RL_TILES_NARROW
+RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
+  const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));
+  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(quads), _mm256_extracti128_si256(quads, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), bytes);
+}
+
+}  // namespace rushlight::tiles::avx2_bytes
+
+#include "kernels/optimized/tiles/impl/byte_gemm.h"
+
+namespace rushlight::tiles::avx2_bytes {
+
+extern const ByteTiles tiles = make_byte_tiles("avx2");
+
+}  // namespace rushlight::tiles::avx2_bytes

@@ -1,0 +1,38 @@
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+#define RL_TILES_ISA avx512_bytes
+
+namespace rushlight::tiles::avx512_bytes {
+
+inline constexpr int kLanes = 16, kGroup = 2, kTileRows = 12, kTileVectors = 2, kLeftOffset = 0;
+using Left = int16_t;
+using Sums = __m512i;
+using Right = __m512i;
+using Spread = __m512i;
+
+RL_INLINE Right load_right(const int8_t* p) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+RL_INLINE Spread spread(const Left* p) {
+  int32_t pair;
+  std::memcpy(&pair, p, sizeof(pair));
+  return _mm512_set1_epi32(pair);
+}
+RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
+  sums = _mm512_add_epi32(sums, _mm512_madd_epi16(left, right));
+}
+
+}  // namespace rushlight::tiles::avx512_bytes
+
+#include "kernels/optimized/tiles/impl/byte_gemm.h"
+
+namespace rushlight::tiles::avx512_bytes {
+
+extern const ByteTiles tiles = make_byte_tiles("avx512");
+
+}  // namespace rushlight::tiles::avx512_bytes

@@ -1,0 +1,37 @@
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+#define RL_TILES_ISA avx512vnni_bytes
+
+namespace rushlight::tiles::avx512vnni_bytes {
+
+inline constexpr int kLanes = 16, kGroup = 4, kTileRows = 14, kTileVectors = 2, kLeftOffset = 128;
+using Left = uint8_t;
+using Sums = __m512i;
+using Right = __m512i;
+using Spread = __m512i;
+
+RL_INLINE Right load_right(const int8_t* p) { return _mm512_loadu_si512(p); }
+RL_INLINE Spread spread(const Left* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof(four));
+  return _mm512_set1_epi32(four);
+}
+// As assembly, because compilers copy the sums around the intrinsic.
+RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(left), "v"(right));
+}
+
+}  // namespace rushlight::tiles::avx512vnni_bytes
+
+#include "kernels/optimized/tiles/impl/byte_gemm.h"
+
+namespace rushlight::tiles::avx512vnni_bytes {
+
+extern const ByteTiles tiles = make_byte_tiles("avx512vnni");
+
+}  // namespace rushlight::tiles::avx512vnni_bytes

@@ -1,0 +1,44 @@
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+#define RL_TILES_ISA avxvnni_bytes
+
+namespace rushlight::tiles::avxvnni_bytes {
+
+inline constexpr int kLanes = 8, kGroup = 4, kTileRows = 6, kTileVectors = 2, kLeftOffset = 128;
+using Left = uint8_t;
+using Sums = __m256i;
+using Right = __m256i;
+using Spread = __m256i;
+
+RL_INLINE Right load_right(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+RL_INLINE Spread spread(const Left* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof(four));
+  return _mm256_set1_epi32(four);
+}
+// As assembly, because compilers copy the sums around the intrinsic.
+RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(left), "x"(right));
+}
+
+#define RL_TILES_NARROW
+RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
+  const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));
+  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(quads), _mm256_extracti128_si256(quads, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), bytes);
+}
+
+}  // namespace rushlight::tiles::avxvnni_bytes
+
+#include "kernels/optimized/tiles/impl/byte_gemm.h"
+
+namespace rushlight::tiles::avxvnni_bytes {
+
+extern const ByteTiles tiles = make_byte_tiles("avxvnni");
+
+}  // namespace rushlight::tiles::avxvnni_bytes

@@ -1,0 +1,98 @@
+// Tiles over bytes for one instruction set, in namespace rushlight::tiles::RL_TILES_ISA. Before this is included that
+// namespace has
+//   kLanes, kGroup, kTileRows, kTileVectors, kLeftOffset
+//   Left         a number of the left operand: int8_t, uint8_t or int16_t
+//   Sums         a vector of kLanes int32_t
+//   Right        a vector of kLanes * kGroup numbers: Right load_right(const int8_t*)
+//   Spread       kGroup numbers of the left operand in every lane: Spread spread(const Left*)
+//   void add_products(Sums&, Spread, Right)
+// and what byte_rows.h asks for.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_rows.h"
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+template <int Rows, int Vectors>
+static void byte_tile(const ByteTile& t) {
+  Sums acc[Rows][Vectors];
+  int32_t* const sums = t.sums;
+  if (t.accumulate) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
+  }
+  const Left* left = static_cast<const Left*>(t.left);
+  const int8_t* right = t.right;
+  const int64_t stride = t.left_stride;
+  for (int64_t g = 0; g < t.groups; ++g) {
+    Right column[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_right(right + j * kLanes * kGroup);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Spread x = spread(left + i * stride);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+    }
+    left += kGroup;
+    right += Vectors * kLanes * kGroup;
+  }
+  RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
+  }
+}
+
+template <int Vectors, int... I>
+static void byte_gemm_of(int rows, const ByteTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const ByteTile&) = {&byte_tile<I + 1, Vectors>...};
+  by_rows[rows - 1](tile);
+}
+
+static void byte_gemm(int rows, int vectors, const ByteTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return byte_gemm_of<1>(rows, tile, Rows{});
+  return byte_gemm_of<2>(rows, tile, Rows{});
+}
+
+static void pack_left(const uint8_t* from, uint8_t flip, int64_t n, void* to) {
+  Left* const left = static_cast<Left*>(to);
+  if constexpr (sizeof(Left) == 1) {
+    const uint8_t change = static_cast<uint8_t>(flip ^ kLeftOffset);
+    if (change == 0) {
+      std::memcpy(left, from, static_cast<size_t>(n));
+    } else {
+      for (int64_t i = 0; i < n; ++i) left[i] = static_cast<Left>(from[i] ^ change);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) left[i] = static_cast<int8_t>(from[i] ^ flip);
+  }
+}
+
+static void fill_left(int8_t value, int64_t n, void* to) {
+  Left* const left = static_cast<Left*>(to);
+  for (int64_t i = 0; i < n; ++i) left[i] = static_cast<Left>(value + kLeftOffset);
+}
+
+static constexpr ByteTiles make_byte_tiles(const char* name) {
+  ByteTiles t{};
+  t.name = name;
+  t.lanes = kLanes;
+  t.rows = kTileRows;
+  t.vectors = kTileVectors;
+  t.group = kGroup;
+  t.left_size = sizeof(Left);
+  t.left_offset = kLeftOffset;
+  t.pack_left = &pack_left;
+  t.fill_left = &fill_left;
+  t.gemm = &byte_gemm;
+  t.requantize = &requantize;
+  t.dequantize = &dequantize;
+  return t;
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

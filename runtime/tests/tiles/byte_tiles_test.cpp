@@ -1,0 +1,227 @@
+#include "kernels/optimized/tiles/byte_tiles.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/optimized/tiles/byte_product.h"
+
+namespace rushlight::tiles {
+
+namespace fours_bytes {
+extern const ByteTiles tiles;
+}
+
+namespace {
+
+std::vector<const ByteTiles*> all_sets() {
+  std::vector<const ByteTiles*> sets{&fours_bytes::tiles};
+  for (const char* name : {"generic", "neon", "neon_dotprod", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+    if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
+  }
+  return sets;
+}
+
+// Aligned for vectors of any width.
+struct Buffer {
+  explicit Buffer(size_t bytes) : storage(bytes + 64) {}
+  void* data() {
+    const auto address = reinterpret_cast<uintptr_t>(storage.data());
+    return reinterpret_cast<void*>((address + 63) / 64 * 64);
+  }
+  std::vector<uint8_t> storage;
+};
+
+class ByteTilesTest : public testing::TestWithParam<const ByteTiles*> {
+ protected:
+  const ByteTiles& tiles = *GetParam();
+  std::mt19937 random{1};
+
+  // Extremes are common among them.
+  std::vector<int8_t> numbers(int64_t n) {
+    std::uniform_int_distribution<int> uniform(-160, 160);
+    std::vector<int8_t> values(static_cast<size_t>(n));
+    for (int8_t& value : values) value = static_cast<int8_t>(std::clamp(uniform(random), -128, 127));
+    return values;
+  }
+  std::vector<float> reals(int64_t n, float least, float most) {
+    std::uniform_real_distribution<float> uniform(least, most);
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sets, ByteTilesTest, testing::ValuesIn(all_sets()),
+                         [](const testing::TestParamInfo<const ByteTiles*>& set) {
+                           return std::string(set.param->name);
+                         });
+
+int64_t exact(const std::vector<int8_t>& left, const std::vector<int8_t>& right, int64_t k, int64_t i, int64_t j,
+              int32_t zero = 0) {
+  int64_t sum = 0;
+  for (int64_t l = 0; l < k; ++l) {
+    sum += int64_t{left[static_cast<size_t>(i * k + l)] - zero} * right[static_cast<size_t>(j * k + l)];
+  }
+  return sum;
+}
+
+TEST_P(ByteTilesTest, TilesOfEverySizeAreExact) {
+  for (const int64_t k : {1, 2, 3, 4, 37, 130}) {
+    for (int rows = 1; rows <= tiles.rows; ++rows) {
+      for (int vectors = 1; vectors <= tiles.vectors; ++vectors) {
+        const int64_t width = vectors * tiles.lanes, groups = (k + tiles.group - 1) / tiles.group;
+        const auto left = numbers(rows * k), right = numbers(width * k);
+        Buffer packed(packed_right_size(tiles, width, k));
+        pack_right(tiles, right.data(), k, width, k, packed.data());
+        const int64_t stride = groups * tiles.group;
+        Buffer rows_of_left(static_cast<size_t>(rows * stride * tiles.left_size));
+        for (int64_t i = 0; i < rows; ++i) {
+          uint8_t* to = static_cast<uint8_t*>(rows_of_left.data()) + i * stride * tiles.left_size;
+          tiles.fill_left(77, stride, to);
+          tiles.pack_left(reinterpret_cast<const uint8_t*>(left.data()) + i * k, 0, k, to);
+        }
+        Buffer sums(static_cast<size_t>(rows * width) * 4);
+        int32_t* const result = static_cast<int32_t*>(sums.data());
+        const int8_t* panel = static_cast<const int8_t*>(packed.data()) + (width * 4 + 63) / 64 * 64;
+        ByteTile tile{rows_of_left.data(), stride, panel, groups, result, width, false};
+        for (const int times : {1, 2}) {
+          tile.accumulate = times == 2;
+          tiles.gemm(rows, vectors, tile);
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t j = 0; j < width; ++j) {
+              const int64_t want = exact(left, right, k, i, j, -tiles.left_offset) * times;
+              ASSERT_EQ(result[i * width + j], want) << rows << "x" << vectors << " k " << k;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, LeftNumbersOfBothSigns) {
+  const int64_t k = 75;
+  const auto left = numbers(k);
+  std::vector<uint8_t> as_unsigned;
+  for (const int8_t x : left) as_unsigned.push_back(static_cast<uint8_t>(x + 128));
+  std::vector<uint8_t> a(static_cast<size_t>(k * tiles.left_size) + 1, 99), b(a);
+  tiles.pack_left(reinterpret_cast<const uint8_t*>(left.data()), 0, k, a.data());
+  tiles.pack_left(as_unsigned.data(), 0x80, k, b.data());
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(a.back(), 99);
+}
+
+int32_t rounded(double x, const Requantize& how) {
+  return static_cast<int32_t>(std::clamp(std::nearbyint(x) + how.zero, double(how.least), double(how.most)));
+}
+
+TEST_P(ByteTilesTest, RequantizeRoundsTiesToEvenAndClamps) {
+  std::vector<int32_t> sums;
+  for (int32_t i = -700; i <= 700; ++i) sums.push_back(i);
+  for (const int32_t big : {1 << 30, -(1 << 30), INT32_MAX / 2}) sums.push_back(big);
+  const auto n = static_cast<int64_t>(sums.size());
+  const std::vector<float> half(sums.size(), 0.5f), offset(sums.size(), 0.25f);
+  const std::vector<int32_t> correction(sums.size(), 3);
+  for (const Requantize& how :
+       {Requantize{nullptr, half.data(), nullptr, 0, -128, 127}, Requantize{nullptr, half.data(), nullptr, 7, 0, 255},
+        Requantize{correction.data(), half.data(), offset.data(), -5, -5, 100}}) {
+    for (const int64_t count : {n, n - 1, int64_t{3}}) {
+      std::vector<uint8_t> out(static_cast<size_t>(count) + 1, 77);
+      tiles.requantize(how, {sums.data(), count, 1, count, count}, out.data());
+      for (int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<size_t>(i);
+        const double x = (sums[at] + (how.correction ? 3.0 : 0.0)) * 0.5 + (how.offset ? 0.25 : 0.0);
+        ASSERT_EQ(out[at], static_cast<uint8_t>(rounded(x, how))) << sums[at];
+      }
+      EXPECT_EQ(out.back(), 77);
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
+  for (const int64_t k : {1, 30, 1203, 6000}) {
+    for (const int64_t m : {1, 5, 37}) {
+      const int64_t n = 2 * column_step(tiles) + 5;
+      const auto left = numbers(m * k), right = numbers(n * k);
+      std::vector<uint8_t> as_unsigned;
+      for (const int8_t x : left) as_unsigned.push_back(static_cast<uint8_t>(x ^ 0x80));
+      Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+      pack_right(tiles, right.data(), k, n, k, packed.data());
+      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
+      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
+      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
+      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
+      ByteProduct p{};
+      p.m = m, p.n = n, p.k = k, p.left = as_unsigned.data(), p.left_stride = k, p.flip = 0x80;
+      p.right = packed.data(), p.out_stride = n + 1;
+      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
+      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 40.0f;
+      zero_corrections(tiles, packed.data(), n, -9, bias.data(), corrections.data());
+      p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+      const auto size = static_cast<size_t>(m * (n + 1));
+      std::vector<uint8_t> bytes(size, 77);
+      std::vector<float> floats(size, 77.0f);
+      std::vector<int32_t> sums(size, 77);
+      const int64_t middle = column_step(tiles);
+      for (const auto kind : {ByteProduct::Out::Bytes, ByteProduct::Out::Floats, ByteProduct::Out::Sums}) {
+        p.out_kind = kind;
+        if (kind == ByteProduct::Out::Bytes) p.out = bytes.data();
+        if (kind == ByteProduct::Out::Floats) p.out = floats.data();
+        if (kind == ByteProduct::Out::Sums) p.out = sums.data();
+        multiply(tiles, p, 0, m / 2, 0, n, scratch.data());
+        multiply(tiles, p, m / 2, m, 0, middle, scratch.data());
+        multiply(tiles, p, m / 2, m, middle, n, scratch.data());
+      }
+      for (int64_t i = 0; i < m; ++i) {
+        const auto row = static_cast<size_t>(i * (n + 1));
+        EXPECT_TRUE(bytes[row + n] == 77 && floats[row + n] == 77 && sums[row + n] == 77);
+        for (int64_t j = 0; j < n; ++j) {
+          ASSERT_EQ(sums[row + j], exact(left, right, k, i, j, -tiles.left_offset)) << "k " << k;
+          const double sum = exact(left, right, k, i, j, -9) + bias[j];
+          const double x = static_cast<float>(static_cast<float>(sum) * multiplier[j]) + offset[j];
+          ASSERT_NEAR(bytes[row + j], rounded(x, p.requantize), std::fabs(x - std::nearbyint(x)) > 0.499 ? 1 : 0);
+          const double real = exact(left, right, k, i, j, zeros[i]) * double(scales[i]) * multiplier[j] + offset[j];
+          ASSERT_NEAR(floats[row + j], std::min(real, 40.0), 1e-5 * std::fabs(real) + 1e-5);
+        }
+      }
+    }
+  }
+}
+
+struct Reversed {
+  const ByteTiles& tiles;
+  const std::vector<int8_t>& left;
+  int64_t m, k;
+};
+
+TEST_P(ByteTilesTest, RowsThatACallerGathers) {
+  const int64_t m = 19, k = 21, n = 9;
+  const auto left = numbers(m * k), right = numbers(n * k);
+  Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+  pack_right(tiles, right.data(), k, n, k, packed.data());
+  const Reversed reversed{tiles, left, m, k};
+  std::vector<int32_t> sums(static_cast<size_t>(m * n));
+  ByteProduct p{};
+  p.m = m, p.n = n, p.k = k, p.right = packed.data();
+  p.context = &reversed;
+  p.gather = [](const void* context, int64_t row, void* to) {
+    const Reversed& r = *static_cast<const Reversed*>(context);
+    r.tiles.pack_left(reinterpret_cast<const uint8_t*>(r.left.data()) + (r.m - 1 - row) * r.k, 0, r.k, to);
+  };
+  p.out_kind = ByteProduct::Out::Sums, p.out = sums.data(), p.out_stride = n;
+  multiply(tiles, p, 0, m, 0, n, scratch.data());
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      ASSERT_EQ(sums[i * n + j], exact(left, right, k, m - 1 - i, j, -tiles.left_offset));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rushlight::tiles
