@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "exec/method_state.h"
+#include "exec/shape_guards.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/exec/method.h"
 
@@ -214,6 +215,7 @@ Error Method::check_memory_given() const {
 Error Method::execute() {
   RL_TRY(reset_execution());
   RL_TRY(check_memory_given());
+  RL_TRY(check_input_relations(*state_));
   clear_last_error_message();
   EventTracer* const tracer = state_->tracer;
   uint64_t token = 0;
@@ -225,6 +227,7 @@ Error Method::execute() {
 
 Error Method::step() {
   RL_TRY(check_memory_given());
+  if (state_->next_chain == 0 && state_->next_instruction == 0) RL_TRY(check_input_relations(*state_));
   clear_last_error_message();
   return run(*state_, true);
 }

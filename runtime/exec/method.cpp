@@ -5,6 +5,7 @@
 
 #include "exec/method_loader.h"
 #include "exec/method_state.h"
+#include "exec/shape_guards.h"
 
 namespace rushlight {
 namespace {
@@ -85,6 +86,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
   RL_REQUIRE(given.dim() == tensor.dim, InvalidArgument,
              "input %zu of method '%.80s' has %d dimensions, but the tensor given has %d", index, name, tensor.dim,
              static_cast<int>(given.dim()));
+  RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), given.sizes(), 0));
   for (int i = 0; i < tensor.dim; ++i) {
     const auto size = static_cast<int>(given.size(i));
     RL_REQUIRE(tensor.dynamism != ShapeDynamism::Static || size == tensor.sizes[i], InvalidArgument,
@@ -121,6 +123,9 @@ Error Method::set_plain_input(size_t index, const EValue& given) {
   RL_REQUIRE(given.tag() == value.tag() || is_free, InvalidType,
              "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag()),
              to_string(given.tag()));
+  if (given.tag() == Tag::Int) {
+    RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), {}, given.to_int()));
+  }
   if (!state_->inputs[index].is_fixed) {
     value = given;
     return Error::Ok;

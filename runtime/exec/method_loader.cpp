@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "exec/shape_guards.h"
+
 namespace rushlight {
 
 Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& memory, const Environment& environment) {
@@ -23,6 +25,7 @@ Error MethodLoader::run() {
   RL_TRY(mark_references());
   RL_TRY(load_values());
   RL_TRY(load_ends());
+  RL_TRY(load_shape_guards(state_));
   RL_TRY(init_delegates());
   return load_chains();
 }

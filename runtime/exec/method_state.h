@@ -62,6 +62,8 @@ struct ViewOut {
   size_t capacity;
 };
 
+struct ShapeGuard;
+
 struct MethodState {
   MethodState(const PlanView& view, const MemoryManager& manager, const Environment& environment)
       : plan(view),
@@ -93,6 +95,9 @@ struct MethodState {
   uint32_t num_delegates = 0;  // initialised so far
   FreeableBuffer* external = nullptr;
   uint32_t num_external = 0;  // loaded so far
+  const ShapeGuard* guards = nullptr;
+  uint32_t num_guards = 0;
+  FreeableBuffer guard_data;  // the names of inputs
   // Where step() goes on.
   uint32_t next_chain = 0;
   uint32_t next_instruction = 0;

@@ -13,6 +13,7 @@ from rushlight.emit.constants import tensor_bytes
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError, at_node
 from rushlight.emit.graph import GraphEmitter
 from rushlight.emit.pytree import encode_treespec
+from rushlight.emit.shape_guards import KEY, shape_guards
 from rushlight.emit.state import MethodState
 from rushlight.emit.tensors import is_planned, make_tensor
 from rushlight.emit.values import Emitted, Ref, scalar_value
@@ -44,6 +45,7 @@ class MethodEmitter(GraphEmitter):
         self.lifted = signature.inputs_to_lifted_tensor_constants
         self.changed = changed_targets(signature)
         self.user_inputs: list[int] = []
+        self._input_nodes: list[Node] = []
         self._named_buffers: Mapping[str, torch.Tensor] | None = None
 
     def plan(self) -> ExecutionPlan:
@@ -61,6 +63,9 @@ class MethodEmitter(GraphEmitter):
             for output, kind in zip(self.outputs, kinds, strict=True)
             if kind not in MUTATIONS
         ]
+        guards = shape_guards(self._input_nodes)
+        if guards:
+            state.constants.named[KEY + self.name] = NamedDataEntry(guards)
         call_spec = self.program.call_spec
         chain = Chain([], [], state.instructions, state.traces if state.options.stack_traces else None)
         return ExecutionPlan(
@@ -97,6 +102,7 @@ class MethodEmitter(GraphEmitter):
             value = meta.get_val(node) if meta.has_val(node) else spec
             ref = values.fresh(scalar_value(_example(value)))
         self.user_inputs.append(ref.index)
+        self._input_nodes.append(node)
         return ref
 
     def _constant(self, node: Node, spec: TensorSpec, name: str) -> Ref:

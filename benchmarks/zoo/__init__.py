@@ -1,0 +1,1 @@
+"""The model zoo: small programs with random weights, compiled and compared with eager call by call."""

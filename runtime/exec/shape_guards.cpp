@@ -1,0 +1,114 @@
+#include "exec/shape_guards.h"
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace rushlight {
+namespace {
+
+constexpr char kKey[] = "rushlight.shape_guards.";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kHeader = 8;
+constexpr size_t kRecord = 48;
+static_assert(sizeof(ShapeGuard) == kRecord, "a guard is read as it lies in the file");
+
+const char* name_of(const MethodState& state, const ShapeGuard& guard) {
+  return static_cast<const char*>(state.guard_data.data()) + guard.name;
+}
+
+// "dim 0 of input 1 ('x')", "input 1 ('n')"
+struct Place {
+  char text[112];
+  Place(const MethodState& state, const ShapeGuard& guard) {
+    if (guard.dim == ShapeGuard::kInteger) {
+      std::snprintf(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
+    } else {
+      std::snprintf(text, sizeof(text), "dim %u of input %u ('%.64s')", guard.dim, guard.input, name_of(state, guard));
+    }
+  }
+};
+
+int64_t size_of(const MethodState& state, const ShapeGuard& guard) {
+  const MethodEnd& input = state.inputs[guard.input];
+  return guard.dim == ShapeGuard::kInteger ? input.value->to_int() : input.tensor->sizes[guard.dim];
+}
+
+bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
+  if (guard.scale < 1 || guard.scale > INT32_MAX || guard.offset < -INT32_MAX || guard.offset > INT32_MAX ||
+      guard.first > index || guard.input >= state.num_inputs || guard.name < kHeader || guard.name >= size) {
+    return false;
+  }
+  const MethodEnd& input = state.inputs[guard.input];
+  if (guard.dim != ShapeGuard::kInteger) return input.tensor && guard.dim < input.tensor->dim;
+  return !input.tensor && input.value->tag() == Tag::Int;
+}
+
+}  // namespace
+
+Error load_shape_guards(MethodState& state) {
+  const Program& program = state.plan.program();
+  const std::string_view method = state.plan.name();
+  char key[256];
+  if (sizeof(kKey) + method.size() > sizeof(key)) return Error::Ok;
+  const int length = std::snprintf(key, sizeof(key), "%s%.*s", kKey, static_cast<int>(method.size()), method.data());
+  const std::string_view name(key, static_cast<size_t>(length));
+  if (!program.has_named_data(name)) return Error::Ok;
+  RL_ASSIGN(FreeableBuffer data, program.load_named_data(name));
+  const auto* const bytes = static_cast<const uint8_t*>(data.data());
+  uint32_t header[2] = {0, 0};
+  if (data.size() >= kHeader) std::memcpy(header, bytes, kHeader);
+  if (header[0] > kVersion) return Error::Ok;  // written for a newer runtime
+  const uint32_t count = header[1];
+  RL_REQUIRE(header[0] == kVersion && count <= (data.size() - kHeader) / kRecord && bytes[data.size() - 1] == 0,
+             InvalidProgram, "the shape guards of method '%.80s' are damaged", method.data());
+  ShapeGuard* const guards = state.memory.method->allocate_array<ShapeGuard>(count);
+  RL_REQUIRE(guards || count == 0, MemoryAllocationFailed,
+             "method '%.80s' does not fit the method allocator: it has %u shape guards", method.data(), count);
+  for (uint32_t i = 0; i < count; ++i) {
+    std::memcpy(&guards[i], bytes + kHeader + i * kRecord, kRecord);
+    RL_REQUIRE(is_sound(state, guards[i], i, data.size()), InvalidProgram,
+               "shape guard %u of method '%.80s' is damaged", i, method.data());
+  }
+  state.guards = guards;
+  state.num_guards = count;
+  state.guard_data = std::move(data);
+  return Error::Ok;
+}
+
+Error check_input_range(const MethodState& state, uint32_t input, Span<const SizesType> sizes, int64_t integer) {
+  for (uint32_t i = 0; i < state.num_guards; ++i) {
+    const ShapeGuard& guard = state.guards[i];
+    if (guard.input != input) continue;
+    if ((guard.dim == ShapeGuard::kInteger) != sizes.empty()) continue;
+    const int64_t size = sizes.empty() ? integer : sizes[guard.dim];
+    const char* const method = state.plan.name().data();
+    RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
+               Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
+    RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
+               "%s of method '%.80s' must be at most %lld, but is %lld", Place(state, guard).text, method,
+               static_cast<long long>(guard.high), static_cast<long long>(size));
+    RL_REQUIRE((size - guard.offset) % guard.scale == 0, InvalidArgument,
+               "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", Place(state, guard).text, method,
+               static_cast<long long>(guard.scale), guard.offset ? " plus " : "", static_cast<long long>(guard.offset),
+               static_cast<long long>(size));
+  }
+  return Error::Ok;
+}
+
+Error check_input_relations(const MethodState& state) {
+  for (uint32_t i = 0; i < state.num_guards; ++i) {
+    const ShapeGuard& guard = state.guards[i];
+    if (guard.first == i) continue;
+    const ShapeGuard& first = state.guards[guard.first];
+    const int64_t size = size_of(state, guard);
+    const int64_t other = size_of(state, first);
+    const int64_t wanted = (other - first.offset) / first.scale * guard.scale + guard.offset;
+    RL_REQUIRE(size == wanted, InvalidArgument, "%s of method '%.80s' must be %lld where %s is %lld, but is %lld",
+               Place(state, guard).text, state.plan.name().data(), static_cast<long long>(wanted),
+               Place(state, first).text, static_cast<long long>(other), static_cast<long long>(size));
+  }
+  return Error::Ok;
+}
+
+}  // namespace rushlight

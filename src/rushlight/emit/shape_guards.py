@@ -1,0 +1,94 @@
+"""What the sizes of a method's inputs must satisfy, as named data that the runtime checks before a run.
+
+A runtime that does not know the name leaves it unread and checks upper bounds alone. All numbers are
+little-endian: uint32 version, uint32 count, then for each dynamic dim four int64 (smallest and largest size,
+-1 for no bound; scale and offset) and four uint32 (index of the input; dim; index of the first guard of the
+same symbol; where in the data the input's name begins), then the names, each ended by a zero byte. A size is
+scale * symbol + offset, and a symbol has one value in all guards that share it. The dim of an integer input
+is 0xFFFFFFFF.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.sym import bounds
+
+KEY = "rushlight.shape_guards."
+VERSION = 1
+INTEGER = 0xFFFFFFFF
+
+_HEADER = struct.Struct("<II")
+_GUARD = struct.Struct("<qqqqIIII")
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    name: str
+    low: int
+    high: int
+    scale: int
+    offset: int
+    input: int
+    dim: int
+    first: int
+
+
+def shape_guards(inputs: Sequence[Node]) -> bytes:
+    """The guards of a method's user inputs, empty if all sizes are fixed."""
+    guards: list[_Guard] = []
+    firsts: dict[Any, int] = {}
+    for index, node in enumerate(inputs):
+        value = meta.get_val(node) if meta.has_val(node) else None
+        if isinstance(value, torch.SymInt):
+            guards.append(_guard(node, index, INTEGER, value, firsts, len(guards)))
+        elif isinstance(value, torch.Tensor):
+            sizes: tuple[Any, ...] = tuple(value.shape)
+            for dim, size in enumerate(sizes):
+                if isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None:
+                    guards.append(_guard(node, index, dim, size, firsts, len(guards)))
+    return _encode(guards) if guards else b""
+
+
+def _guard(
+    node: Node, index: int, dim: int, size: torch.SymInt, firsts: dict[Any, int], position: int
+) -> _Guard:
+    low, high = bounds(size)
+    symbol, scale, offset = _linear(size.node.expr)
+    first = firsts.setdefault(symbol, position)
+    name = str(node.target)
+    # Integer inputs may be negative; sizes may not.
+    low = low if dim == INTEGER else max(low, 0)
+    return _Guard(name, low, -1 if high is None else high, scale, offset, index, dim, first)
+
+
+def _linear(expression: Any) -> tuple[Any, int, int]:
+    """(symbol, scale, offset) of scale * symbol + offset; another expression counts as a symbol itself."""
+    symbols = list(expression.free_symbols)
+    if len(symbols) == 1:
+        scale = expression.coeff(symbols[0])
+        offset = expression - scale * symbols[0]
+        if scale.is_Integer and offset.is_Integer and scale > 0:
+            return symbols[0], int(scale), int(offset)
+    return expression, 1, 0
+
+
+def _encode(guards: Sequence[_Guard]) -> bytes:
+    names = bytearray()
+    places: dict[str, int] = {}
+    start = _HEADER.size + _GUARD.size * len(guards)
+    for guard in guards:
+        if guard.name not in places:
+            places[guard.name] = start + len(names)
+            names += guard.name.encode() + b"\0"
+    records = b"".join(
+        _GUARD.pack(g.low, g.high, g.scale, g.offset, g.input, g.dim, g.first, places[g.name]) for g in guards
+    )
+    return _HEADER.pack(VERSION, len(guards)) + records + bytes(names)

@@ -1,0 +1,117 @@
+"""Sizes of inputs against their ranges, divisors and relations: compiled, then checked by the runtime."""
+
+import struct
+
+import pytest
+import torch
+from torch.export import Dim
+
+import rushlight
+from rushlight.emit.shape_guards import KEY
+from rushlight.format.pte import NamedDataEntry, read_pte, write_pte
+from rushlight.runtime import Runtime
+
+S = Dim("s", min=2, max=4)
+
+
+class Sum(torch.nn.Module):
+    def forward(self, x, y):
+        return x.relu().sum() + y.sum()
+
+
+class Rows(torch.nn.Module):
+    def forward(self, x, n):
+        return x[:n] * 2
+
+
+X, Y = "dim 0 of input 0 ('x')", "dim 0 of input 1 ('y')"
+CASES = {
+    "range": ((6, 2), (1, 2), ({0: Dim("b", min=3, max=8)}, None)),
+    "multiple": ((8, 2), (1, 2), ({0: 4 * S}, None)),
+    "same": ((3, 2), (3, 2), ({0: S}, {0: S})),
+    "derived": ((8, 2), (2, 5), ({0: 4 * S}, {0: S})),
+    "one_more": ((4, 2), (3, 2), ({0: S}, {0: S - 1})),
+    "unbounded": ((6, 2), (1, 2), ({0: Dim("b", min=3)}, None)),
+}
+SIZES = [
+    ("range", (8, 2), (1, 2), None),
+    ("range", (3, 2), (1, 2), None),
+    ("range", (9, 2), (1, 2), f"{X} of method 'forward' must be at most 8, but is 9"),
+    ("range", (2, 2), (1, 2), f"{X} of method 'forward' must be at least 3, but is 2"),
+    ("multiple", (12, 2), (1, 2), None),
+    ("multiple", (10, 2), (1, 2), f"{X} of method 'forward' must be a multiple of 4, but is 10"),
+    ("multiple", (20, 2), (1, 2), f"{X} of method 'forward' must be at most 16, but is 20"),
+    ("same", (4, 2), (4, 2), None),
+    ("same", (4, 2), (3, 2), f"{Y} of method 'forward' must be 4 where {X} is 4, but is 3"),
+    ("derived", (16, 2), (4, 5), None),
+    ("derived", (12, 2), (4, 5), f"{Y} of method 'forward' must be 3 where {X} is 12, but is 4"),
+    ("one_more", (3, 2), (2, 2), None),
+    ("one_more", (4, 2), (2, 2), f"must be 3 where {X} is 4, but is 2"),
+    ("unbounded", (500, 2), (1, 2), None),
+    ("unbounded", (1, 2), (1, 2), "must be at least 3, but is 1"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    def compile(name):
+        first, second, dynamic = CASES[name]
+        return rushlight.compile(
+            Sum(), (torch.ones(first), torch.ones(second)), dynamic_shapes=dynamic
+        ).buffer
+
+    return {name: compile(name) for name in CASES}
+
+
+def method_of(data):
+    return Runtime.get().load_program(data).load_method("forward")
+
+
+@pytest.mark.parametrize(("name", "x", "y", "reason"), SIZES)
+def test_sizes_are_checked(compiled, name, x, y, reason):
+    method = method_of(compiled[name])
+    inputs = [torch.randn(x), torch.randn(y)]
+    if reason is None:
+        torch.testing.assert_close(method.execute(inputs)[0], Sum()(*inputs))
+        return
+    with pytest.raises(ValueError) as raised:
+        method.execute(inputs)
+    assert reason in str(raised.value)
+    # The method goes on with right sizes.
+    right = [torch.randn(size) for size in CASES[name][:2]]
+    torch.testing.assert_close(method.execute(right)[0], Sum()(*right))
+
+
+def test_integer_inputs_are_checked():
+    program = torch.export.export(
+        Rows(), (torch.randn(8, 2), 3), dynamic_shapes=(None, Dim.DYNAMIC), strict=False
+    )
+    method = method_of(rushlight.compile(program).buffer)
+    assert method.execute([torch.ones(8, 2), 5])[0].shape == (5, 2)
+    with pytest.raises(ValueError, match=r"input 1 \('n'\) of method 'forward' must be at most 8, but is 9"):
+        method.execute([torch.ones(8, 2), 9])
+
+
+def test_fixed_sizes_need_no_guards():
+    compiled = rushlight.compile(Sum(), (torch.ones(2), torch.ones(3)))
+    assert not any(key.startswith(KEY) for key in read_pte(compiled.buffer).named_data)
+
+
+@pytest.mark.parametrize("place", [4, 8 + 16, 8 + 32, 8 + 36, 8 + 40, 8 + 44])
+def test_damaged_guards_are_refused(compiled, place):
+    file = read_pte(compiled["derived"])
+    data = bytearray(file.named_data[KEY + "forward"].data)
+    data[place : place + 4] = struct.pack("<I", 0xFFFFFFF0)
+    file.named_data[KEY + "forward"] = NamedDataEntry(bytes(data))
+    program = Runtime.get().load_program(write_pte(file))
+    with pytest.raises(RuntimeError, match=r"shape guard.* damaged"):
+        program.load_method("forward")
+
+
+def test_programs_without_guards_keep_their_upper_bounds(compiled):
+    file = read_pte(compiled["range"])
+    del file.named_data[KEY + "forward"]
+    method = method_of(write_pte(file))
+    assert method.execute([torch.ones(2, 2), torch.ones(1, 2)])[0] == 6
+    with pytest.raises(ValueError, match="at most 8"):
+        method.execute([torch.ones(9, 2), torch.ones(1, 2)])
