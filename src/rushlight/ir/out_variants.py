@@ -8,6 +8,7 @@ from functools import cache
 import torch
 from torch._ops import OpOverload
 
+from rushlight.ir import quantized_ops as _quantized_ops  # noqa: F401  (defines its out variants)
 from rushlight.ir.errors import MissingOutVariantError
 
 # What a factory's out tensor already says.

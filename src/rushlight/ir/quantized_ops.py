@@ -1,0 +1,193 @@
+"""Operators on quantized tensors that torch does not define: fused ones, and out variants.
+
+A quantized tensor is an integer tensor with a scale and a zero point: real = (q - zero_point) * scale.
+
+Names of `quantized_decomposed` are those that ExecuTorch registers. The operators of `rushlight` are:
+
+quantized_convolution, quantized_linear
+    input int8 or uint8 [N, C, ...] or [..., I]; weight int8, symmetric, as aten.convolution and aten.linear
+    take it; weight_scales float32 [O], or [1] for one scale; bias float32 [O]. With whole sums in int32,
+    real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias and
+    out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max), rounding to the
+    nearest, ties to even. A fused ReLU, ReLU6 or clamp is in output_min and output_max. Padding stands for
+    the real number 0. out has input's dtype.
+quantized_mul
+    As quantized_decomposed::add: a and b int8 or uint8, which broadcast; out has a's dtype.
+quantized_lookup
+    out[i] = table[input[i] - the smallest number of input's dtype]; table [256], of out's dtype. Any function
+    of one int8 or uint8 tensor.
+quantized_mean, quantized_avg_pool2d
+    The real mean over dims, or pooling as aten.avg_pool2d, quantized anew.
+dynamic_linear
+    input float32 [..., I]; weight int8 [O, I], symmetric; weight_scales float32 [O], [1] or, by groups of
+    I / G along the input, [O, G]; bias float32 [O]. Quantizes the input to int8 by its own range, of the
+    whole tensor as choose_qparams.tensor does (choose_qparams_symmetric.tensor if `symmetric`), or of each
+    vector along the last dim as choose_qparams_per_token_asymmetric does if `per_token` (then quant_min is
+    -128, quant_max 127 and eps float32's), multiplies integers and returns float32.
+dynamic_linear_4bit
+    The same with weight uint8 [O, I / 2]: two 4-bit numbers a byte, each plus 8, that of the even index in
+    the high half, as in embedding_4bit.
+linear_4bit
+    Input float32, float16 or bfloat16, not quantized; weight as in dynamic_linear_4bit; weight_scales [O, G];
+    weight_zero_points None or of weight_scales' shape; bias of input's dtype. out has input's dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantized_decomposed)
+
+from rushlight.ir import quantized_reference as reference
+
+_QPARAMS = "float {0}scale, int {0}zero_point"
+_RANGE = "int {0}quant_min, int {0}quant_max"
+_INPUT = "float input_scale, int input_zero_point"
+_OUTPUT = "float output_scale, int output_zero_point, int output_min, int output_max"
+_BINARY = ", ".join(
+    f"Tensor {x}, float {x}_scale, int {x}_zero_point, int {x}_quant_min, int {x}_quant_max"
+    for x in ("a", "b")
+) + (", float out_scale, int out_zero_point, int out_quant_min, int out_quant_max")
+_WEIGHT = "Tensor weight, Tensor weight_scales"
+_ZEROS = "Tensor? weight_zero_points"
+_EMBEDDING = f"{_WEIGHT}, {_ZEROS}, int weight_quant_min, int weight_quant_max, Tensor indices"
+_DYNAMIC = (
+    f"Tensor input, {_WEIGHT}, Tensor? bias, bool per_token, bool symmetric, "
+    "int quant_min, int quant_max, float eps"
+)
+_CONVOLUTION = (
+    "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups"
+)
+_POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad"
+
+# Functional schemas and their meaning; each gets an overload `out`, or `<overload>_out`.
+_NEW: dict[str, dict[str, Any]] = {
+    "quantized_decomposed": {
+        f"add({_BINARY}) -> Tensor": reference.add,
+        f"embedding_byte({_EMBEDDING}) -> Tensor": reference.embedding_byte,
+        f"embedding_byte.dtype({_EMBEDDING}, *, ScalarType? dtype=None) -> Tensor": reference.embedding_byte,
+        f"embedding_2bit({_EMBEDDING}) -> Tensor": reference.embedding_2bit,
+        f"embedding_2bit.dtype({_EMBEDDING}, *, ScalarType? dtype=None) -> Tensor": reference.embedding_2bit,
+        f"embedding_4bit({_EMBEDDING}) -> Tensor": reference.embedding_4bit,
+        f"embedding_4bit.dtype({_EMBEDDING}, *, ScalarType? dtype=None) -> Tensor": reference.embedding_4bit,
+        f"mixed_mm(Tensor input, {_WEIGHT}, {_ZEROS}) -> Tensor": reference.mixed_mm,
+        f"mixed_linear(Tensor input, {_WEIGHT}, {_ZEROS}, ScalarType? dtype=None) -> Tensor": (
+            reference.mixed_linear
+        ),
+    },
+    "rushlight": {
+        f"quantized_convolution(Tensor input, {_INPUT}, {_WEIGHT}, Tensor? bias, {_CONVOLUTION}, {_OUTPUT})"
+        " -> Tensor": reference.quantized_convolution,
+        f"quantized_linear(Tensor input, {_INPUT}, {_WEIGHT}, Tensor? bias, {_OUTPUT}) -> Tensor": (
+            reference.quantized_linear
+        ),
+        f"quantized_mul({_BINARY}) -> Tensor": reference.mul,
+        "quantized_lookup(Tensor input, Tensor table) -> Tensor": reference.quantized_lookup,
+        f"quantized_mean(Tensor input, {_INPUT}, int[] dim, bool keepdim, {_OUTPUT}) -> Tensor": (
+            reference.quantized_mean
+        ),
+        f"quantized_avg_pool2d(Tensor input, {_INPUT}, {_POOL}, {_OUTPUT}) -> Tensor": (
+            reference.quantized_avg_pool2d
+        ),
+        f"dynamic_linear({_DYNAMIC}) -> Tensor": reference.dynamic_linear,
+        f"dynamic_linear_4bit({_DYNAMIC}) -> Tensor": reference.dynamic_linear_4bit,
+        f"linear_4bit(Tensor input, {_WEIGHT}, {_ZEROS}, Tensor? bias) -> Tensor": reference.linear_4bit,
+    },
+}
+
+_OUT = "Tensor(a!) out) -> Tensor(a!)"
+_OUTS = "Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+_TENSORS = "Tensor scale, Tensor zero_point"
+
+# Out variants of the operators that torch defines; the functional overload each belongs to.
+_OUT_VARIANTS: dict[str, str] = {
+    f"quantize_per_tensor.out(Tensor input, {_QPARAMS.format('')}, {_RANGE.format('')}, ScalarType dtype, "
+    f"*, {_OUT}": "quantize_per_tensor.default",
+    f"quantize_per_tensor.Tensor_out(Tensor input, {_TENSORS}, {_RANGE.format('')}, ScalarType dtype, "
+    f"*, {_OUT}": "quantize_per_tensor.tensor",
+    f"dequantize_per_tensor.out(Tensor input, {_QPARAMS.format('')}, {_RANGE.format('')}, ScalarType dtype, "
+    f"*, ScalarType? out_dtype=None, {_OUT}": "dequantize_per_tensor.default",
+    f"dequantize_per_tensor.Tensor_out(Tensor input, {_TENSORS}, {_RANGE.format('')}, ScalarType dtype, "
+    f"*, ScalarType? out_dtype=None, {_OUT}": "dequantize_per_tensor.tensor",
+    f"quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, "
+    f"{_RANGE.format('')}, ScalarType dtype, *, {_OUT}": "quantize_per_channel.default",
+    f"dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, "
+    f"{_RANGE.format('')}, ScalarType dtype, *, ScalarType? out_dtype=None, {_OUT}": (
+        "dequantize_per_channel.default"
+    ),
+    f"quantize_per_channel_group.out(Tensor input, Tensor scales, Tensor zero_points, {_RANGE.format('')}, "
+    f"ScalarType dtype, int group_size, *, {_OUT}": "quantize_per_channel_group.default",
+    f"dequantize_per_channel_group.out(Tensor input, Tensor scales, Tensor? zero_points, "
+    f"{_RANGE.format('')}, ScalarType dtype, int group_size, ScalarType output_dtype, *, {_OUT}": (
+        "dequantize_per_channel_group.default"
+    ),
+    f"quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_RANGE.format('')}, "
+    f"ScalarType dtype, *, {_OUT}": "quantize_per_token.default",
+    f"dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_RANGE.format('')}, "
+    f"ScalarType dtype, ScalarType output_dtype, *, {_OUT}": "dequantize_per_token.default",
+    f"choose_qparams.Tensor_out(Tensor input, {_RANGE.format('')}, float eps, ScalarType dtype, *, "
+    f"{_OUTS}": "choose_qparams.tensor",
+    f"choose_qparams_symmetric.Tensor_out(Tensor input, {_RANGE.format('')}, float eps, ScalarType dtype, *, "
+    f"{_OUTS}": "choose_qparams_symmetric.tensor",
+    f"choose_qparams_per_token.out(Tensor input, ScalarType dtype, *, {_OUTS}": (
+        "choose_qparams_per_token.default"
+    ),
+    f"choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, {_OUTS}": (
+        "choose_qparams_per_token_asymmetric.default"
+    ),
+}
+
+
+def _out_schema(schema: str) -> str:
+    """The schema that writes the one result into `out`."""
+    name, _, rest = schema.partition("(")
+    arguments = rest.removesuffix(") -> Tensor")
+    star = "" if "*" in arguments else "*, "
+    overload = f"{name}_out" if "." in name else f"{name}.out"
+    return f"{overload}({arguments}, {star}{_OUT}"
+
+
+def _writer(functional: Any, outs: tuple[str, ...]) -> Any:
+    """Computes with `functional` and copies into the tensors given as `outs`."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        targets = tuple(kwargs.pop(name) for name in outs)
+        results = functional(*args, **kwargs)
+        for target, result in zip(targets, results if len(outs) > 1 else (results,), strict=True):
+            target.resize_(result.shape).copy_(result)
+        return targets if len(outs) > 1 else targets[0]
+
+    return run
+
+
+def _define(library: torch.library.Library, schema: str, function: Any) -> None:
+    name = schema.partition("(")[0]
+    if torch._C._dispatch_has_kernel(f"{library.ns}::{name}"):
+        return
+    library.define(schema)
+    library.impl(name, function, "CompositeExplicitAutograd")
+
+
+def _op(namespace: str, name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+
+
+def _register() -> list[torch.library.Library]:
+    libraries = []
+    for namespace, operators in _NEW.items():
+        library = torch.library.Library(namespace, "FRAGMENT")
+        libraries.append(library)
+        for schema, function in operators.items():
+            _define(library, schema, function)
+            functional = _op(namespace, schema.partition("(")[0])
+            _define(library, _out_schema(schema), _writer(functional, ("out",)))
+        if namespace == "quantized_decomposed":
+            for schema, functional_name in _OUT_VARIANTS.items():
+                outs = ("scale_out", "zero_point_out") if _OUTS in schema else ("out",)
+                _define(library, schema, _writer(_op(namespace, functional_name), outs))
+    return libraries
+
+
+_libraries = _register()

@@ -1,0 +1,324 @@
+"""What the operators of `quantized_ops` compute, in torch: exact sums, float32 scaling, ties to even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def _real(q: Tensor, scale: float, zero_point: int) -> Tensor:
+    return (q.to(torch.float32) - zero_point) * scale
+
+
+def _requantize(
+    real: Tensor, dtype: torch.dtype, scale: float, zero_point: int, low: int, high: int
+) -> Tensor:
+    return torch.clamp(torch.round(real * (1.0 / scale)) + zero_point, low, high).to(dtype)
+
+
+def add(
+    a: Tensor,
+    a_scale: float,
+    a_zero_point: int,
+    a_quant_min: int,
+    a_quant_max: int,
+    b: Tensor,
+    b_scale: float,
+    b_zero_point: int,
+    b_quant_min: int,
+    b_quant_max: int,
+    out_scale: float,
+    out_zero_point: int,
+    out_quant_min: int,
+    out_quant_max: int,
+) -> Tensor:
+    real = _real(a, a_scale, a_zero_point) + _real(b, b_scale, b_zero_point)
+    return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
+
+
+def mul(
+    a: Tensor,
+    a_scale: float,
+    a_zero_point: int,
+    a_quant_min: int,
+    a_quant_max: int,
+    b: Tensor,
+    b_scale: float,
+    b_zero_point: int,
+    b_quant_min: int,
+    b_quant_max: int,
+    out_scale: float,
+    out_zero_point: int,
+    out_quant_min: int,
+    out_quant_max: int,
+) -> Tensor:
+    real = _real(a, a_scale, a_zero_point) * _real(b, b_scale, b_zero_point)
+    return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
+
+
+def _centred(q: Tensor, zero_point: int) -> Tensor:
+    """Whole numbers in float64, whose sums are exact."""
+    return q.to(torch.float64) - zero_point
+
+
+def _scaled(total: Tensor, scales: Tensor, dim: int) -> Tensor:
+    shape = [1] * total.dim()
+    shape[dim] = -1
+    return total.to(torch.float32) * scales.reshape(shape)
+
+
+def quantized_convolution(
+    input: Tensor,
+    input_scale: float,
+    input_zero_point: int,
+    weight: Tensor,
+    weight_scales: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_scale: float,
+    output_zero_point: int,
+    output_min: int,
+    output_max: int,
+) -> Tensor:
+    total = torch.ops.aten.convolution.default(
+        _centred(input, input_zero_point),
+        weight.to(torch.float64),
+        None,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+    )
+    real = _scaled(total, weight_scales * input_scale, 1)
+    if bias is not None:
+        real = real + bias.reshape([-1] + [1] * (real.dim() - 2))
+    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+
+
+def quantized_linear(
+    input: Tensor,
+    input_scale: float,
+    input_zero_point: int,
+    weight: Tensor,
+    weight_scales: Tensor,
+    bias: Tensor | None,
+    output_scale: float,
+    output_zero_point: int,
+    output_min: int,
+    output_max: int,
+) -> Tensor:
+    total = F.linear(_centred(input, input_zero_point), weight.to(torch.float64))
+    real = _scaled(total, weight_scales * input_scale, -1)
+    if bias is not None:
+        real = real + bias
+    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+
+
+def quantized_lookup(input: Tensor, table: Tensor) -> Tensor:
+    return table[input.to(torch.int64) - torch.iinfo(input.dtype).min]
+
+
+def quantized_mean(
+    input: Tensor,
+    input_scale: float,
+    input_zero_point: int,
+    dim: Sequence[int],
+    keepdim: bool,
+    output_scale: float,
+    output_zero_point: int,
+    output_min: int,
+    output_max: int,
+) -> Tensor:
+    real = _real(input, input_scale, input_zero_point).mean(tuple(dim), keepdim)
+    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+
+
+def quantized_avg_pool2d(
+    input: Tensor,
+    input_scale: float,
+    input_zero_point: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    output_scale: float,
+    output_zero_point: int,
+    output_min: int,
+    output_max: int,
+) -> Tensor:
+    real = F.avg_pool2d(
+        _real(input, input_scale, input_zero_point),
+        list(kernel_size),
+        list(stride),
+        list(padding),
+        ceil_mode,
+        count_include_pad,
+    )
+    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+
+
+def unpack(weight: Tensor, bits: int) -> Tensor:
+    """[R, C] bytes to int8 [R, C * 8 / bits]; see `pack`."""
+    if bits == 4:
+        parts = [weight >> 4, weight & 15]
+    else:
+        parts = [(weight >> shift) & 3 for shift in (0, 2, 4, 6)]
+    values = torch.stack(parts, -1).flatten(-2).to(torch.int8)
+    return values - (1 << (bits - 1))
+
+
+def pack(weight: Tensor, bits: int) -> Tensor:
+    """int8 [R, C] of 4- or 2-bit range to uint8 [R, C * bits / 8].
+
+    Each number is stored plus half its range: 4-bit ones with the even index in the high half, 2-bit ones
+    with the first in the lowest bits.
+    """
+    raised = (weight + (1 << (bits - 1))).to(torch.uint8)
+    if bits == 4:
+        return (raised[:, 0::2] << 4) | raised[:, 1::2]
+    return raised[:, 0::4] | (raised[:, 1::4] << 2) | (raised[:, 2::4] << 4) | (raised[:, 3::4] << 6)
+
+
+def _grouped(weight: Tensor, scales: Tensor, zero_points: Tensor | None) -> Tensor:
+    """Real weights [R, C] of whole ones and scales [R], [1] or [R, G], in the dtype of the scales."""
+    scales = scales.reshape(-1, 1) if scales.dim() < 2 else scales
+    rows, columns = weight.shape
+    groups = weight.reshape(rows, scales.shape[1], columns // scales.shape[1]).to(scales.dtype)
+    if zero_points is not None:
+        zero_points = zero_points.reshape(-1, 1) if zero_points.dim() < 2 else zero_points
+        groups = groups - zero_points.unsqueeze(-1).to(scales.dtype)
+    return (groups * scales.unsqueeze(-1)).reshape(rows, columns)
+
+
+def _embedding(weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor, dtype: Any) -> Tensor:
+    rows: Tensor = torch.ops.aten.embedding.default(_grouped(weight, scales, zeros), indices)
+    return rows if dtype is None else rows.to(dtype)
+
+
+def embedding_byte(
+    weight: Tensor,
+    weight_scales: Tensor,
+    weight_zero_points: Tensor | None,
+    weight_quant_min: int,
+    weight_quant_max: int,
+    indices: Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _embedding(weight, weight_scales, weight_zero_points, indices, dtype)
+
+
+def embedding_4bit(
+    weight: Tensor,
+    weight_scales: Tensor,
+    weight_zero_points: Tensor | None,
+    weight_quant_min: int,
+    weight_quant_max: int,
+    indices: Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _embedding(unpack(weight, 4), weight_scales, weight_zero_points, indices, dtype)
+
+
+def embedding_2bit(
+    weight: Tensor,
+    weight_scales: Tensor,
+    weight_zero_points: Tensor | None,
+    weight_quant_min: int,
+    weight_quant_max: int,
+    indices: Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _embedding(unpack(weight, 2), weight_scales, weight_zero_points, indices, dtype)
+
+
+def mixed_mm(
+    input: Tensor, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None
+) -> Tensor:
+    return input @ _grouped(weight, weight_scales, weight_zero_points).to(input.dtype)
+
+
+def mixed_linear(
+    input: Tensor,
+    weight: Tensor,
+    weight_scales: Tensor,
+    weight_zero_points: Tensor | None,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    result: Tensor = F.linear(input, _grouped(weight, weight_scales, weight_zero_points).to(input.dtype))
+    return result if dtype is None else result.to(dtype)
+
+
+def linear_4bit(
+    input: Tensor,
+    weight: Tensor,
+    weight_scales: Tensor,
+    weight_zero_points: Tensor | None,
+    bias: Tensor | None,
+) -> Tensor:
+    real = _grouped(unpack(weight, 4), weight_scales, weight_zero_points)
+    return F.linear(input, real.to(input.dtype), bias)
+
+
+def _choose(
+    input: Tensor, per_token: bool, symmetric: bool, low: int, high: int, eps: float
+) -> tuple[Tensor, Tensor]:
+    library = torch.ops.quantized_decomposed
+    chosen: tuple[Tensor, Tensor]
+    if per_token:
+        scale, zero = library.choose_qparams_per_token_asymmetric.default(input, torch.int8)
+        chosen = scale.to(torch.float32), zero.to(torch.float32)
+    elif symmetric:
+        chosen = library.choose_qparams_symmetric.tensor(input, low, high, eps, torch.int8)
+    else:
+        chosen = library.choose_qparams.tensor(input, low, high, eps, torch.int8)
+    return chosen
+
+
+def dynamic_linear(
+    input: Tensor,
+    weight: Tensor,
+    weight_scales: Tensor,
+    bias: Tensor | None,
+    per_token: bool,
+    symmetric: bool,
+    quant_min: int,
+    quant_max: int,
+    eps: float,
+) -> Tensor:
+    scale, zero = _choose(input, per_token, symmetric, quant_min, quant_max, eps)
+    scale, zero = scale.to(torch.float32), zero.to(torch.float32)
+    rounded = torch.clamp(torch.round(input * (1.0 / scale)) + zero, quant_min, quant_max) - zero
+    result = F.linear(rounded.to(torch.float64), _grouped(weight, weight_scales, None).to(torch.float64))
+    result = (result * scale).to(torch.float32)
+    return result if bias is None else result + bias
+
+
+def dynamic_linear_4bit(
+    input: Tensor,
+    weight: Tensor,
+    weight_scales: Tensor,
+    bias: Tensor | None,
+    per_token: bool,
+    symmetric: bool,
+    quant_min: int,
+    quant_max: int,
+    eps: float,
+) -> Tensor:
+    return dynamic_linear(
+        input, unpack(weight, 4), weight_scales, bias, per_token, symmetric, quant_min, quant_max, eps
+    )
