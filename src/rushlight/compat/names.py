@@ -124,6 +124,17 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack.serialization.xnnpack_graph_schema": Names(
         ("rushlight.backends.xnnpack.graph",)
     ),
+    "executorch.backends.xnnpack.quantizer": Names(),
+    "executorch.backends.xnnpack.quantizer.xnnpack_quantizer": Names(
+        ("rushlight.backends.xnnpack.quantizer",)
+    ),
+    "executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils": Names(
+        ("rushlight.quantize.pattern_quantizer", "rushlight.quantize.patterns"),
+        {
+            "QuantizationConfig": "torchao.quantization.pt2e.quantizer:QuantizationConfig",
+            "OperatorConfig": "torchao.quantization.pt2e.quantizer:OperatorConfig",
+        },
+    ),
     "executorch.backends.xnnpack.utils": Names(),
     "executorch.backends.xnnpack.utils.configs": Names(("rushlight.compat.xnnpack",)),
     "executorch.backends.xnnpack.xnnpack_preprocess": Names(("rushlight.backends.xnnpack.backend",)),

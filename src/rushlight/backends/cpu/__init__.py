@@ -1,0 +1,1 @@
+"""The CPU backend: plans made ahead of time, run by tiles."""

@@ -1,0 +1,51 @@
+"""What this package's own CPU backend and kernels run quantized."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rushlight.quantize import patterns as p
+from rushlight.quantize.pattern_quantizer import PatternQuantizer
+from rushlight.quantize.patterns import Kind, Pattern, aten
+
+_POOLS = frozenset({aten.avg_pool2d.default})
+
+# Functions of one number, which become a table of 256 entries.
+_FUNCTIONS = frozenset(
+    {
+        aten.sigmoid.default,
+        aten.tanh.default,
+        aten.gelu.default,
+        aten.silu.default,
+        aten.silu_.default,
+        aten.hardswish.default,
+        aten.hardswish_.default,
+        aten.hardsigmoid.default,
+        aten.leaky_relu.default,
+        aten.leaky_relu_.default,
+        aten.elu.default,
+    }
+)
+
+
+class CPUQuantizer(PatternQuantizer):
+    """int8 by calibration, training or at run time, and 8- or 4-bit weights alone, of embeddings too.
+
+    Linear and convolution (with batch norm in training, and ReLU or clamp), transposed convolution, add and
+    multiply (with ReLU or clamp), cat, average pooling and means, functions of one number behind quantized
+    operators, and what only moves or clamps values. Configurations that are dynamic or of weights alone
+    quantize the weights of embeddings as well.
+    """
+
+    name: ClassVar[str] = "CPUQuantizer"
+    patterns: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("linear", p.LINEAR, Kind.WEIGHTED, p.CLAMP, dynamic=True, weight_only=True),
+        Pattern("conv", p.CONV, Kind.WEIGHTED, p.CLAMP),
+        Pattern("conv_transpose", p.CONV_TRANSPOSE, Kind.WEIGHTED, p.CLAMP, weight_axis=1),
+        Pattern("embedding", p.EMBEDDING, Kind.TABLE, weight_only=True),
+        Pattern("add", p.ADD, Kind.BINARY, p.CLAMP),
+        Pattern("mul", p.MUL, Kind.BINARY, p.CLAMP),
+        Pattern("cat", p.CAT, Kind.CONCAT),
+        Pattern("function", _FUNCTIONS, Kind.UNARY, always=False),
+        Pattern("shared", p.MOVEMENT | p.MEANS | _POOLS | p.CLAMP, Kind.SHARED, always=False),
+    )

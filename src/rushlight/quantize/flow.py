@@ -1,0 +1,166 @@
+"""The flow: prepare, calibrate or train, convert, export; with checks that pt2e leaves out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e import (
+    AffineQuantizedObserverBase,
+    FakeQuantizeBase,
+    ObserverBase,
+    quantize_pt2e,
+)
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from rushlight.ir import meta
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.observers import Checked
+
+_OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
+
+Inputs = Sequence[Any] | torch.Tensor
+
+
+def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
+    """The model with observers, ready for calibration; weights have been observed.
+
+    model: what torch.export gives, or its module. Raises QuantizationError if the quantizer finds nothing.
+    """
+    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), quantizer))
+
+
+def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
+    """The model with fake quantization, ready for training. Raises QuantizationError as `prepare_pt2e`."""
+    return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), quantizer))
+
+
+def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModule:
+    """The quantized model: whole-number weights, and quantize and dequantize operators.
+
+    Raises QuantizationError if an observer has seen no data.
+    """
+    converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+    return converted
+
+
+def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
+    """Runs a prepared model over inputs, each a tuple of arguments or one tensor; returns their number.
+
+    Raises QuantizationError if there are none, or where a value is NaN or infinite.
+    """
+    count = 0
+    with torch.no_grad():
+        for inputs in data:
+            model(*as_arguments(inputs))
+            count += 1
+    if count == 0:
+        raise QuantizationError(
+            "calibration: no data was given; a few hundred representative inputs are usual"
+        )
+    return count
+
+
+def quantize(
+    model: torch.nn.Module | ExportedProgram,
+    example_inputs: Inputs | None,
+    quantizer: Quantizer,
+    data: Iterable[Inputs] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+) -> ExportedProgram:
+    """Quantizes after training: export, prepare, calibrate over `data`, convert, export again.
+
+    data: needed where the quantizer asks for calibration; each item a tuple of arguments or one tensor.
+    dynamic_shapes: as torch.export takes them. The result goes to `to_edge` or `rushlight.compile`.
+    Raises QuantizationError as the steps do.
+    """
+    if isinstance(model, ExportedProgram):
+        program, example = model, model.example_inputs[0] if example_inputs is None else example_inputs
+    else:
+        if example_inputs is None:
+            raise QuantizationError("example_inputs are needed to export a module")
+        example = example_inputs
+        program = _export(model, as_arguments(example), dynamic_shapes)
+    prepared = prepare_pt2e(program, quantizer)
+    if data is not None:
+        calibrate(prepared, data)
+    elif needs_data(prepared):
+        raise QuantizationError(
+            "calibration: no data was given, and this configuration takes the ranges of activations from "
+            "data; pass data=, or use a dynamic or weight-only configuration"
+        )
+    converted = convert_pt2e(prepared)
+    return torch.export.export(converted, as_arguments(example), dynamic_shapes=dynamic_shapes, strict=False)
+
+
+def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: Any) -> ExportedProgram:
+    """The model as it behaves in evaluation; the modes of its modules are restored."""
+    modes = {part: part.training for part in model.modules()}
+    model.eval()
+    try:
+        return torch.export.export(model, example, dynamic_shapes=dynamic_shapes, strict=False)
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
+def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
+    """The positional arguments that an item of data stands for."""
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def needs_data(prepared: GraphModule) -> bool:
+    """Whether an observer of a prepared model has seen nothing yet and must."""
+    return any(isinstance(part, Checked) and not part.seen for part in _observers(prepared))
+
+
+def _observers(prepared: GraphModule) -> list[Any]:
+    named: Mapping[str, Any] = dict(prepared.named_modules(remove_duplicate=False))
+    calls = [node for node in prepared.graph.nodes if node.op == "call_module"]
+    return [named[str(node.target)] for node in calls]
+
+
+def _module(model: GraphModule | ExportedProgram) -> GraphModule:
+    if not isinstance(model, ExportedProgram):
+        return model
+    module: Any = model.module()
+    return module  # type: ignore[no-any-return]
+
+
+def _prepared(model: GraphModule) -> GraphModule:
+    """Names the places of observers, and lets those of weights see them."""
+    modules = dict(model.named_modules(remove_duplicate=False))
+    if not any(isinstance(part, _OBSERVERS) for part in modules.values()):
+        raise QuantizationError("there is nothing to quantize: the quantizer has asked for no operator")
+    for node in model.graph.nodes:
+        if node.op != "call_module":
+            continue
+        observer = modules[str(node.target)]
+        if not isinstance(observer, _OBSERVERS):
+            continue
+        source = node.args[0]
+        if isinstance(observer, Checked):
+            observer.place = observer.place or _place(source)
+        if isinstance(source, Node) and source.op == "get_attr":
+            with torch.no_grad():
+                observer(operator.attrgetter(str(source.target))(model))
+    return model
+
+
+def _place(node: Any) -> str:
+    if not isinstance(node, Node):
+        return ""
+    if node.op == "placeholder":
+        return f"input {node.name}"
+    if node.op == "get_attr":
+        return f"weight {node.target}"
+    where = meta.source_of(node)
+    module = meta.module_path_of(node)
+    return " of ".join(
+        [f"the result of {node.name}", *([module.removeprefix("L['self'].")] if module else [])]
+    ) + (f" ({where})" if where else "")

@@ -1,0 +1,324 @@
+"""The quantizer that backends build on: patterns, and configurations by name, type, operator or for all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import (
+    QuantizationAnnotation,
+    QuantizationConfig,
+    QuantizationSpec,
+    Quantizer,
+    SharedQuantizationSpec,
+)
+from typing_extensions import Self
+
+from rushlight.ir import meta
+from rushlight.quantize import specs
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
+
+KEY = "quantization_annotation"
+_HISTOGRAM_LIMIT = 3.4e15
+
+Filter = Callable[[Node], bool]
+
+
+class PatternQuantizer(Quantizer):  # type: ignore[misc]
+    """Annotates the operators of `patterns`.
+
+    The configuration of an operator is that of the innermost module named with `set_module_name`, else of its
+    modules' types, else of the operator's type, else the global one. None leaves it in float.
+    """
+
+    name: ClassVar[str] = "this quantizer"
+    patterns: ClassVar[tuple[Pattern, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.global_config: QuantizationConfig | None = None
+        self.operator_type_config: dict[Any, QuantizationConfig | None] = {}
+        self.module_type_config: dict[Any, QuantizationConfig | None] = {}
+        self.module_name_config: dict[str, QuantizationConfig | None] = {}
+        self.filter_fn: Filter | None = None
+        self._by_target = {target: pattern for pattern in self.patterns for target in pattern.targets}
+
+    # ---- Configurations ----
+
+    def set_global(self, quantization_config: QuantizationConfig | None) -> Self:
+        """For every operator without a nearer configuration."""
+        self.global_config = quantization_config
+        return self
+
+    def set_operator_type(self, operator_type: Any, quantization_config: QuantizationConfig | None) -> Self:
+        """For an operator, such as `torch.ops.aten.linear.default` or all its overloads.
+
+        Raises QuantizationError if this quantizer's backend cannot run it quantized.
+        """
+        if quantization_config is not None and not self._overloads(operator_type):
+            raise QuantizationError(
+                f"{self.name} cannot quantize {operator_type}: its backend has no quantized form of it. "
+                f"It quantizes {', '.join(sorted(str(target) for target in self._by_target))}"
+            )
+        self.operator_type_config[operator_type] = quantization_config
+        return self
+
+    def set_module_type(self, module_type: Any, quantization_config: QuantizationConfig | None) -> Self:
+        """For all operators in modules of a type, nested ones as well."""
+        self.module_type_config[module_type] = quantization_config
+        return self
+
+    def set_module_name(self, module_name: str, quantization_config: QuantizationConfig | None) -> Self:
+        """For all operators in the module of a name, such as `blocks.0.attention`."""
+        self.module_name_config[module_name] = quantization_config
+        return self
+
+    def set_filter_function(self, filter_fn: Filter) -> Self:
+        """Quantizes only operators for whose node `filter_fn` is true."""
+        self.filter_fn = filter_fn
+        return self
+
+    def _overloads(self, operator_type: Any) -> list[Any]:
+        return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]
+
+    def config_of(self, node: Node) -> QuantizationConfig | None:
+        """The configuration that applies to an operator's node."""
+        if self.filter_fn is not None and not self.filter_fn(node):
+            return None
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        names = [str(path).removeprefix("L['self'].") for path, _ in stack]
+        for name in reversed(names):
+            if name in self.module_name_config:
+                return self.module_name_config[name]
+        types = {_type_name(kind) for _, kind in stack}
+        for kind, config in self.module_type_config.items():
+            if _type_name(kind) in types:
+                return config
+        for operator_type, config in self.operator_type_config.items():
+            if node.target is operator_type or getattr(node.target, "overloadpacket", None) is operator_type:
+                return config
+        return self.global_config
+
+    # ---- The quantizer's interface ----
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Numbers added or multiplied become constant tensors, which can be quantized."""
+        binary = {t for p in self.patterns if p.kind is Kind.BINARY for t in p.targets}
+        for node in list(model.graph.nodes):
+            if node.op != "call_function" or node.target not in binary or not _is_float(node):
+                continue
+            config = self.config_of(node)
+            if config is None or specs.is_dynamic(config) or specs.is_weight_only(config):
+                continue
+            args = [arg if isinstance(arg, Node) else _constant(model, node, arg) for arg in node.args[:2]]
+            node.args = (*args, *node.args[2:])
+        model.recompile()
+        return model
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Says of each operator how it is quantized, in `node.meta["quantization_annotation"]`."""
+        for node in list(model.graph.nodes):
+            pattern = self._by_target.get(node.target) if node.op == "call_function" else None
+            if pattern is None or is_annotated(node):
+                continue
+            config = self.config_of(node)
+            if config is not None:
+                self._annotate(node, pattern, config, model)
+        self._warn_of_idle(model)
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        """Raises QuantizationError if nothing in the model is quantized."""
+        annotations = [node.meta[KEY] for node in model.graph.nodes if KEY in node.meta]
+        if not any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations):
+            raise QuantizationError(self._nothing(model))
+
+    def _nothing(self, model: GraphModule) -> str:
+        found = sorted({str(n.target) for n in model.graph.nodes if n.op == "call_function"})
+        what = ", ".join(found[:12]) + (", ..." if len(found) > 12 else "")
+        known = ", ".join(pattern.name for pattern in self.patterns)
+        if not self._configs():
+            return (
+                f"there is nothing to quantize: {self.name} has no configuration; call set_global, "
+                "set_module_type, set_module_name or set_operator_type first"
+            )
+        return (
+            f"there is nothing to quantize: the model's operators are {what or 'none'}; with the "
+            f"configurations given, {self.name} quantizes {known}"
+        )
+
+    def _configs(self) -> list[QuantizationConfig]:
+        tables = (self.operator_type_config, self.module_type_config, self.module_name_config)
+        configs = [self.global_config, *(config for table in tables for config in table.values())]
+        return [config for config in configs if config is not None]
+
+    def _warn_of_idle(self, model: GraphModule) -> None:
+        """Names of modules that are not there are mistakes."""
+        if not self.module_name_config:
+            return
+        names = {
+            str(path).removeprefix("L['self'].")
+            for node in model.graph.nodes
+            for path, _ in (node.meta.get("nn_module_stack") or {}).values()
+        }
+        for name in self.module_name_config:
+            if name not in names:
+                warnings.warn(
+                    f"{self.name}: the model has no module named {name!r}; it is left out", stacklevel=4
+                )
+
+    # ---- Annotation ----
+
+    def _annotate(self, node: Node, pattern: Pattern, config: QuantizationConfig, model: GraphModule) -> None:
+        dynamic, weight_only = specs.is_dynamic(config), specs.is_weight_only(config)
+        if pattern.kind is Kind.TABLE:
+            if (dynamic or weight_only) and pattern.weight_only and config.weight is not None:
+                _set(node, {node.args[0]: config.weight}, None)
+            return
+        wanted = pattern.dynamic if dynamic else pattern.weight_only if weight_only else pattern.static
+        if not wanted or not pattern.accept(node, dynamic):
+            return
+        match = find_match(node, pattern, config.is_qat)
+        if any(is_annotated(part) for part in match.nodes):
+            match = Match(pattern, node, node, ())
+        if pattern.kind is Kind.WEIGHTED:
+            self._weighted(match, config)
+        elif pattern.kind is Kind.BINARY:
+            self._binary(match, config, model)
+        elif pattern.always or output_spec(node.args[0]) is not None:
+            self._follow(match, config)
+
+    def _weighted(self, match: Match, config: QuantizationConfig) -> None:
+        node = match.anchor
+        act, weight = node.args[0], node.args[1]
+        if not isinstance(act, Node) or not isinstance(weight, Node) or config.weight is None:
+            return
+        if weight.op != "get_attr" or (config.input_activation is not None and not _is_float32(act)):
+            return
+        inputs: dict[Any, Any] = {weight: _weight_spec(weight, config.weight, match.pattern.weight_axis)}
+        if config.input_activation is not None:
+            inputs[act] = config.input_activation
+        bias = node.args[2] if len(node.args) > 2 else None
+        if isinstance(bias, Node):
+            inputs[bias] = config.bias
+        if config.output_activation is None:
+            _set(node, inputs, None)
+        else:
+            _set_match(match, inputs, config.output_activation)
+
+    def _binary(self, match: Match, config: QuantizationConfig, model: GraphModule) -> None:
+        operands = [arg for arg in match.anchor.args[:2] if isinstance(arg, Node)]
+        if len(operands) != 2 or config.output_activation is None:
+            return
+        if not all(_is_float32(arg) and not _is_huge(arg, model) for arg in operands):
+            return
+        _set_match(match, dict.fromkeys(operands, config.input_activation), config.output_activation)
+
+    def _follow(self, match: Match, config: QuantizationConfig) -> None:
+        """Operators that have the parameters of their input, or follow a quantized one."""
+        node, kind = match.anchor, match.pattern.kind
+        sources = node.args[0] if kind is Kind.CONCAT else [node.args[0]]
+        if not isinstance(sources, (list, tuple)) or not sources:
+            return
+        if not all(isinstance(source, Node) and _is_float32(source) for source in sources):
+            return
+        nodes = [source for source in sources if isinstance(source, Node)]
+        if kind is Kind.UNARY:
+            _set_match(match, {nodes[0]: config.input_activation}, config.output_activation)
+            return
+        if kind is Kind.SHARED:
+            source = nodes[0]
+            if output_spec(source) is not None:
+                shared = SharedQuantizationSpec(source)
+                _set(node, {source: shared}, shared)
+            else:
+                _set(node, {source: config.input_activation}, SharedQuantizationSpec((source, node)))
+            return
+        first = next((source for source in nodes if output_spec(source) is not None), nodes[0])
+        if output_spec(first) is None:
+            return
+        shared = SharedQuantizationSpec((first, node))
+        _set(node, {source: shared for source in nodes} | {first: config.input_activation}, shared)
+
+
+def is_annotated(node: Node) -> bool:
+    """Whether a quantizer has annotated the node."""
+    annotation = node.meta.get(KEY)
+    return annotation is not None and bool(annotation._annotated)
+
+
+def output_spec(node: Any) -> Any:
+    """How a node's result is quantized, None if it is float or not annotated."""
+    annotation = node.meta.get(KEY) if isinstance(node, Node) else None
+    return None if annotation is None else annotation.output_qspec
+
+
+def _set(node: Node, inputs: dict[Any, Any], output: Any) -> None:
+    node.meta[KEY] = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
+
+
+def _set_match(match: Match, inputs: dict[Any, Any], output: Any) -> None:
+    if match.output is match.anchor:
+        _set(match.anchor, inputs, output)
+        return
+    _set(match.anchor, inputs, None)
+    for node in match.between:
+        _set(node, {}, None)
+    _set(match.output, {}, output)
+
+
+def _weight_spec(weight: Node, spec: QuantizationSpec, axis: int) -> QuantizationSpec:
+    """The specification on the axis of output channels; for groups but no matrix, 8 bits a channel."""
+    val = meta.get_tensor(weight)
+    if specs.is_grouped(spec) and (val is None or val.dim() != 2):
+        spec = specs.weight()
+    return specs.on_axis(spec, axis)
+
+
+def _type_name(kind: Any) -> str:
+    return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _is_float(node: Node) -> bool:
+    val = meta.get_tensor(node)
+    return val is not None and val.dtype.is_floating_point
+
+
+def _is_float32(node: Node) -> bool:
+    val = meta.get_tensor(node)
+    return val is not None and val.dtype == torch.float32
+
+
+def _is_huge(node: Node, model: GraphModule) -> bool:
+    """Whether a node is a constant number of a size that stands for infinity, as masks have."""
+    if node.op != "get_attr":
+        return False
+    value: Any = model
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return isinstance(value, torch.Tensor) and value.numel() == 1 and abs(float(value)) > _HISTOGRAM_LIMIT
+
+
+def _constant(model: GraphModule, user: Node, number: Any) -> Node:
+    """A node that reads a new constant tensor of no dims."""
+    index = 0
+    while hasattr(model, f"_number_{index}"):
+        index += 1
+    tensor = torch.tensor(float(number))
+    model.register_buffer(f"_number_{index}", tensor)
+    with model.graph.inserting_before(user):
+        node = model.graph.create_node("get_attr", f"_number_{index}")
+    val = meta.get_tensor(user)
+    fake_mode = getattr(val, "fake_mode", None)
+    meta.set_val(node, tensor if fake_mode is None else fake_mode.from_tensor(tensor, static_shapes=True))
+    return node
+
+
+def is_depthwise(conv: Node) -> bool:
+    """Whether each input channel of a convolution has outputs of its own."""
+    weight = meta.get_tensor(conv.args[1])  # type: ignore[arg-type]
+    return weight is not None and groups_of(conv) > 1 and weight.shape[1] == 1

@@ -1,0 +1,146 @@
+"""What a quantizer may quantize: patterns of operators, and how a match in a graph looks."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Node
+
+aten = torch.ops.aten
+
+
+class Kind(enum.Enum):
+    """Which arguments of an operator are quantized."""
+
+    WEIGHTED = "input, weight and output"
+    BINARY = "two inputs and output"
+    UNARY = "input and output"
+    SHARED = "input and output, by the same parameters"
+    CONCAT = "all inputs and output, by the same parameters"
+    TABLE = "the weight alone"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Operators that are quantized in one way, and what fuses behind them.
+
+    static, dynamic, weight_only: the kinds of configuration that apply. always: also behind an operator in
+    float; otherwise UNARY, SHARED and CONCAT follow only quantized ones. accept: a further condition on
+    the operator and on whether the configuration is dynamic.
+    """
+
+    name: str
+    targets: frozenset[OpOverload]
+    kind: Kind
+    activations: frozenset[OpOverload] = frozenset()
+    static: bool = True
+    dynamic: bool = False
+    weight_only: bool = False
+    weight_axis: int = 0
+    always: bool = True
+    accept: Callable[[Node, bool], bool] = field(default=lambda node, dynamic: True)
+
+
+RELU = frozenset({aten.relu.default, aten.relu_.default})
+CLAMP = RELU | {
+    aten.hardtanh.default,
+    aten.hardtanh_.default,
+    aten.relu6.default,
+    aten.relu6_.default,
+    aten.clamp.default,
+    aten.clamp_.default,
+}
+LINEAR = frozenset({aten.linear.default})
+CONV = frozenset(
+    {
+        aten.conv1d.default,
+        aten.conv1d.padding,
+        aten.conv2d.default,
+        aten.conv2d.padding,
+        aten.convolution.default,
+    }
+)
+CONV_TRANSPOSE = frozenset({aten.conv_transpose1d.default, aten.conv_transpose2d.input})
+ADD = frozenset({aten.add.Tensor, aten.add_.Tensor})
+MUL = frozenset({aten.mul.Tensor, aten.mul_.Tensor})
+CAT = frozenset({aten.cat.default})
+EMBEDDING = frozenset({aten.embedding.default})
+BATCH_NORM = frozenset(
+    {aten.batch_norm.default, aten._native_batch_norm_legit.default, aten.cudnn_batch_norm.default}
+)
+
+# The values stay, or are chosen among those there are.
+MOVEMENT = frozenset(
+    {
+        aten.view.default,
+        aten.view_copy.default,
+        aten.reshape.default,
+        aten.flatten.using_ints,
+        aten.unflatten.int,
+        aten.permute.default,
+        aten.permute_copy.default,
+        aten.transpose.int,
+        aten.squeeze.dim,
+        aten.squeeze.dims,
+        aten.squeeze_copy.dim,
+        aten.unsqueeze.default,
+        aten.slice.Tensor,
+        aten.slice_copy.Tensor,
+        aten.select.int,
+        aten.contiguous.default,
+        aten.clone.default,
+        aten.dropout.default,
+        aten.dropout_.default,
+        aten.max_pool2d.default,
+        aten.pixel_shuffle.default,
+        aten.pixel_unshuffle.default,
+        aten.channel_shuffle.default,
+    }
+)
+MEANS = frozenset({aten.mean.default, aten.mean.dim, aten.adaptive_avg_pool2d.default})
+
+
+@dataclass
+class Match:
+    """A pattern in a graph: the operator, and the last one that fuses behind it."""
+
+    pattern: Pattern
+    anchor: Node
+    output: Node
+    between: tuple[Node, ...]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return (self.anchor, *self.between, *(() if self.output is self.anchor else (self.output,)))
+
+
+def find_match(anchor: Node, pattern: Pattern, batch_norm: bool) -> Match:
+    """The match at `anchor`, with batch norm behind it if `batch_norm`, and one activation."""
+    chain = [anchor]
+    if batch_norm and pattern.kind is Kind.WEIGHTED:
+        _extend(chain, BATCH_NORM)
+    _extend(chain, pattern.activations)
+    return Match(pattern, anchor, chain[-1], tuple(chain[1:-1]))
+
+
+def _extend(chain: list[Node], targets: frozenset[Any]) -> None:
+    """Adds the only user of the last node if it is one of `targets`."""
+    users = [user for user in chain[-1].users if user.target is not aten.sym_size.int]
+    if len(users) == 1 and users[0].target in targets and users[0].args[0] is chain[-1]:
+        chain.append(users[0])
+
+
+def groups_of(conv: Node) -> int:
+    """The groups of a convolution of the ATen dialect."""
+    op = conv.target
+    assert isinstance(op, OpOverload)
+    for index, argument in enumerate(op._schema.arguments):
+        if argument.name == "groups":
+            value: Any = conv.args[index] if index < len(conv.args) else conv.kwargs.get("groups", 1)
+            return int(value)
+    return 1

@@ -1,0 +1,222 @@
+"""How tensors are quantized: recipes over torchao's `QuantizationSpec`.
+
+A `QuantizationConfig` says it for the input, the output, the weight and the bias of an operator; None is
+float. All weights are symmetric.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import torch
+from torchao.quantization.pt2e import (
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    PlaceholderObserver,
+)
+from torchao.quantization.pt2e.quantizer import QuantizationConfig, QuantizationSpec
+
+from rushlight.quantize.observers import (
+    CheckedFakeQuantize,
+    CheckedHistogramObserver,
+    CheckedMinMaxObserver,
+    CheckedMovingFakeQuantize,
+    CheckedPerChannelFakeQuantize,
+    CheckedPerChannelMinMaxObserver,
+    CheckedPerChannelMovingFakeQuantize,
+    GroupWeightObserver,
+    PerTokenObserver,
+)
+
+EPS = 2.0**-12
+"""The smallest scale of observed activations."""
+
+WEIGHT_EPS = 2.0**-40
+"""The smallest scale of weights."""
+
+
+def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int = 127) -> QuantizationSpec:
+    """Per tensor, by calibration or training: int8 affine, or int16 symmetric as its users want it."""
+    if bits == 16:
+        return QuantizationSpec(
+            dtype=torch.int16,
+            quant_min=-32767,
+            quant_max=32767,
+            qscheme=torch.per_tensor_symmetric,
+            observer_or_fake_quant_ctr=CheckedMovingFakeQuantize.with_args(
+                eps=2.0**-24, observer=MovingAverageMinMaxObserver
+            )
+            if qat
+            else CheckedMinMaxObserver.with_args(eps=2.0**-24),
+        )
+    if bits != 8:
+        raise ValueError(f"activations have 8 or 16 bits, not {bits}")
+    return QuantizationSpec(
+        dtype=torch.int8,
+        quant_min=low,
+        quant_max=high,
+        qscheme=torch.per_tensor_affine,
+        observer_or_fake_quant_ctr=(CheckedMovingFakeQuantize if qat else CheckedHistogramObserver).with_args(
+            eps=EPS
+        ),
+    )
+
+
+def dynamic_activation(
+    *, per_token: bool = False, qat: bool = False, low: int = -128, high: int = 127
+) -> QuantizationSpec:
+    """int8 affine by the range of each input, or of each vector along its last dim if `per_token`."""
+    constructor: Any
+    if per_token:
+        constructor = PerTokenObserver.with_args()
+    elif qat:
+        observer = MovingAverageMinMaxObserver.with_args(averaging_constant=1)
+        constructor = CheckedFakeQuantize.with_args(eps=EPS, observer=observer)
+    else:
+        constructor = PlaceholderObserver.with_args(eps=EPS)
+    return QuantizationSpec(
+        dtype=torch.int8,
+        quant_min=low,
+        quant_max=high,
+        qscheme=torch.per_tensor_affine,
+        # pt2e looks for choose_qparams.tensor behind specs that say they are dynamic.
+        is_dynamic=not per_token,
+        observer_or_fake_quant_ctr=constructor,
+    )
+
+
+def weight(
+    *,
+    bits: int = 8,
+    per_channel: bool = True,
+    group_size: int | None = None,
+    qat: bool = False,
+    low: int | None = None,
+    high: int | None = None,
+) -> QuantizationSpec:
+    """8- or 4-bit whole numbers in int8, per tensor, per output channel or per group along the input."""
+    if bits not in (4, 8):
+        raise ValueError(f"weights have 4 or 8 bits, not {bits}")
+    low = low if low is not None else (-127 if bits == 8 else -8)
+    high = high if high is not None else (127 if bits == 8 else 7)
+    if group_size is not None:
+        if qat:
+            raise ValueError("weights by groups cannot be trained for; use per_channel")
+        constructor = GroupWeightObserver.with_args(group_size=group_size)
+    elif qat:
+        moving = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
+        constructor = (
+            CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
+        ).with_args(eps=WEIGHT_EPS, observer=moving)
+    else:
+        observer = CheckedPerChannelMinMaxObserver if per_channel else CheckedMinMaxObserver
+        constructor = observer.with_args(eps=WEIGHT_EPS)
+    return QuantizationSpec(
+        dtype=torch.int8,
+        quant_min=low,
+        quant_max=high,
+        qscheme=torch.per_channel_symmetric if per_channel else torch.per_tensor_symmetric,
+        ch_axis=0 if per_channel else None,
+        observer_or_fake_quant_ctr=constructor,
+    )
+
+
+@functools.cache
+def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
+    """int8 activations with ranges from calibration (or training if `qat`), int8 weights."""
+    act = activation(qat=qat)
+    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat), None, qat)
+
+
+@functools.cache
+def static_int16(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
+    """int16 activations, int8 weights."""
+    act = activation(bits=16, qat=qat)
+    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat), None, qat)
+
+
+@functools.cache
+def dynamic_int8(
+    *, per_token: bool = False, per_channel: bool = True, qat: bool = False
+) -> QuantizationConfig:
+    """int8 inputs with ranges found when the program runs, int8 weights, float outputs."""
+    act = dynamic_activation(per_token=per_token, qat=qat)
+    return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat), None, qat)
+
+
+@functools.cache
+def dynamic_int8_weight_int4(*, group_size: int = 32) -> QuantizationConfig:
+    """int8 inputs with the range of each token, 4-bit weights by groups."""
+    return QuantizationConfig(
+        dynamic_activation(per_token=True), None, weight(bits=4, group_size=group_size), None, False
+    )
+
+
+@functools.cache
+def weight_only_int8(*, group_size: int | None = None) -> QuantizationConfig:
+    """Float activations, int8 weights per output channel or by groups."""
+    return QuantizationConfig(
+        None, None, weight(group_size=group_size, low=-127 if group_size is None else -128), None, False
+    )
+
+
+@functools.cache
+def weight_only_int4(*, group_size: int = 32) -> QuantizationConfig:
+    """Float activations, 4-bit weights by groups."""
+    return QuantizationConfig(None, None, weight(bits=4, group_size=group_size), None, False)
+
+
+def is_dynamic(config: QuantizationConfig) -> bool:
+    """Whether ranges of inputs are found when the program runs."""
+    spec = config.input_activation
+    return spec is not None and (bool(spec.is_dynamic) or _class_of(spec) is PerTokenObserver)
+
+
+def is_grouped(spec: QuantizationSpec) -> bool:
+    """Whether weights have a scale for each group along the input."""
+    return _class_of(spec) is GroupWeightObserver
+
+
+def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:
+    """The specification with its channels along `axis`, if it has channels."""
+    if spec.ch_axis in (None, axis):
+        return spec
+    constructor = spec.observer_or_fake_quant_ctr
+    if _class_of(spec) is CheckedPerChannelMovingFakeQuantize:
+        constructor = CheckedPerChannelFakeQuantize.with_args(
+            eps=WEIGHT_EPS, observer=MovingAveragePerChannelMinMaxObserver
+        )
+    return dataclasses.replace(spec, ch_axis=axis, observer_or_fake_quant_ctr=constructor)
+
+
+def _class_of(spec: QuantizationSpec) -> Any:
+    return getattr(getattr(spec.observer_or_fake_quant_ctr, "p", None), "func", None)
+
+
+def is_weight_only(config: QuantizationConfig) -> bool:
+    """Whether activations stay float."""
+    return config.input_activation is None
+
+
+@functools.lru_cache
+def get_symmetric_quantization_config(
+    is_per_channel: bool = False,
+    is_qat: bool = False,
+    is_dynamic: bool = False,
+    act_qmin: int = -128,
+    act_qmax: int = 127,
+    weight_qmin: int = -127,
+    weight_qmax: int = 127,
+) -> QuantizationConfig:
+    """The configuration of `XNNPACKQuantizer` under the arguments that its users know.
+
+    Symmetric weights, affine activations; `is_dynamic` finds the activations' ranges at run time.
+    """
+    weights = weight(per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax)
+    if is_dynamic:
+        act = dynamic_activation(qat=is_qat, low=act_qmin, high=act_qmax)
+        return QuantizationConfig(act, None, weights, None, is_qat)
+    act = activation(qat=is_qat, low=act_qmin, high=act_qmax)
+    return QuantizationConfig(act, act, weights, None, is_qat)

@@ -1,0 +1,302 @@
+"""The quantizers of the backends: what they annotate, by which configuration, and how well it comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.quantize import (
+    ComposableQuantizer,
+    QuantizationError,
+    convert_pt2e,
+    dynamic_int8,
+    dynamic_int8_weight_int4,
+    prepare_pt2e,
+    prepare_qat_pt2e,
+    quantize,
+    static_int8,
+    static_int16,
+    weight_only_int4,
+    weight_only_int8,
+)
+
+aten = torch.ops.aten
+qd = torch.ops.quantized_decomposed
+
+
+class Picture(torch.nn.Module):
+    """Every pattern of pictures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU6()
+        )
+        self.depthwise = torch.nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.up = torch.nn.ConvTranspose2d(8, 8, 2, stride=2)
+        self.head = torch.nn.Linear(16, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.stem(x)
+        y = F.relu(y + self.depthwise(y))
+        y = F.max_pool2d(F.relu(self.up(y)), 2)
+        y = torch.cat([y, y * 0.5], 1)
+        return self.head(y.mean((2, 3)))
+
+
+class Text(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(20, 64)
+        self.up = torch.nn.Linear(64, 128)
+        self.down = torch.nn.Linear(128, 64, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.words(ids)
+        return x + self.down(F.gelu(self.up(x)))
+
+
+def picture() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    torch.manual_seed(0)
+    return Picture().eval(), (torch.randn(2, 3, 12, 12),)
+
+
+def text() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    torch.manual_seed(0)
+    return Text().eval(), (torch.randint(0, 20, (2, 5)),)
+
+
+def snr(model: Any, program: Any, inputs: tuple[torch.Tensor, ...]) -> float:
+    expected = model(*inputs)
+    error = program.module()(*inputs) - expected
+    return float(10 * torch.log10(expected.square().sum() / error.square().sum()))
+
+
+def operators(program: Any) -> Counter[Any]:
+    return Counter(node.target for node in program.graph.nodes if node.op == "call_function")
+
+
+def quantized_results(program: Any) -> set[Any]:
+    """The operators whose results are quantized."""
+    quantize_ops = (qd.quantize_per_tensor.default,)
+    return {
+        node.args[0].target
+        for node in program.graph.nodes
+        if node.target in quantize_ops and node.args[0].args
+    }
+
+
+@pytest.mark.parametrize("quantizer", [XNNPACKQuantizer, CPUQuantizer])
+def test_static_fuses_activations_and_keeps_every_pattern_in_int8(quantizer: Any) -> None:
+    model, inputs = picture()
+    program = quantize(model, inputs, quantizer().set_global(static_int8()), [inputs])
+    assert snr(model, program, inputs) > 25
+    results = quantized_results(program)
+    # The clamp and the ReLU are fused: the operators before them give floats.
+    assert aten.hardtanh.default in results and aten.relu.default in results
+    assert aten.add.Tensor not in results and aten.conv_transpose2d.input not in results
+    assert {aten.conv2d.default, aten.mul.Tensor, aten.cat.default, aten.linear.default} <= results
+    weights = operators(program)[qd.dequantize_per_channel.default]
+    assert weights == 4
+    assert all(value.dtype == torch.int8 for name, value in program.state_dict.items() if "frozen" in name), (
+        list(program.state_dict)
+    )
+
+
+def test_per_channel_axes_are_those_of_output_channels() -> None:
+    model, inputs = picture()
+    program = quantize(model, inputs, XNNPACKQuantizer().set_global(static_int8()), [inputs])
+    axes = {}
+    for node in program.graph.nodes:
+        if node.target is qd.dequantize_per_channel.default:
+            axes[next(iter(node.users)).target] = node.args[3]
+    assert axes == {aten.conv2d.default: 0, aten.conv_transpose2d.input: 1, aten.linear.default: 0}
+
+
+def test_shared_parameters_are_equal() -> None:
+    model, inputs = picture()
+    program = quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    for node in program.graph.nodes:
+        if node.target in (aten.max_pool2d.default, aten.cat.default, aten.mean.dim):
+            before = node.args[0][0] if isinstance(node.args[0], (list, tuple)) else node.args[0]
+            after = next(iter(node.users))
+            assert before.args[1:] == after.args[1:], node
+
+
+@pytest.mark.parametrize(
+    ("config", "floor"),
+    [
+        (dynamic_int8(), 30),
+        (dynamic_int8(per_token=True), 30),
+        (dynamic_int8_weight_int4(), 14),
+        (weight_only_int8(), 35),
+        (weight_only_int8(group_size=32), 38),
+        (weight_only_int4(), 14),
+    ],
+)
+def test_text(config: Any, floor: float) -> None:
+    model, inputs = text()
+    program = quantize(model, inputs, CPUQuantizer().set_global(config))
+    assert snr(model, program, inputs) > floor
+    ops = operators(program)
+    assert ops[qd.dequantize_per_channel.default] + ops[qd.dequantize_per_channel_group.default] == 3
+    assert ops[qd.choose_qparams.tensor] == 2 * (config == dynamic_int8())
+    tokens = config in (dynamic_int8(per_token=True), dynamic_int8_weight_int4())
+    assert ops[qd.choose_qparams_per_token_asymmetric.default] == 2 * tokens
+
+
+def test_int16_activations_lose_less_than_int8_ones() -> None:
+    model, inputs = picture()
+    wide = quantize(model, inputs, CPUQuantizer().set_global(static_int16()), [inputs])
+    narrow = quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    assert any(
+        node.args[-1] == torch.int16
+        for node in wide.graph.nodes
+        if node.target is qd.quantize_per_tensor.default
+    )
+    assert snr(model, wide, inputs) > snr(model, narrow, inputs)
+
+
+def test_training_folds_batch_norm_and_learns_ranges() -> None:
+    torch.manual_seed(0)
+    model, inputs = Picture(), (torch.randn(4, 3, 12, 12),)
+    program = torch.export.export(model.train(), inputs)
+    quantizer = XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
+    )
+    prepared = prepare_qat_pt2e(program, quantizer)
+    optimizer = torch.optim.SGD(prepared.parameters(), lr=1e-3)
+    for _ in range(3):
+        prepared(*inputs).square().sum().backward()
+        optimizer.step()
+    from torchao.quantization.pt2e import move_exported_model_to_eval
+
+    move_exported_model_to_eval(prepared)
+    converted = torch.export.export(convert_pt2e(prepared), inputs)
+    ops = operators(converted)
+    assert not any("batch_norm" in str(op) for op in ops)
+    assert ops[qd.dequantize_per_channel.default] == 4
+    assert aten.hardtanh.default in quantized_results(converted)
+
+
+@pytest.mark.parametrize("how", ["name", "type", "operator", "filter"])
+def test_parts_are_left_in_float(how: str) -> None:
+    model, inputs = picture()
+    quantizer = CPUQuantizer().set_global(static_int8())
+    if how == "name":
+        quantizer.set_module_name("stem", None)
+    elif how == "type":
+        quantizer.set_module_type(torch.nn.Sequential, None)
+    elif how == "operator":
+        quantizer.set_operator_type(aten.conv2d, None)
+    else:
+        quantizer.set_filter_function(lambda node: node.target is not aten.conv2d.default)
+    program = quantize(model, inputs, quantizer, [inputs])
+    weights = [
+        node.args[1].target
+        for node in program.graph.nodes
+        if node.target in (aten.conv2d.default, aten.linear.default)
+    ]
+    floats = sum(target != qd.dequantize_per_channel.default for target in weights)
+    assert floats == (1 if how in ("name", "type") else 2)
+
+
+def test_the_nearest_configuration_applies() -> None:
+    model, inputs = picture()
+    quantizer = CPUQuantizer().set_global(static_int8())
+    quantizer.set_module_type(torch.nn.Linear, weight_only_int8()).set_module_name("head", dynamic_int8())
+    program = quantize(model, inputs, quantizer, [inputs])
+    (linear,) = [node for node in program.graph.nodes if node.target is aten.linear.default]
+    assert linear.args[0].target is qd.dequantize_per_tensor.tensor
+
+
+def test_quantizers_compose() -> None:
+    model, inputs = text()
+    words = CPUQuantizer().set_module_name("words", weight_only_int4())
+    rest = XNNPACKQuantizer().set_global(dynamic_int8())
+    ops = operators(quantize(model, inputs, ComposableQuantizer([words, rest])))
+    assert ops[qd.dequantize_per_channel_group.default] == 1
+    assert ops[qd.choose_qparams.tensor] == 2
+
+
+def test_large_constants_that_stand_for_infinity_stay_float() -> None:
+    class Masked(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.relu(self.linear(x) * -1e16)
+
+    inputs = (torch.randn(2, 8),)
+    program = quantize(Masked(), inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    assert aten.mul.Tensor not in quantized_results(program)
+
+
+class TestBadInput:
+    def test_a_model_without_quantizable_operators(self) -> None:
+        class Sine(torch.nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.sin(x)
+
+        inputs = (torch.randn(3),)
+        with pytest.raises(QuantizationError, match=r"nothing to quantize.*aten\.sin"):
+            quantize(Sine(), inputs, XNNPACKQuantizer().set_global(static_int8()), [inputs])
+
+    def test_a_quantizer_without_configuration(self) -> None:
+        model, inputs = text()
+        with pytest.raises(QuantizationError, match="no configuration; call set_global"):
+            quantize(model, inputs, XNNPACKQuantizer())
+
+    def test_a_composition_that_finds_nothing(self) -> None:
+        model, inputs = text()
+        nothing = ComposableQuantizer([XNNPACKQuantizer().set_module_name("words", static_int8())])
+        with pytest.raises(QuantizationError, match="nothing to quantize"):
+            quantize(model, inputs, nothing, [inputs])
+
+    @pytest.mark.parametrize("data", [None, []])
+    def test_calibration_without_data(self, data: Any) -> None:
+        model, inputs = picture()
+        with pytest.raises(QuantizationError, match="no data was given"):
+            quantize(model, inputs, CPUQuantizer().set_global(static_int8()), data)
+
+    def test_conversion_without_calibration_names_the_place(self) -> None:
+        model, inputs = picture()
+        prepared = prepare_pt2e(torch.export.export(model, inputs), CPUQuantizer().set_global(static_int8()))
+        with pytest.raises(QuantizationError, match="no data was seen at input x"):
+            convert_pt2e(prepared)
+
+    def test_torchaos_own_flow_refuses_as_well(self) -> None:
+        from torchao.quantization.pt2e import quantize_pt2e
+
+        model, inputs = picture()
+        module = torch.export.export(model, inputs).module()
+        prepared = quantize_pt2e.prepare_pt2e(module, XNNPACKQuantizer().set_global(static_int8()))
+        with pytest.raises(QuantizationError, match="no data was seen"):
+            quantize_pt2e.convert_pt2e(prepared)
+
+    @pytest.mark.parametrize(("value", "word"), [(float("nan"), "NaN"), (float("inf"), "infinity")])
+    def test_values_that_are_not_finite(self, value: float, word: str) -> None:
+        model, inputs = picture()
+        bad = inputs[0].clone()
+        bad[0, 0, 0, 0] = value
+        with pytest.raises(QuantizationError, match=rf"1 of 864 values at input x .*\({word}\)"):
+            quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs, (bad,)])
+
+    def test_an_operator_that_the_backend_cannot_run_quantized(self) -> None:
+        with pytest.raises(
+            QuantizationError, match=r"cannot quantize aten.*softmax.*quantizes aten\.adaptive"
+        ):
+            XNNPACKQuantizer().set_operator_type(aten.softmax, static_int8())
+
+    def test_a_module_that_is_not_there(self) -> None:
+        model, inputs = text()
+        quantizer = CPUQuantizer().set_global(dynamic_int8()).set_module_name("wrods", None)
+        with pytest.warns(UserWarning, match="no module named 'wrods'"):
+            quantize(model, inputs, quantizer)
