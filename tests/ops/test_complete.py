@@ -1,4 +1,4 @@
-"""Every row of the portable table has a test that names it."""
+"""Every row of the portable and the quantized table has a test that names it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named() -> set[str]:
     return set[str]().union(*(named_in(path) for path in paths if path.name != Path(__file__).name))
 
 
-@pytest.mark.parametrize("name", kernel_names("portable"))
+@pytest.mark.parametrize("name", [*kernel_names("portable"), *kernel_names("quantized")])
 def test_the_kernel_is_tested(name: str, named: set[str]) -> None:
     operator = name.partition("::")[2]
     names = {name, operator, operator.partition(".")[0]}

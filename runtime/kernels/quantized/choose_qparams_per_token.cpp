@@ -1,0 +1,41 @@
+#include <cmath>
+
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/choose.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/row_major.h"
+
+namespace rushlight::quantized {
+
+// Symmetric: the largest magnitude over 127, and a zero point of 0. float16 is scaled in float32.
+void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
+                                  Tensor& zero_point) {
+  RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8, not %s",
+                    dtype_name(dtype));
+  const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);
+  if (tokens < 0) return;
+  const RowMajorInput rows(context, in);
+  if (context.failed()) return;
+  const int64_t length = in.size(in.dim() - 1);
+  switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    // The type that eager clamps and divides in.
+    using C = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const T* const values = rows.data<T>();
+    for (int64_t t = 0; t < tokens; ++t) {
+      Wide most = 0;
+      for (int64_t i = 0; i < length; ++i) {
+        const Wide x = std::fabs(static_cast<Wide>(values[t * length + i]));
+        most = x > most || x != x ? x : most;
+        if (x != x) break;
+      }
+      const Wide least = static_cast<Wide>(C(static_cast<Wide>(1e-5)));
+      const C clamped = C(most < least ? least : most);
+      set_number(scale, t, static_cast<double>(static_cast<Wide>(C(static_cast<Wide>(clamped) / 127))));
+      set_number(zero_point, t, 0);
+    }
+  });
+}
+
+}  // namespace rushlight::quantized

@@ -1,0 +1,70 @@
+#include <cmath>
+#include <limits>
+
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/choose.h"
+#include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/row_major.h"
+
+namespace rushlight::quantized {
+
+namespace {
+
+// Every operation is rounded to T, as eager's is.
+template <typename T>
+struct Token {
+  T scale;
+  T zero;
+};
+
+template <typename T>
+Token<T> choose_token(T least, T most) {
+  using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const Wide low = least, high = most;
+  const T span = T(high - low);
+  T scale = T(static_cast<Wide>(span) / 255);
+  const T smallest = T(static_cast<Wide>(std::numeric_limits<float>::epsilon()));
+  if (static_cast<Wide>(scale) < static_cast<Wide>(smallest)) scale = smallest;
+  const T below = T(low / static_cast<Wide>(scale)), above = T(high / static_cast<Wide>(scale));
+  const T below_error = T(static_cast<Wide>(-128) + static_cast<Wide>(below));
+  const T above_error = T(static_cast<Wide>(127) + static_cast<Wide>(above));
+  const T error = T(static_cast<Wide>(below_error) + static_cast<Wide>(above_error));
+  const Wide zero = static_cast<Wide>(error) > 0 ? static_cast<Wide>(T(-128 - static_cast<Wide>(below)))
+                                                 : static_cast<Wide>(T(127 - static_cast<Wide>(above)));
+  const Wide clamped = zero < -128 ? static_cast<Wide>(-128) : (zero > 127 ? static_cast<Wide>(127) : zero);
+  return {scale, T(std::nearbyint(clamped))};
+}
+
+}  // namespace
+
+void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, const Tensor& in, ScalarType, Tensor& scale,
+                                             Tensor& zero_point) {
+  const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);
+  if (tokens < 0) return;
+  const RowMajorInput rows(context, in);
+  if (context.failed()) return;
+  const int64_t length = in.size(in.dim() - 1);
+  switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const T* const values = rows.data<T>();
+    context.parallel_for(0, tokens, 16384 / (length + 1) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        Wide least = 0, most = 0;
+        bool nan = false;
+        for (int64_t i = 0; i < length; ++i) {
+          const Wide x = values[t * length + i];
+          least = x < least ? x : least;
+          most = x > most ? x : most;
+          nan |= x != x;
+        }
+        if (nan) least = most = std::numeric_limits<Wide>::quiet_NaN();
+        const Token<T> token = choose_token(T(least), T(most));
+        set_number(scale, t, static_cast<double>(static_cast<Wide>(token.scale)));
+        set_number(zero_point, t, static_cast<double>(static_cast<Wide>(token.zero)));
+      }
+    });
+  });
+}
+
+}  // namespace rushlight::quantized

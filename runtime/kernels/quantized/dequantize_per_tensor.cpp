@@ -1,0 +1,37 @@
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::quantized {
+
+void dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, double scale, int64_t zero_point,
+                               int64_t, int64_t, ScalarType dtype, std::optional<ScalarType> out_dtype, Tensor& out) {
+  const ScalarType result = out_dtype.value_or(ScalarType::Float);
+  RL_KERNEL_REQUIRE(context, dtypes::kFloatH.contains(result), InvalidType, "nothing is dequantized to %s",
+                    dtype_name(result));
+  if (!require_dtype(context, "the input", in, dtype) || !require_dtype(context, "out", out, result) ||
+      !resize_out_like(context, out, in)) {
+    return;
+  }
+  const double zero = static_cast<double>(zero_point);
+  AffineStyle style;
+  style.common = result;
+  dequantize_elements(context, nest_of_whole(out, in), in, out, {&scale, &zero}, style);
+}
+
+void dequantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                      const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                                      std::optional<ScalarType> out_dtype, Tensor& out) {
+  double factor, zero;
+  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  dequantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out_dtype,
+                            out);
+}
+
+void dequantize_per_tensor_tensor2_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                       const Tensor& zero_point, const Tensor&, const Tensor&, ScalarType dtype,
+                                       std::optional<ScalarType> out_dtype, Tensor& out) {
+  dequantize_per_tensor_tensor_out(context, in, scale, zero_point, 0, 0, dtype, out_dtype, out);
+}
+
+}  // namespace rushlight::quantized

@@ -1,0 +1,37 @@
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::quantized {
+
+void quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, double scale, int64_t zero_point,
+                             int64_t quant_min, int64_t quant_max, ScalarType dtype, Tensor& out) {
+  if (!require_range(context, quant_min, quant_max, dtype) || !require_dtype(context, "out", out, dtype) ||
+      !resize_out_like(context, out, in)) {
+    return;
+  }
+  const double inverse = static_cast<float>(1.0 / scale), zero = static_cast<double>(zero_point);
+  AffineStyle style;
+  style.common = ScalarType::Float;
+  style.least = static_cast<double>(quant_min), style.most = static_cast<double>(quant_max);
+  quantize_elements(context, nest_of_whole(out, in), in, out, {&inverse, &zero}, style);
+}
+
+void quantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                    const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                                    Tensor& out) {
+  double factor, zero;
+  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  quantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out);
+}
+
+void quantize_per_tensor_tensor2_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                     const Tensor& zero_point, const Tensor& quant_min, const Tensor& quant_max,
+                                     ScalarType dtype, Tensor& out) {
+  double least, most;
+  if (!number_of(context, "quant_min", quant_min, &least) || !number_of(context, "quant_max", quant_max, &most)) return;
+  quantize_per_tensor_tensor_out(context, in, scale, zero_point, static_cast<int64_t>(least),
+                                 static_cast<int64_t>(most), dtype, out);
+}
+
+}  // namespace rushlight::quantized

@@ -1,0 +1,22 @@
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/shared/sorted_table.h"
+#include "rushlight/kernels/quantized.h"
+
+namespace rushlight {
+namespace {
+
+using namespace quantized;
+
+constexpr Kernel kRows[] = {
+#include "kernels/quantized/affine.inc"
+};
+
+constexpr auto kTable = sorted_table(kRows);
+static_assert(names_are_unique(kTable), "two quantized kernels have one name");
+
+}  // namespace
+
+KernelTable quantized_kernels() { return {kTable.data(), kTable.size()}; }
+
+}  // namespace rushlight
