@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "rushlight/module/defaults.h"
+#include "rushlight/module/library.h"
 #include "rushlight/module/module.h"
 #include "rushlight/platform/platform.h"
 #include "rushlight/threads/thread_pool.h"
@@ -40,9 +41,12 @@ int list(const Program& program) {
 }
 
 Error run(const Options& options, const std::shared_ptr<LoadedProgram>& program) {
+  for (const char* path : options.library_paths) RL_TRY(load_library(path).error());
+  const std::vector<KernelTable> kernels = available_kernels();
+  const std::vector<Backend> backends = available_backends();
   Environment environment;
-  environment.kernels = default_kernels();
-  environment.backends = default_backends();
+  environment.kernels = {kernels.data(), kernels.size()};
+  environment.backends = {backends.data(), backends.size()};
   environment.threads = &default_thread_pool();
   std::shared_ptr<LoadedData> data;
   if (!options.data_paths.empty()) {

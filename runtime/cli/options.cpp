@@ -14,6 +14,7 @@ constexpr char kHelp[] =
     "  --inputs FILE[,FILE...]  one file of raw little-endian elements per tensor input; without it tensors are\n"
     "                           filled with ones\n"
     "  --data_path FILE[,...]   .ptd files with data that the program keeps outside\n"
+    "  --kernel_library FILE[,...]  shared libraries of kernels and backends\n"
     "  --num_executions N       runs (default: 1)\n"
     "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
     "  --print_output MODE      all, summary or none (default: summary)\n"
@@ -61,6 +62,8 @@ bool set_option(const std::string& name, char* value, Options* options) {
     split(value, &options->input_paths);
   } else if (name == "--data_path") {
     split(value, &options->data_paths);
+  } else if (name == "--kernel_library" || name == "--backend_library") {
+    split(value, &options->library_paths);
   } else if (name == "--num_executions") {
     return parse_count("--num_executions", value, &options->executions);
   } else if (name == "--num_threads") {

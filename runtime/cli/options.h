@@ -12,6 +12,7 @@ struct Options {
   std::string method_name = "forward";
   std::vector<const char*> input_paths;
   std::vector<const char*> data_paths;
+  std::vector<const char*> library_paths;
   long executions = 1;
   long threads = 0;  // 0: the default
   PrintMode print = PrintMode::Summary;

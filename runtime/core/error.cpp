@@ -9,15 +9,20 @@
 namespace rushlight {
 namespace {
 
-constexpr int kMessageSize = 512;
-
 #if defined(RUSHLIGHT_SINGLE_THREAD)
-char message[kMessageSize];
+char own_message[kMessageSize];
 #else
-thread_local char message[kMessageSize];
+thread_local char own_message[kMessageSize];
 #endif
 
+char* own_buffer() noexcept { return own_message; }
+
+MessageBuffer buffer_of_thread = &own_buffer;
+
 }  // namespace
+
+MessageBuffer message_buffer() noexcept { return buffer_of_thread; }
+void set_message_buffer(MessageBuffer buffer) noexcept { buffer_of_thread = buffer; }
 
 const char* to_string(Error error) noexcept {
   switch (error) {
@@ -64,7 +69,7 @@ const char* to_string(Error error) noexcept {
 Error fail_list(Error code, const char* format, va_list arguments) noexcept {
   char text[kMessageSize];
   if (std::vsnprintf(text, sizeof(text), format, arguments) < 0) text[0] = '\0';
-  std::memcpy(message, text, std::strlen(text) + 1);
+  std::memcpy(buffer_of_thread(), text, std::strlen(text) + 1);
   return code;
 }
 
@@ -76,8 +81,8 @@ Error fail(Error code, const char* format, ...) noexcept {
   return code;
 }
 
-const char* last_error_message() noexcept { return message; }
+const char* last_error_message() noexcept { return buffer_of_thread(); }
 
-void clear_last_error_message() noexcept { message[0] = '\0'; }
+void clear_last_error_message() noexcept { buffer_of_thread()[0] = '\0'; }
 
 }  // namespace rushlight

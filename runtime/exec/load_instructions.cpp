@@ -54,7 +54,8 @@ Error MethodLoader::find_operators() {
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, OperatorMissing,
-             "method '%.40s' calls %zu operators that have no kernel here: %s (link or hand over a kernel table that "
+             "method '%.40s' calls %zu operators that have no kernel here: %s (load the library, or hand over a kernel "
+             "table, that "
              "has them)",
              method_name(), num_missing, missing.text());
   return Error::Ok;
@@ -72,7 +73,8 @@ Error MethodLoader::init_delegates() {
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, NotFound,
-             "method '%.40s' needs backends that are absent or not available on this machine: %s (link or hand over a "
+             "method '%.40s' needs backends that are absent or not available on this machine: %s (load the library, or "
+             "hand over a "
              "backend table that has them)",
              method_name(), missing.text());
   RL_TRY(take(count, &state_.delegates));

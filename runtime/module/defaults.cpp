@@ -1,5 +1,7 @@
 #include "rushlight/module/defaults.h"
 
+#include "rushlight/module/library.h"
+
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "rushlight/kernels/optimized.h"
 #endif
@@ -38,6 +40,22 @@ BackendTable default_backends() {
 #else
   return {};
 #endif
+}
+
+std::vector<KernelTable> available_kernels() {
+  std::vector<KernelTable> tables;
+  for (const LoadedLibrary* library : loaded_libraries()) tables.push_back(library->kernels());
+  for (const KernelTable& table : default_kernels()) tables.push_back(table);
+  return tables;
+}
+
+std::vector<Backend> available_backends() {
+  std::vector<Backend> backends;
+  for (const LoadedLibrary* library : loaded_libraries()) {
+    backends.insert(backends.end(), library->backends.begin(), library->backends.end());
+  }
+  for (const Backend& row : default_backends()) backends.push_back(row);
+  return backends;
 }
 
 }  // namespace rushlight

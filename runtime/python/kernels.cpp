@@ -16,6 +16,7 @@
 #include "rushlight/core/kernel.h"
 #include "rushlight/module/defaults.h"
 #include "rushlight/module/growing_allocator.h"
+#include "rushlight/module/library.h"
 #include "rushlight/threads/thread_pool.h"
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "rushlight/kernels/optimized.h"
@@ -32,11 +33,8 @@ namespace rushlight::python {
 namespace {
 
 std::vector<KernelTable> tables_of(const std::optional<std::string>& library) {
+  if (!library) return available_kernels();
   std::vector<KernelTable> tables;
-  if (!library) {
-    for (const KernelTable& table : default_kernels()) tables.push_back(table);
-    return tables;
-  }
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
   if (*library == "optimized") tables.push_back(optimized_kernels());
 #endif
@@ -46,7 +44,10 @@ std::vector<KernelTable> tables_of(const std::optional<std::string>& library) {
 #if defined(RUSHLIGHT_HAS_KERNELS_PORTABLE)
   if (*library == "portable") tables.push_back(portable_kernels());
 #endif
-  if (tables.empty()) raise(Error::InvalidArgument, "this build has no kernel library '" + *library + "'");
+  for (const LoadedLibrary* loaded : loaded_libraries()) {
+    if (*library == loaded->name) tables.push_back(loaded->kernels());
+  }
+  if (tables.empty()) raise(Error::InvalidArgument, "there is no kernel library '" + *library + "'");
   return tables;
 }
 

@@ -49,9 +49,11 @@ struct Output {
 class MethodObject {
  public:
   MethodObject(const ProgramObject& program, std::string_view name) : program_(program) {
+    const std::vector<KernelTable> kernels = available_kernels();
+    const std::vector<Backend> backends = available_backends();
     Environment environment;
-    environment.kernels = default_kernels();
-    environment.backends = default_backends();
+    environment.kernels = {kernels.data(), kernels.size()};
+    environment.backends = {backends.data(), backends.size()};
     environment.threads = program.pool.get();
     clear_last_error_message();
     auto loaded = LoadedMethod::load(program.program, name, environment, program.data);

@@ -110,12 +110,13 @@ nb::list named_data(const ProgramObject& object) {
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const Backend& row : default_backends()) names.emplace_back(row.id);
+  for (const Backend& row : available_backends()) names.emplace_back(row.id);
   return names;
 }
 
 bool is_backend_available(std::string_view name) {
-  const Backend* row = find_backend(default_backends(), name);
+  const std::vector<Backend> backends = available_backends();
+  const Backend* row = find_backend({backends.data(), backends.size()}, name);
   return row && row->backend->is_available();
 }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rushlight.runtime.errors import RushlightError as RushlightError
+    from rushlight.runtime.libraries import load_library as load_library
     from rushlight.runtime.module import Module as Module
     from rushlight.runtime.module import load as load
 
@@ -22,9 +23,10 @@ _HOMES = {
     "Module": "rushlight.runtime.module",
     "RushlightError": "rushlight.runtime.errors",
     "load": "rushlight.runtime.module",
+    "load_library": "rushlight.runtime.libraries",
 }
 
-__all__ = ["Module", "RushlightError", "__version__", "compile", "load"]
+__all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_library"]
 
 
 def __getattr__(name: str) -> Any:

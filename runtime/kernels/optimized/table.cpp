@@ -5,7 +5,7 @@
 #include "kernels/portable/elementwise.h"
 #include "kernels/portable/nn.h"
 #include "kernels/portable/reduction.h"
-#include "kernels/shared/sorted_table.h"
+#include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/optimized.h"
 
 namespace rushlight {

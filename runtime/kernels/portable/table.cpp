@@ -1,4 +1,4 @@
-#include "kernels/shared/sorted_table.h"
+#include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/portable.h"
 
 #if __has_include("kernels/portable/create.inc")

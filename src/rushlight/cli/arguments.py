@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo
+from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo, load_library
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -24,6 +24,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", nargs="+", default=[], metavar="FILE", help=".ptd files with data kept outside"
     )
+    add_library_option(parser)
     parser.add_argument(
         "--threads", type=int, help="threads (default: RUSHLIGHT_NUM_THREADS, or one per CPU)"
     )
@@ -37,8 +38,28 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_library_option(parser: argparse.ArgumentParser) -> None:
+    """Shared libraries of kernels and backends."""
+    parser.add_argument(
+        "--kernel-library",
+        "--backend-library",
+        dest="libraries",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="shared libraries of kernels and backends",
+    )
+
+
+def load_libraries(options: argparse.Namespace) -> None:
+    """Loads the libraries that the options name."""
+    for path in options.libraries:
+        load_library(path)
+
+
 def load_program(options: argparse.Namespace) -> Program:
-    """The program that the options name."""
+    """The program that the options name, after their libraries."""
+    load_libraries(options)
     return Runtime.get().load_program(
         options.program, data_path=options.data or None, threads=getattr(options, "threads", None)
     )

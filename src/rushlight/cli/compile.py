@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import rushlight
-from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.arguments import Commands, add_library_option, load_libraries, size_text
 from rushlight.runtime.errors import InvalidArgumentError
 
 
@@ -24,11 +24,13 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
     parser.add_argument("-o", "--output", type=Path, help="the .pte file (default: FACTORY.pte)")
+    add_library_option(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Compiles the model and writes the file, which appears whole or not at all."""
+    load_libraries(options)
     where, separator, name = options.factory.rpartition(":")
     if not separator or not name:
         raise InvalidArgumentError(f"{options.factory!r} is not of the form FILE.py:FACTORY")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from rushlight import __version__
-from rushlight.cli import bench, compile, info, kernels, run
+from rushlight.cli import bench, compile, config, info, kernels, run
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (run, info, bench, compile, kernels):
+    for module in (run, info, bench, compile, kernels, config):
         module.add_to(commands)
     return top
 

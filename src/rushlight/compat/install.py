@@ -12,6 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from rushlight.compat.names import MODULES, Names
+from rushlight.emit.target import trust_unknown_libraries
 
 _ROOT = "executorch"
 
@@ -97,6 +98,9 @@ def is_installed() -> bool:
 def install_as_executorch() -> None:
     """From here on, `import executorch.<...>` of a public name gives Rushlight's, in this process.
 
+    As with ExecuTorch, the compiler then takes operators of libraries that the runtime knows nothing of to
+    have their kernels elsewhere.
+
     Takes the name as a whole: a module or name of ExecuTorch that Rushlight lacks raises ImportError or
     AttributeError also where ExecuTorch itself is installed; a warning says so once. Calling it again does
     nothing.
@@ -116,5 +120,6 @@ def install_as_executorch() -> None:
             "executorch is installed too; in this process the name now means Rushlight, as a whole",
             stacklevel=2,
         )
+    trust_unknown_libraries()
     sys.meta_path.insert(0, _Finder())
     importlib.invalidate_caches()

@@ -130,5 +130,8 @@ def _remedy(state: MethodState, name: str) -> str:
         dtypes = ", ".join(sorted(table.dtypes(name) or ()))
         return f"cast to one of {dtypes}"
     if not name.startswith(("aten::", "dim_order_ops::", "executorch_prim::")):
-        return "give the target a kernel of that name and add it to the kernel table"
+        return (
+            "load the library of its kernel with rushlight.load_library before compiling, or declare it: "
+            f"ExecutorchBackendConfig(target=host_target().with_operators([{name!r}]))"
+        )
     return "delegate it, decompose it in the model, or choose a target with more kernels"

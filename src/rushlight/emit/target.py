@@ -8,30 +8,33 @@ none. Empty lines and what follows a `#` say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from rushlight.codegen.kernel_table import host_kernels
+from rushlight.codegen.kernel_table import host_kernels, loaded_kernels
+
+Rows = Mapping[str, "frozenset[str] | None"]
 
 
 @dataclass(frozen=True)
 class KernelTable:
     """Kernels by operator name with overload; the dtypes are torch's names, None where any will do.
 
-    A table speaks of the operator libraries (`aten`) that it has kernels of; any other is taken
-    to be the user's own.
+    With `trusts_unknown`, operators of a library (`aten`) of which there is not one kernel here are taken to
+    have theirs elsewhere.
     """
 
-    kernels: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    kernels: Rows = field(default_factory=dict)
+    trusts_unknown: bool = False
 
     def __contains__(self, operator: str) -> bool:
         return operator in self.kernels
 
     def runs(self, operator: str, dtype: str | None) -> bool:
-        """Whether a kernel for the operator takes the dtype, so far as this table speaks of its library."""
+        """Whether a kernel for the operator takes the dtype."""
         if operator not in self.kernels:
-            return operator.split("::")[0] not in self.libraries
+            return self.trusts_unknown and operator.split("::")[0] not in self.libraries
         dtypes = self.kernels[operator]
         return dtypes is None or dtype is None or dtype in dtypes
 
@@ -45,8 +48,13 @@ class KernelTable:
         return self.kernels[operator]
 
     def with_operators(self, operators: Iterable[str]) -> KernelTable:
-        """This table and kernels of any dtype for `operators`, such as a user's own."""
-        return KernelTable({**self.kernels, **dict.fromkeys(operators)})
+        """This table and kernels of any dtype for `operators` such as `mine::op.out`, which the program will
+        find where it runs."""
+        return replace(self, kernels={**self.kernels, **dict.fromkeys(operators)})
+
+    def with_table(self, other: KernelTable) -> KernelTable:
+        """This table and the rows of another, such as one that describes a device's own kernels."""
+        return replace(self, kernels=_union(self.kernels, other.kernels))
 
 
 def parse_kernel_table(text: str) -> KernelTable:
@@ -60,8 +68,20 @@ def parse_kernel_table(text: str) -> KernelTable:
             raise ValueError(f"line {number} of the kernel table is no `operator dtype,dtype`: {line!r}")
         dtypes = frozenset(words[1].split(",")) if len(words) == 2 else None
         known = kernels.get(words[0], frozenset())
-        kernels[words[0]] = None if dtypes is None or known is None else dtypes | known
+        kernels[words[0]] = _either(known, dtypes)
     return KernelTable(kernels)
+
+
+def _union(kernels: Rows, added: Rows) -> dict[str, frozenset[str] | None]:
+    """All rows; a kernel of both takes the dtypes of either."""
+    result = dict(kernels)
+    for name, dtypes in added.items():
+        result[name] = _either(result.get(name, frozenset()), dtypes)
+    return result
+
+
+def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    return None if one is None or other is None else one | other
 
 
 def read_kernel_table(path: str | Path) -> KernelTable:
@@ -70,6 +90,21 @@ def read_kernel_table(path: str | Path) -> KernelTable:
 
 
 @cache
-def host_target() -> KernelTable:
-    """The kernels that this package's own runtime has."""
+def _built_in() -> KernelTable:
     return parse_kernel_table(host_kernels())
+
+
+# What install_as_executorch() sets: ExecuTorch's compiler asks nothing of operators outside of ATen.
+_trusts_unknown: list[bool] = []
+
+
+def trust_unknown_libraries() -> None:
+    """From now on `host_target` takes operators of unknown libraries to have their kernels elsewhere."""
+    _trusts_unknown[:] = [True]
+
+
+def host_target() -> KernelTable:
+    """The kernels that this package's own runtime has, those of the libraries loaded so far among them."""
+    table = replace(_built_in(), trusts_unknown=bool(_trusts_unknown))
+    loaded = loaded_kernels()
+    return table.with_table(parse_kernel_table(loaded)) if loaded else table

@@ -65,12 +65,38 @@ def find_out_variant(op: OpOverload) -> OutVariant | None:
     return None
 
 
+def wanted_out_variant(schema: torch._C.FunctionSchema) -> str:
+    """What would give a functional operator an out variant, for people."""
+    if not schema.returns or any(str(item.type) not in ("Tensor", "List[Tensor]") for item in schema.returns):
+        return "return tensors and nothing else, so that there can be an out variant"
+    return f"register an out variant, and a kernel for it: {out_schema(schema)}"
+
+
+def out_schema(schema: torch._C.FunctionSchema) -> str:
+    """The schema that an out variant of a functional operator would have."""
+    name, _, rest = str(schema).partition("(")
+    arguments = rest[: rest.rindex(") -> ")]
+    returns = [str(result.type) for result in schema.returns]
+    keyword_only = any(argument.kwarg_only for argument in schema.arguments)
+    names = ["out"] if len(returns) == 1 else [f"out{index}" for index in range(len(returns))]
+    letters = [chr(ord("a") + index) for index in range(len(returns))]
+    marked = [_marked(kind, letter) for kind, letter in zip(returns, letters, strict=True)]
+    outs = ", ".join(f"{kind} {out}" for kind, out in zip(marked, names, strict=True))
+    head = f"{arguments}, " if arguments else ""
+    result = ", ".join(marked) if len(returns) == 1 else f"({', '.join(marked)})"
+    if any("[]" in kind for kind in marked):
+        result = "()"
+    return f"{name.split('.')[0]}.out({head}{'' if keyword_only else '*, '}{outs}) -> {result}"
+
+
+def _marked(kind: str, letter: str) -> str:
+    """`Tensor` as a written argument: `Tensor(a!)`."""
+    return kind.replace("List[Tensor]", "Tensor[]").replace("Tensor", f"Tensor({letter}!)", 1)
+
+
 def out_variant(op: OpOverload) -> OutVariant:
     """The out overload of `op`; raises MissingOutVariantError if none is registered."""
     result = find_out_variant(op)
     if result is None:
-        raise MissingOutVariantError(
-            f"operator {op} has no out variant; register an overload of the same name that takes the same "
-            "arguments and `*, Tensor(a!) out`"
-        )
+        raise MissingOutVariantError(f"operator {op} has no out variant: {wanted_out_variant(op._schema)}")
     return result

@@ -13,7 +13,7 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError, MissingOutVariantError
-from rushlight.ir.out_variants import OutVariant, find_out_variant, written_arguments
+from rushlight.ir.out_variants import OutVariant, find_out_variant, wanted_out_variant, written_arguments
 from rushlight.ir.report import Refusal, refusal_table
 from rushlight.ir.sym import hint, upper_bound
 from rushlight.ir.sym_ops import is_sym_op
@@ -60,11 +60,7 @@ class ToOutVarPass(PassBase):
             return
         variant = find_out_variant(op)
         if variant is None:
-            refused.append(
-                Refusal.of(
-                    node, f"register {op._schema.name}.out with the same arguments and `*, Tensor(a!) out`"
-                )
-            )
+            refused.append(Refusal.of(node, wanted_out_variant(op._schema)))
             return
         kwargs = {name: value for name, value in node.kwargs.items() if name in variant.argument_names}
         kwargs.update(_allocate(node, variant))

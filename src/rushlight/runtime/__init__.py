@@ -5,11 +5,13 @@ from __future__ import annotations
 from rushlight.runtime._native import Method, MethodMeta, TensorInfo
 from rushlight.runtime.errors import RushlightError
 from rushlight.runtime.kernels import call_kernel, kernel_names
+from rushlight.runtime.libraries import Library, load_library, loaded_libraries
 from rushlight.runtime.module import Module, load
 from rushlight.runtime.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 
 __all__ = [
     "BackendRegistry",
+    "Library",
     "Method",
     "MethodMeta",
     "Module",
@@ -22,4 +24,6 @@ __all__ = [
     "call_kernel",
     "kernel_names",
     "load",
+    "load_library",
+    "loaded_libraries",
 ]

@@ -10,6 +10,13 @@ def kernel_names(library: str | None = None) -> list[str]: ...
 
 def kernel_table(library: str | None = None) -> list[tuple[str, list[str]]]: ...
 
+def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
+    """
+    Name, absolute path, operators and backends of a shared library, which stays loaded.
+    """
+
+def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
+
 class TensorInfo:
     """What a program says about one of its tensors."""
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from rushlight.runtime import _native
 
-Library = Literal["portable", "optimized", "quantized"]
 Shape = tuple[int, ...]
 Written = Shape | list[Shape] | bool | int | float
 
 
 def call_kernel(
-    name: str, args: Sequence[Any], library: Library | None = None, threads: int = 1
+    name: str, args: Sequence[Any], library: str | None = None, threads: int = 1
 ) -> list[Written]:
     """Calls one kernel and returns the shapes of the tensors that it wrote.
 
@@ -23,7 +22,8 @@ def call_kernel(
             anything with DLPack, densely packed in some dim order. The kernel writes into the outs
             given; one that is larger than the result is resized: its first elements hold the result. dtypes
             and memory formats are torch's or their numbers.
-        library: the library to search; all, the fastest first, if None.
+        library: "portable", "optimized", "quantized" or the name of a loaded one; all if None, those loaded
+            first, then the fastest.
         threads: how many threads the kernel may use.
 
     Returns:
@@ -38,12 +38,12 @@ def call_kernel(
     return _native.call_kernel(name, args, library, threads)
 
 
-def kernel_names(library: Library | None = None) -> list[str]:
+def kernel_names(library: str | None = None) -> list[str]:
     """Names of the kernels, sorted: of one library, or of all."""
     return _native.kernel_names(library)
 
 
-def kernel_table(library: Library | None = None) -> str:
+def kernel_table(library: str | None = None) -> str:
     """The kernels with the dtypes that each takes in its first tensor argument, one a line, such as
     `aten::add.out float32,float64`; no dtypes for a kernel without tensors."""
     return "".join(

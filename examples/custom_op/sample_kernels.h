@@ -1,0 +1,6 @@
+#pragma once
+
+#include "rushlight/core/kernel.h"
+
+// The kernels of the library `sample`, for programs that link them.
+rushlight::KernelTable sample_kernels();

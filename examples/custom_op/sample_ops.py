@@ -1,0 +1,59 @@
+"""Operators of one's own: their schemas, what they mean, and a model that uses them.
+
+Each has a functional overload, which models call, and an out variant of the same arguments, which compiled
+programs call: sample_kernels.cpp holds its kernel.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+library = torch.library.Library("sample", "DEF")
+library.define("gate(Tensor x, Tensor? bias=None, *, float limit=6.0) -> Tensor")
+library.define("gate.out(Tensor x, Tensor? bias=None, *, float limit=6.0, Tensor(a!) out) -> Tensor(a!)")
+library.define("extent(Tensor x) -> (Tensor low, Tensor high)")
+library.define("extent.out(Tensor x, *, Tensor(a!) low, Tensor(b!) high) -> (Tensor(a!), Tensor(b!))")
+library.define("blend(Tensor[] parts, float[] weights) -> Tensor")
+library.define("blend.out(Tensor[] parts, float[] weights, *, Tensor(a!) out) -> Tensor(a!)")
+
+
+@torch.library.impl(library, "gate", "CompositeExplicitAutograd")
+def gate(x: Tensor, bias: Tensor | None = None, *, limit: float = 6.0) -> Tensor:
+    """x * clamp(x + bias, 0, limit) / limit; `bias` has the length of the last dimension."""
+    return x * (x if bias is None else x + bias).clamp(0, limit) / limit
+
+
+@torch.library.impl(library, "extent", "CompositeExplicitAutograd")
+def extent(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Least and greatest of the first dimension."""
+    return x.amin(0), x.amax(0)
+
+
+@torch.library.impl(library, "blend", "CompositeExplicitAutograd")
+def blend(parts: list[Tensor], weights: list[float]) -> Tensor:
+    """The weighted sum of equally shaped tensors."""
+    return sum(
+        (part * weight for part, weight in zip(parts, weights, strict=True)), torch.zeros_like(parts[0])
+    )
+
+
+torch.library.register_fake("sample::gate", lambda x, bias=None, *, limit=6.0: torch.empty_like(x))
+torch.library.register_fake("sample::extent", lambda x: (torch.empty_like(x[0]), torch.empty_like(x[0])))
+torch.library.register_fake("sample::blend", lambda parts, weights: torch.empty_like(parts[0]))
+
+
+class Model(nn.Module):
+    """Gates a batch with and without bias, blends both, and scales the result by its extent."""
+
+    def __init__(self, features: int = 4) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.linspace(-1, 1, features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: float32 [n, features]."""
+        plain = torch.ops.sample.gate(x)
+        biased = torch.ops.sample.gate(x, self.bias, limit=3.0)
+        mixed = torch.ops.sample.blend([plain, biased], [0.75, 0.25])
+        low, high = torch.ops.sample.extent(mixed)
+        return (mixed - low) / (high - low + 1)

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rushlight/core/backend.h"
+#include "rushlight/core/kernel.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/sorted_table.h"
+
+namespace rushlight {
+
+// What a program gives the shared libraries that it loads.
+struct LibraryHost {
+  // This thread's buffer of `message_size` bytes for error messages, so that the library's reach the host.
+  char* (*message_buffer)() noexcept;
+  size_t message_size;
+};
+
+// Raised when what crosses the border to a shared library changes its meaning but not its size.
+inline constexpr uint64_t kLibraryAbiVersion = 1;
+
+// A number that differs where the layout of what crosses the border differs.
+constexpr uint64_t library_abi() {
+  const uint64_t sizes[] = {kLibraryAbiVersion,
+                            sizeof(void*),
+                            sizeof(Kernel),
+                            sizeof(EValue),
+                            sizeof(TensorImpl),
+                            sizeof(KernelRuntimeContext),
+                            sizeof(MemoryAllocator),
+                            sizeof(EventTracer),
+                            sizeof(Backend),
+                            sizeof(BackendOption),
+                            sizeof(BackendInitContext),
+                            sizeof(BackendExecutionContext),
+                            sizeof(FreeableBuffer),
+                            sizeof(Result<DelegateHandle*>),
+                            static_cast<uint64_t>(ArgKind::OutTensorList),
+                            static_cast<uint64_t>(Tag::OptionalTensorList),
+                            static_cast<uint64_t>(kScalarTypeCount),
+                            static_cast<uint64_t>(kMaxDim)};
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const uint64_t size : sizes) hash = (hash ^ size) * 0x100000001b3u;
+  return hash;
+}
+
+// What a shared library offers, found by its symbol `rushlight_library`. The first four members stay as they are in all
+// versions.
+struct Library {
+  char magic[8];  // kLibraryMagic
+  uint64_t abi;   // library_abi() of the headers that it was built with
+  uint64_t size;  // of this structure
+  const char* name;
+  const Kernel* kernels;  // in any order
+  size_t num_kernels;
+  const Backend* backends;
+  size_t num_backends;
+  void (*connect)(const LibraryHost* host) noexcept;
+};
+
+inline constexpr char kLibraryMagic[8] = {'R', 'U', 'S', 'H', 'L', 'I', 'B', '\0'};
+
+// Takes what the host gives. Part of each library, which links a core of its own.
+void connect_library(const LibraryHost* host) noexcept;
+// What this program gives.
+const LibraryHost& library_host() noexcept;
+
+namespace detail {
+
+constexpr Library describe_library(const char* name, Span<const Kernel> kernels, Span<const Backend> backends) {
+  Library library{};
+  for (size_t i = 0; i < sizeof(kLibraryMagic); ++i) library.magic[i] = kLibraryMagic[i];
+  library.abi = library_abi();
+  library.size = sizeof(Library);
+  library.name = name;
+  library.kernels = kernels.data();
+  library.num_kernels = kernels.size();
+  library.backends = backends.data();
+  library.num_backends = backends.size();
+  library.connect = &connect_library;
+  return library;
+}
+
+}  // namespace detail
+
+}  // namespace rushlight
+
+// At global scope of one source of a library: what it offers when it is built as a shared one. `kernels` and `backends`
+// are arrays of rows, or {}. Where the sources are linked into a program instead, the program hands their tables over,
+// and this is nothing.
+#if defined(RUSHLIGHT_SHARED_LIBRARY)
+#define RUSHLIGHT_LIBRARY(name, kernels, backends)                                                       \
+  extern "C" __attribute__((visibility("default"), used)) const ::rushlight::Library rushlight_library;  \
+  extern "C" const ::rushlight::Library rushlight_library =                                              \
+      ::rushlight::detail::describe_library(name, ::rushlight::Span<const ::rushlight::Kernel>(kernels), \
+                                            ::rushlight::Span<const ::rushlight::Backend>(backends))
+#else
+#define RUSHLIGHT_LIBRARY(name, kernels, backends) static_assert(true)
+#endif
+#define RUSHLIGHT_KERNEL_LIBRARY(name, kernels) RUSHLIGHT_LIBRARY(name, kernels, {})
+#define RUSHLIGHT_BACKEND_LIBRARY(name, backends) RUSHLIGHT_LIBRARY(name, {}, backends)

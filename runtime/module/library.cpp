@@ -1,0 +1,147 @@
+#include "rushlight/module/library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "module/elf.h"
+#include "rushlight/core/library.h"
+
+namespace rushlight {
+namespace {
+
+constexpr char kSymbol[] = "rushlight_library";
+constexpr size_t kMaxRows = 1 << 16;
+
+// Never freed: methods hold rows of the libraries.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<LoadedLibrary>> libraries;
+};
+
+Registry& registry() {
+  static auto& instance = *new Registry();
+  return instance;
+}
+
+struct Handle {
+  void* library = nullptr;
+  ~Handle() {
+    if (library) ::dlclose(library);
+  }
+  void* keep() { return std::exchange(library, nullptr); }
+};
+
+std::string_view name_of(const Kernel& row) { return row.name; }
+std::string_view name_of(const Backend& row) { return row.id; }
+
+Error check_kernel(const char* path, size_t index, const Kernel& row) {
+  RL_REQUIRE(row.name && std::strstr(row.name, "::"), InvalidArgument,
+             "row %zu of '%.200s' has no name of the form library::operator.overload", index, path);
+  const BoxedKernel& boxed = row.boxed;
+  RL_REQUIRE(boxed.call && (boxed.kinds || boxed.arity == 0), InvalidArgument,
+             "row %zu (%.100s) of '%.200s' has no kernel: write boxed<&function>", index, row.name, path);
+  for (uint16_t i = 0; i < boxed.arity; ++i) {
+    RL_REQUIRE(boxed.kinds[i] <= ArgKind::OutTensorList, InvalidArgument,
+               "argument %d of row %zu (%.100s) of '%.200s' is of no kind", i, index, row.name, path);
+  }
+  return Error::Ok;
+}
+
+Error check_backend(const char* path, size_t index, const Backend& row) {
+  RL_REQUIRE(row.id && row.id[0] && row.backend, InvalidArgument, "backend %zu of '%.200s' lacks its id or its object",
+             index, path);
+  return Error::Ok;
+}
+
+template <typename Row>
+Error check_unique(const LoadedLibrary& added, const std::vector<Row>& rows, const std::vector<Row>& others,
+                   const std::string& other_path) {
+  for (const Row& row : rows) {
+    for (const Row& other : others) {
+      RL_REQUIRE(&row == &other || name_of(row) != name_of(other), InvalidArgument,
+                 "'%.160s' has %.100s, which '%.160s' has already", added.path.c_str(), name_of(row).data(),
+                 other_path.c_str());
+    }
+  }
+  return Error::Ok;
+}
+
+Result<const Library*> find_table(void* library, const char* path) {
+  const auto* table = static_cast<const Library*>(::dlsym(library, kSymbol));
+  RL_REQUIRE(table && std::memcmp(table->magic, kLibraryMagic, sizeof(kLibraryMagic)) == 0, NotSupported,
+             "'%.300s' is a shared library, but none of kernels or backends: it has no table `%s` (name the rows with "
+             "RUSHLIGHT_LIBRARY and build it with rushlight_add_library)",
+             path, kSymbol);
+  RL_REQUIRE(table->abi == library_abi() && table->size == sizeof(Library), NotSupported,
+             "'%.300s' was built against the headers of another version of Rushlight (%016llx, here %016llx): build it "
+             "again with this one's",
+             path, static_cast<unsigned long long>(table->abi), static_cast<unsigned long long>(library_abi()));
+  RL_REQUIRE(table->name && table->connect && table->num_kernels <= kMaxRows && table->num_backends <= kMaxRows &&
+                 (table->kernels || !table->num_kernels) && (table->backends || !table->num_backends),
+             InvalidArgument, "the table of '%.300s' is not filled in", path);
+  return table;
+}
+
+Result<std::unique_ptr<LoadedLibrary>> read_library(const Library& table, const char* path) {
+  auto library = std::make_unique<LoadedLibrary>();
+  library->name = table.name;
+  library->path = path;
+  for (size_t i = 0; i < table.num_kernels; ++i) {
+    RL_TRY(check_kernel(path, i, table.kernels[i]));
+    library->rows.push_back(table.kernels[i]);
+  }
+  for (size_t i = 0; i < table.num_backends; ++i) {
+    RL_TRY(check_backend(path, i, table.backends[i]));
+    library->backends.push_back(table.backends[i]);
+  }
+  std::sort(library->rows.begin(), library->rows.end(),
+            [](const Kernel& a, const Kernel& b) { return name_of(a) < name_of(b); });
+  RL_TRY(check_unique(*library, library->rows, library->rows, library->path));
+  RL_TRY(check_unique(*library, library->backends, library->backends, library->path));
+  for (const auto& other : registry().libraries) {
+    RL_TRY(check_unique(*library, library->rows, other->rows, other->path));
+    RL_TRY(check_unique(*library, library->backends, other->backends, other->path));
+  }
+  return library;
+}
+
+}  // namespace
+
+Result<const LoadedLibrary*> load_library(const char* path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path, nullptr), &std::free);
+  RL_REQUIRE(resolved, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  for (const auto& library : registry().libraries) {
+    if (library->path == resolved.get()) return static_cast<const LoadedLibrary*>(library.get());
+  }
+  RL_TRY(check_shared_object(resolved.get()));
+  Handle handle;
+  handle.library = ::dlopen(resolved.get(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle.library) {
+    const char* reason = ::dlerror();
+    return fail(Error::AccessFailed, "cannot load '%.200s': %.250s", path, reason ? reason : "unknown reason");
+  }
+  RL_ASSIGN(const Library* table, find_table(handle.library, resolved.get()));
+  RL_ASSIGN(auto library, read_library(*table, resolved.get()));
+  table->connect(&library_host());
+  handle.keep();
+  registry().libraries.push_back(std::move(library));
+  return static_cast<const LoadedLibrary*>(registry().libraries.back().get());
+}
+
+std::vector<const LoadedLibrary*> loaded_libraries() {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  std::vector<const LoadedLibrary*> libraries;
+  for (const auto& library : registry().libraries) libraries.push_back(library.get());
+  return libraries;
+}
+
+}  // namespace rushlight

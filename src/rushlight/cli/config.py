@@ -1,0 +1,33 @@
+"""`rushlight config`: where the headers, the libraries and the CMake package are."""
+
+from __future__ import annotations
+
+import argparse
+
+from rushlight.cli.arguments import Commands
+from rushlight.runtime.libraries import cmake_dir, include_dir, library_dir
+
+PLACES = {"cmake_dir": cmake_dir, "include_dir": include_dir, "library_dir": library_dir}
+
+
+def add_to(commands: Commands) -> None:
+    """Declares the subcommand."""
+    parser = commands.add_parser(
+        "config",
+        help="print where headers, libraries and the CMake package are",
+        description="cmake -Drushlight_DIR=$(rushlight config --cmake-dir) ...",
+    )
+    only = parser.add_mutually_exclusive_group()
+    for place in PLACES:
+        flag = f"--{place.replace('_', '-')}"
+        only.add_argument(flag, dest="place", action="store_const", const=place, help=f"print {place} alone")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints one place, or all with their names."""
+    if options.place:
+        print(PLACES[options.place]())
+        return
+    for name, place in PLACES.items():
+        print(f"{name:12} {place()}")
