@@ -1,6 +1,6 @@
 #include "kernels/quantized/affine.h"
 #include "kernels/quantized/affine_loop.h"
-#include "kernels/shared/sorted_table.h"
+#include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/quantized.h"
 
 namespace rushlight {
