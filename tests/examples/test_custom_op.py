@@ -39,7 +39,7 @@ def program(sample: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rushlight.compile(
         sample.Model().eval(),
         (torch.randn(8, 4),),
-        dynamic_shapes=({0: Dim("n", min=1, max=16)},),
+        dynamic_shapes=({0: Dim("n", min=2, max=16)},),
         backend_config=config,
     ).save(path)
     return path
