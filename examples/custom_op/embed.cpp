@@ -36,6 +36,7 @@ int main(int count, char** arguments) {
   }
   auto outputs = (*module)->forward({inputs.data(), inputs.size()});
   if (!outputs.ok()) return failed();
+  if (outputs->empty() || !(*outputs)[0].is_tensor()) return 0;
   const rushlight::Tensor first = (*outputs)[0].to_tensor();
   for (int64_t i = 0; i < first.numel(); ++i)
     std::printf("%g\n", static_cast<double>(first.const_data_ptr<float>()[i]));
