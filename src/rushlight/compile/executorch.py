@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -58,7 +59,7 @@ def lower_program(
     verifiers, program._verifiers = program._verifiers, []
     if config.optimize and _may_optimize(program, config):
         run_passes(program.graph_module, pipelines.edge_graph_optimizations())
-        run_program_passes(program, pipelines.edge_program_optimizations())
+        run_program_passes(program, pipelines.edge_program_optimizations(_kernels_of(config)))
     run_program_passes(program, pipelines.edge_program_lowering())
     module = run_passes(program.graph_module, config.passes)
     module = run_passes(module, pipelines.edge_to_specs(dim_order))
@@ -76,6 +77,19 @@ def lower_program(
     module = _plan(planner, module, program.graph_signature, config)
     program._graph_module = module
     program._verifiers = verifiers
+
+
+def _kernels_of(config: ExecutorchBackendConfig) -> Callable[[str, str], bool]:
+    """Whether the target has a kernel for an operator and a dtype; nothing is known of another runtime."""
+
+    def available(operator: str, dtype: str) -> bool:
+        target = config.target
+        if target is None or operator not in target:
+            return False
+        dtypes = target.dtypes(operator)
+        return dtypes is None or dtype in dtypes
+
+    return available
 
 
 def _may_optimize(program: ExportedProgram, config: ExecutorchBackendConfig) -> bool:

@@ -166,7 +166,7 @@ class _Ops:
 
 
 # Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it.
-BACKEND_LIBRARIES: set[str] = {"executorch_prim", "quantized_decomposed"}
+BACKEND_LIBRARIES: set[str] = {"executorch_prim", "quantized_decomposed", "rushlight"}
 
 ops = _Ops()
 

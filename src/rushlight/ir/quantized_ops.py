@@ -110,6 +110,15 @@ _OUT_VARIANTS: dict[str, str] = {
     f"*, ScalarType? out_dtype=None, {_OUT}": "dequantize_per_tensor.default",
     f"dequantize_per_tensor.Tensor_out(Tensor input, {_TENSORS}, {_RANGE.format('')}, ScalarType dtype, "
     f"*, ScalarType? out_dtype=None, {_OUT}": "dequantize_per_tensor.tensor",
+    f"quantize_per_tensor.tensor2_out(Tensor input, {_TENSORS}, Tensor quant_min, Tensor quant_max, "
+    f"ScalarType dtype, *, {_OUT}": "quantize_per_tensor.tensor2",
+    f"dequantize_per_tensor.tensor2_out(Tensor input, {_TENSORS}, Tensor quant_min, Tensor quant_max, "
+    f"ScalarType dtype, *, ScalarType? out_dtype=None, {_OUT}": "dequantize_per_tensor.tensor2",
+    f"fake_quant_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, "
+    f"{_RANGE.format('')}, *, {_OUT}": "fake_quant_per_channel.default",
+    f"convert_element_type.no_fuse_out(Tensor input, ScalarType dtype, *, {_OUT}": (
+        "convert_element_type.no_fuse"
+    ),
     f"quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, "
     f"{_RANGE.format('')}, ScalarType dtype, *, {_OUT}": "quantize_per_channel.default",
     f"dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, "

@@ -10,12 +10,14 @@ from rushlight.passes.fold_batch_norm import FoldBatchNorm
 from rushlight.passes.fold_constants import FoldConstants
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
 from rushlight.passes.functional_views import FunctionalViews
+from rushlight.passes.fuse_quantized import FuseQuantized
 from rushlight.passes.give_specs import SpecPropPass
 from rushlight.passes.legalize_dim_order import LegalizeDimOrder
 from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
 from rushlight.passes.prim_ops import UsePrimOps
 from rushlight.passes.promote_dtypes import PromoteDtypes
 from rushlight.passes.prune_empty_cat import PruneEmptyCat
+from rushlight.passes.quantized_nodes import Available
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
 from rushlight.passes.remove_copies import RemoveCopies
 from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices
@@ -47,9 +49,12 @@ def edge_cleanup() -> list[Any]:
     return [RemoveDeadCode(), GiveDebugHandles()]
 
 
-def edge_program_optimizations() -> list[Any]:
-    """Over an edge program that is about to be lowered; numbers change by rounding alone."""
-    return [FoldBatchNorm(), RemoveCopies(), FoldConstants()]
+def edge_program_optimizations(available: Available) -> list[Any]:
+    """Over an edge program that is about to be lowered; numbers change by rounding alone.
+
+    available: which kernels the target has, such as ("aten::add.out", "int8").
+    """
+    return [FuseQuantized(available), FoldBatchNorm(), RemoveCopies(), FoldConstants()]
 
 
 def edge_graph_optimizations() -> list[Any]:

@@ -1,0 +1,183 @@
+"""Dequantize, compute, quantize become one operator over whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.ir.edge_ops import ops
+from rushlight.passes.quantized_nodes import (
+    MOVEMENT,
+    Params,
+    Rewriter,
+    aten,
+    dequantized,
+    is_op,
+    linear_parts,
+    quantized,
+    shape_of,
+    tensor_dtype,
+)
+
+rl = ops.backend.rushlight
+
+Fused = tuple[Any, tuple[Any, ...]]
+
+
+def fuse_static(rewriter: Rewriter) -> None:
+    """Before: y = quantize(aten.relu(aten.convolution(dequantize(x), dequantize(w), bias, ...)), s, z, ...)
+    Expected: y = rushlight.quantized_convolution(x, ..., w, scales, bias, ..., s, z, z, 127)
+
+    Linear, addition, multiplication, means and average pooling likewise, with a clamp behind them and with
+    views or permutes between, which then move whole numbers.
+    """
+    for node in list(rewriter.program.graph.nodes):
+        params = quantized(node)
+        if params is not None:
+            _fuse(rewriter, node, params)
+
+
+def _fuse(rewriter: Rewriter, quantize: Node, params: Params) -> None:
+    core, moves, low, high = _walk_back(quantize.args[0], params)
+    if core is None:
+        return
+    for match in _MATCHES:
+        fused = match(rewriter, core, params, low, high)
+        if fused is not None:
+            break
+    else:
+        return
+    target, args = fused
+    if not rewriter.available(target, params.dtype):
+        return
+    if not all(rewriter.available(move.target, params.dtype) for move in moves):
+        return
+    result = rewriter.call(quantize, target, args)
+    for move in reversed(moves):
+        result = rewriter.call(quantize, move.target, (result, *move.args[1:]), **move.kwargs)
+    rewriter.replace(quantize, result)
+
+
+def _walk_back(node: Any, params: Params) -> tuple[Node | None, list[Node], int, int]:
+    """The operator before clamps and movements of which nobody else reads, those movements, and the range."""
+    low, high = params.low, params.high
+    moves: list[Node] = []
+    while isinstance(node, Node) and len(node.users) == 1:
+        bounds = clamp_bounds(node)
+        if bounds is not None:
+            low = max(low, params.whole(bounds[0])) if bounds[0] is not None else low
+            high = min(high, params.whole(bounds[1])) if bounds[1] is not None else high
+        elif is_op(node, *MOVEMENT):
+            moves.append(node)
+        else:
+            return (node, moves, low, max(low, high))
+        node = node.args[0]
+    return None, moves, low, high
+
+
+def clamp_bounds(node: Node) -> tuple[float | None, float | None] | None:
+    """The least and greatest result if a node clamps."""
+    if is_op(node, aten.relu.default):
+        return 0.0, None
+    if is_op(node, aten.hardtanh.default):
+        given = [*node.args[1:3], *[-1.0, 1.0][len(node.args) - 1 :]]
+        return float(given[0]), float(given[1])  # type: ignore[arg-type]
+    if is_op(node, aten.clamp.default):
+        bounds: list[Any] = [*node.args[1:3], None, None]
+        return tuple(None if value is None else float(value) for value in bounds[:2])  # type: ignore[return-value]
+    return None
+
+
+def _input(node: Any, dtype: torch.dtype) -> tuple[Node, float, int] | None:
+    """The whole numbers behind an operand, with scale and zero point."""
+    params = dequantized(node)
+    if params is None or params.dtype != dtype or tensor_dtype(node) != torch.float32:
+        return None
+    return node.args[0], params.scale, params.zero_point
+
+
+def _bias(node: Any) -> bool:
+    return node is None or tensor_dtype(node) == torch.float32
+
+
+def _convolution(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+    if not is_op(node, aten.convolution.default):
+        return None
+    arguments: list[Any] = list(node.args)
+    x, weight_node, bias, *numbers = arguments
+    source, weight = _input(x, params.dtype), rewriter.weight(weight_node)
+    if source is None or weight is None or weight.zero_points is not None or not _bias(bias):
+        return None
+    transposed, groups = bool(numbers[3]), int(numbers[5])
+    if weight.scales is not None and weight.axis != (1 if transposed else 0):
+        return None
+    scales = rewriter.scales(weight, node, groups if transposed else 1)
+    args = (*source, weight.node, scales, bias, *numbers, params.scale, params.zero_point, low, high)
+    return rl.quantized_convolution.default, args
+
+
+def _linear(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+    parts = linear_parts(node)
+    if parts is None:
+        return None
+    source, weight = _input(parts[0], params.dtype), rewriter.weight(parts[1])
+    if source is None or weight is None or weight.zero_points is not None or not _bias(parts[2]):
+        return None
+    if weight.scales is not None and weight.axis != 0:
+        return None
+    scales = rewriter.scales(weight, node)
+    args = (*source, weight.node, scales, parts[2], params.scale, params.zero_point, low, high)
+    return rl.quantized_linear.default, args
+
+
+def _binary(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+    if is_op(node, aten.add.Tensor) and node.kwargs.get("alpha", 1) == 1:
+        target: Any = ops.backend.quantized_decomposed.add.default
+    elif is_op(node, aten.mul.Tensor):
+        target = rl.quantized_mul.default
+    else:
+        return None
+    args: list[Any] = []
+    for operand in node.args[:2]:
+        found, source = dequantized(operand), _input(operand, params.dtype)
+        if found is None or source is None:
+            return None
+        args += [*source, found.low, found.high]
+    return target, (*args, params.scale, params.zero_point, low, high)
+
+
+def _mean(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+    if not is_op(node, aten.mean.dim) or node.kwargs.get("dtype") is not None:
+        return None
+    source = _input(node.args[0], params.dtype)
+    if source is None:
+        return None
+    rank = len(shape_of(node.args[0]))
+    dims = node.args[1] if node.args[1] else list(range(rank))
+    keep = bool(node.args[2]) if len(node.args) > 2 else False
+    args = (*source, dims, keep, params.scale, params.zero_point, low, high)
+    return rl.quantized_mean.default, args
+
+
+def _avg_pool(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+    if not is_op(node, aten.avg_pool2d.default):
+        return None
+    source = _input(node.args[0], params.dtype)
+    given = [*node.args[1:], *[None, [], [0, 0], False, True, None][len(node.args) - 1 :]]
+    kernel, stride, padding, ceil_mode, include, divisor = given
+    if source is None or divisor is not None:
+        return None
+    window = [kernel, stride or kernel, padding, ceil_mode, include]
+    return rl.quantized_avg_pool2d.default, (*source, *window, params.scale, params.zero_point, low, high)
+
+
+_MATCHES: tuple[Callable[[Rewriter, Node, Params, int, int], Fused | None], ...] = (
+    _convolution,
+    _linear,
+    _binary,
+    _mean,
+    _avg_pool,
+)
