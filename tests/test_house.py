@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "compile": CORE | {"codegen"},
     "exir": CORE,
     "backends": {"ir", "passes", "quantize", "delegate", "format"},
+    "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),
     "devtools": {"ir", "format", "runtime"},
 }

@@ -27,9 +27,14 @@ def _resolve(target: str) -> object:
 
 
 class _Face(types.ModuleType):
-    """A module under ExecuTorch's name whose attributes are looked up in ours when they are first used."""
+    """A module under ExecuTorch's name whose attributes are looked up in ours when they are first used.
+
+    Setting a name sets it in the module of ours that has it, and deleting it brings back what was there: a
+    test's patch holds for both.
+    """
 
     _names: Names
+    _replaced: dict[str, object]
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
@@ -40,19 +45,33 @@ class _Face(types.ModuleType):
         elif f"{self.__name__}.{name}" in MODULES:
             value = importlib.import_module(f"{self.__name__}.{name}")
         else:
-            for module in self._names.modules:
-                try:
-                    value = getattr(importlib.import_module(module), name)
-                    break
-                except AttributeError:
-                    continue
-            else:
+            module = self._home(name)
+            if module is None:
                 raise AttributeError(
                     f"{self.__name__}.{name} is a name that Rushlight does not provide "
                     f"(install_as_executorch() stands in for the whole of `{_ROOT}`)"
                 )
-        setattr(self, name, value)
+            value = getattr(module, name)
+        self.__dict__[name] = value
         return value
+
+    def _home(self, name: str) -> types.ModuleType | None:
+        """The first of our modules behind this one that has the name."""
+        modules = (importlib.import_module(module) for module in self._names.modules)
+        return next((module for module in modules if hasattr(module, name)), None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name.startswith("_") or name in self._names.names or isinstance(value, _Face)):
+            home = self._home(name)
+            if home is not None:
+                self._replaced.setdefault(name, getattr(home, name))
+                setattr(home, name, value)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._replaced:
+            setattr(self._home(name), name, self._replaced.pop(name))
+        super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         names = set(super().__dir__()) | set(self._names.names)
@@ -64,6 +83,7 @@ class _Face(types.ModuleType):
 class _FaceLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         face = _Face(spec.name)
+        face._replaced = {}
         face._names = MODULES[spec.name]
         return face
 

@@ -5,24 +5,15 @@ from __future__ import annotations
 import logging
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules, is_delegate_call
+from rushlight.delegate.table import table
 from rushlight.ir import meta
-
-
-def _table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (heads, *rows)
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
 
 
 def _operator(node: Node) -> str:
@@ -71,7 +62,7 @@ class WhyNoPartitionReporter:
             for node, reason in self._reasons.items()
             if node.op not in ("placeholder", "output")
         ]
-        return _table(rows, ("node", "operator", "source", "reason")) if rows else "No nodes rejected."
+        return table(rows, ("node", "operator", "source", "reason")) if rows else "No nodes rejected."
 
     def wrap_check(self, operator_support: OperatorSupportBase, message: str) -> OperatorSupportBase:
         """The same check, which also reports the nodes it refuses."""
@@ -137,7 +128,7 @@ def print_delegated_graph(graph_module: GraphModule) -> None:
     print(format_delegated_graph(graph_module))
 
 
-def delegation_table(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
+def delegationtable(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
     """Operators by where they run: counts per lowered module, then every node left to kernels with its
     source line."""
     rows: list[tuple[str, str, str, str]] = []
@@ -155,4 +146,4 @@ def delegation_table(graph_module: GraphModule, reasons: Mapping[Node, str] | No
             rows.append(
                 ("kernels", _operator(node), str(meta.source_of(node) or "-"), by_name.get(node.name, ""))
             )
-    return _table(rows, ("where", "operator", "count or source", "reason")) if rows else "no operators"
+    return table(rows, ("where", "operator", "count or source", "reason")) if rows else "no operators"

@@ -1,4 +1,4 @@
-"""What `executorch.backends.xnnpack.utils.configs` offers."""
+"""The configurations that suit programs for XNNPACK."""
 
 from __future__ import annotations
 

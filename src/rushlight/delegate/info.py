@@ -1,0 +1,96 @@
+"""How much of a graph went to backends, counted by operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.fx import GraphModule, Node
+
+from rushlight.delegate.lowered import get_lowered_submodules
+from rushlight.delegate.table import table
+
+_COLUMNS = ("op_type", "occurrences_in_delegated_graphs", "occurrences_in_non_delegated_graphs")
+_CALL = "executorch_call_delegate"
+
+
+@dataclass
+class DelegationBreakdown:
+    """Nodes of one kind of operator, inside and outside of lowered modules."""
+
+    op_type: str = ""
+    delegated: int = 0
+    non_delegated: int = 0
+
+
+@dataclass
+class DelegationInfo:
+    """Counts of a graph module and its lowered modules; `delegation_by_operator` is keyed by node name
+    without its number."""
+
+    num_delegated_subgraphs: int
+    num_delegated_nodes: int
+    num_non_delegated_nodes: int
+    delegation_by_operator: dict[str, DelegationBreakdown]
+
+    def get_summary(self) -> str:
+        """Three lines for people."""
+        return (
+            f"Total delegated subgraphs: {self.num_delegated_subgraphs}\n"
+            f"Number of delegated nodes: {self.num_delegated_nodes}\n"
+            f"Number of non-delegated nodes: {self.num_non_delegated_nodes}\n"
+        )
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(operator, delegated, not delegated) by name, and the total."""
+        items = sorted(self.delegation_by_operator.values(), key=lambda item: item.op_type)
+        return [
+            *((item.op_type, item.delegated, item.non_delegated) for item in items),
+            ("Total", self.num_delegated_nodes, self.num_non_delegated_nodes),
+        ]
+
+    def get_operator_delegation_dataframe(self) -> Any:
+        """`rows()` as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows(), columns=list(_COLUMNS))
+
+    def table(self) -> str:
+        """`rows()` as text."""
+        return table([tuple(map(str, row)) for row in self.rows()], ("operator", "delegated", "on kernels"))
+
+
+def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:
+    return (node for node in graph_module.graph.nodes if node.op == "call_function")
+
+
+def get_delegation_info(graph_module: GraphModule) -> DelegationInfo:
+    """Counts of the operators of `graph_module` and of the modules lowered from it."""
+    counts: dict[str, DelegationBreakdown] = {}
+
+    def breakdown(node: Node) -> DelegationBreakdown:
+        kind = re.sub(r"_\d+$", "", node.name)
+        return counts.setdefault(kind, DelegationBreakdown(kind))
+
+    for node in _operator_nodes(graph_module):
+        if not node.name.startswith(_CALL):
+            breakdown(node).non_delegated += 1
+    lowered = get_lowered_submodules(graph_module)
+    for _, module, _ in lowered:
+        for node in _operator_nodes(module.original_module.graph_module):
+            breakdown(node).delegated += 1
+    return DelegationInfo(
+        num_delegated_subgraphs=len(lowered),
+        num_delegated_nodes=sum(item.delegated for item in counts.values()),
+        num_non_delegated_nodes=sum(item.non_delegated for item in counts.values()),
+        delegation_by_operator=counts,
+    )
+
+
+def print_delegation_info(graph_module: GraphModule) -> None:
+    """Prints the counts and the table of `get_delegation_info`."""
+    info = get_delegation_info(graph_module)
+    print(info.get_summary())
+    print(info.table())

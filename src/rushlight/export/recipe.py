@@ -1,0 +1,137 @@
+"""Recipes: the options of an export as plain data."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, EnumMeta
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+from torchao.core.config import AOBaseConfig
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compile.edge import EdgeProgramManager
+from rushlight.delegate.partitioner import Partitioner
+from rushlight.export.types import StageType
+
+GraphPass = Callable[[GraphModule], GraphModule]
+
+
+class _RecipeTypeMeta(EnumMeta, ABCMeta):
+    pass
+
+
+class RecipeType(Enum, metaclass=_RecipeTypeMeta):
+    """The names of a backend's recipes: backends make an enumeration of their own from it."""
+
+    @classmethod
+    @abstractmethod
+    def get_backend_name(cls) -> str:
+        """The name under which the backend's provider is registered, such as "xnnpack"."""
+
+
+class Mode(str, Enum):
+    """Whether an export is for finding faults or for use."""
+
+    DEBUG = "debug"
+    RELEASE = "release"
+
+
+@dataclass
+class AOQuantizationConfig:
+    """One call of torchao's `quantize_`, on the modules that `filter_fn(module, name)` chooses (None: its
+    default)."""
+
+    ao_base_config: AOBaseConfig
+    filter_fn: Callable[[torch.nn.Module, str], bool] | None = None
+
+
+@dataclass
+class QuantizationRecipe:
+    """How to quantize: torchao's source transforms, then prepare, calibrate or train, and convert.
+
+    calibration_inputs_fn gives tuples of inputs; None calibrates on the example inputs. With `is_qat`,
+    `train_fn` trains the prepared module instead. `dynamic_batch_size` lets dim 0 of every input vary while
+    calibrating and training. The four lists of passes take and give the graph module at their point.
+    """
+
+    quantizers: list[Quantizer] | None = None
+    ao_quantization_configs: list[AOQuantizationConfig] | None = None
+    is_qat: bool = False
+    dynamic_batch_size: bool = False
+    calibration_inputs_fn: Callable[[], Iterable[tuple[Any, ...]]] | None = None
+    train_fn: Callable[[GraphModule], None] | None = None
+    pre_prepare_passes: list[GraphPass] | None = None
+    post_prepare_passes: list[GraphPass] | None = None
+    pre_convert_passes: list[GraphPass] | None = None
+    post_convert_passes: list[GraphPass] | None = None
+
+    def get_quantizers(self) -> list[Quantizer] | None:
+        """The quantizers, None if there are none."""
+        return self.quantizers
+
+
+@dataclass
+class LoweringRecipe:
+    """How to lower: partitioners in order, for all methods or by method name; passes for an edge program
+    (`(method, program) -> passes`); passes for the manager of them all (`(manager) -> passes`)."""
+
+    partitioners: list[Partitioner] | dict[str, list[Partitioner]] | None = None
+    edge_transform_passes: list[Callable[[str, ExportedProgram], Any]] | None = None
+    edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Any]] | None = None
+    edge_compile_config: EdgeCompileConfig | None = None
+
+
+@dataclass
+class ExportRecipe:
+    """All that an export does.
+
+    aten_transform_passes: `(method, program) -> program`, on the exported program.
+    source_transform_in_place: change the caller's own model instead of a copy, for models of which two do not
+    fit into memory.
+    pipeline_stages: None means the usual ones for the kind of model.
+    """
+
+    name: str | None = None
+    quantization_recipe: QuantizationRecipe | None = None
+    aten_transform_passes: list[Callable[[str, ExportedProgram], ExportedProgram]] | None = None
+    source_transform_in_place: bool = False
+    lowering_recipe: LoweringRecipe | None = None
+    executorch_backend_config: ExecutorchBackendConfig | None = None
+    pipeline_stages: list[StageType] | None = None
+    mode: Mode = Mode.RELEASE
+    strict: bool = True
+
+    @classmethod
+    def get_recipe(cls, recipe: RecipeType, **kwargs: Any) -> ExportRecipe:
+        """The recipe that the provider of its backend makes; `kwargs` are the recipe's own.
+
+        Raises ValueError if it is no recipe type, or the backend or the recipe is not known.
+        """
+        from rushlight.export.recipe_registry import recipe_registry
+
+        if not isinstance(recipe, RecipeType):
+            raise ValueError(f"Invalid recipe type: {recipe}")
+        backend = recipe.get_backend_name()
+        made = recipe_registry.create_recipe(recipe, backend, **kwargs)
+        if made is None:
+            known = [item.value for item in recipe_registry.get_supported_recipes(backend)]
+            raise ValueError(f"Recipe '{recipe.value}' not supported by '{backend}'. Supported: {known}")
+        return made
+
+    @classmethod
+    def combine(cls, recipes: list[ExportRecipe], recipe_name: str | None = None) -> ExportRecipe:
+        """One recipe for several backends: lists are joined in order, single options must agree.
+
+        Raises ValueError if there are none, or naming the option on which they disagree.
+        """
+        from rushlight.export.combine import combine
+
+        if not recipes:
+            raise ValueError("Recipes cannot be empty")
+        return recipes[0] if len(recipes) == 1 else combine(recipes, recipe_name)

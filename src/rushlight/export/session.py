@@ -1,0 +1,343 @@
+"""An export: the stages of a recipe, run in order over a model."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from rushlight.compile.edge import EdgeProgramManager
+from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.export.recipe import ExportRecipe
+from rushlight.export.stage import PipelineArtifact, Stage
+from rushlight.export.stages import (
+    EdgeProgramManagerTransformStage,
+    EdgeTransformAndLowerStage,
+    ExecutorchStage,
+    QuantizeStage,
+    SourceTransformStage,
+    ToBackendStage,
+    ToEdgeStage,
+    TorchExportStage,
+)
+from rushlight.export.types import StageType
+from rushlight.format.program import Program
+
+logger = logging.getLogger(__name__)
+
+# Stages that a model which is already this far does not take.
+_DONE: dict[str, tuple[frozenset[StageType], str]] = {
+    "GraphModule": (
+        frozenset({StageType.SOURCE_TRANSFORM, StageType.QUANTIZE}),
+        "GraphModule is already quantized",
+    ),
+    "ExportedProgram": (
+        frozenset({StageType.SOURCE_TRANSFORM, StageType.QUANTIZE, StageType.TORCH_EXPORT}),
+        "ExportedProgram is already exported",
+    ),
+}
+# Where the edge program manager is, the last one first.
+_EDGE_STAGES = (
+    StageType.TO_EDGE_TRANSFORM_AND_LOWER,
+    StageType.TO_BACKEND,
+    StageType.EDGE_PROGRAM_MANAGER_TRANSFORM,
+    StageType.TO_EDGE,
+)
+
+
+def export(
+    model: Any,
+    example_inputs: Sequence[tuple[Any, ...]] | Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+    export_recipe: ExportRecipe | None = None,
+    name: str | None = None,
+    dynamic_shapes: Any = None,
+    constant_methods: dict[str, Callable[..., Any]] | None = None,
+    artifact_dir: str | None = None,
+    generate_etrecord: bool = False,
+) -> ExportSession:
+    """A session that has run: see `ExportSession` for the arguments, its `get_…` methods for the results."""
+    session = ExportSession(
+        model=model,
+        example_inputs=example_inputs,
+        export_recipe=export_recipe,
+        name=name,
+        dynamic_shapes=dynamic_shapes,
+        constant_methods=constant_methods,
+        artifact_dir=artifact_dir,
+        generate_etrecord=generate_etrecord,
+    )
+    session.export()
+    return session
+
+
+class ExportSession:
+    """A model, a recipe, and the stages between them and the program file.
+
+    model: an nn.Module, a quantized GraphModule or an ExportedProgram, a dict of one of these by method name,
+    or the path of a saved ExportedProgram.
+    example_inputs: tuples of inputs, the first for torch.export, all of them to calibrate on; by method name
+    for several methods. An ExportedProgram needs none.
+    dynamic_shapes: as torch.export takes them; by method name as a dict.
+
+    Raises ValueError where the inputs or the recipe do not fit the model, TypeError for what is no model.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        example_inputs: Sequence[tuple[Any, ...]] | Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+        export_recipe: ExportRecipe | None = None,
+        name: str | None = None,
+        dynamic_shapes: Any = None,
+        constant_methods: dict[str, Callable[..., Any]] | None = None,
+        artifact_dir: str | None = None,
+        generate_etrecord: bool = False,
+    ) -> None:
+        if isinstance(model, str):
+            model = torch.export.load(model)
+        self._input_model_type = _kind_of(model)
+        self._model = model if isinstance(model, dict) else {"forward": model}
+        if example_inputs is None and self._input_model_type != "ExportedProgram":
+            raise ValueError(
+                f"example_inputs are required when model is {self._input_model_type}. "
+                "Only ExportedProgram inputs can omit example_inputs."
+            )
+        self._example_inputs = _by_method(example_inputs)
+        self._dynamic_shapes = _by_method(dynamic_shapes)
+        self._export_recipe = export_recipe or ExportRecipe()
+        self._pipeline_stages = self._export_recipe.pipeline_stages or self._get_default_pipeline()
+        self._stage_registry = self._build_stages(self._pipeline_stages)
+        self._stage_to_artifacts: dict[StageType, PipelineArtifact] = {}
+        self._run_context: dict[str, Any] = {
+            "example_inputs": self._example_inputs,
+            "dynamic_shapes": self._dynamic_shapes,
+            "constant_methods": constant_methods,
+            "export_recipe": self._export_recipe,
+            "session_name": name,
+            "artifact_dir": artifact_dir,
+            "generate_etrecord": generate_etrecord,
+        }
+
+    def _get_default_pipeline(self) -> list[StageType]:
+        done, _ = _DONE.get(self._input_model_type, (frozenset(), ""))
+        stages = [
+            stage
+            for stage in (StageType.SOURCE_TRANSFORM, StageType.QUANTIZE, StageType.TORCH_EXPORT)
+            if stage not in done
+        ]
+        stages.append(StageType.TO_EDGE_TRANSFORM_AND_LOWER)
+        lowering = self._export_recipe.lowering_recipe
+        if lowering is not None and lowering.edge_manager_transform_passes:
+            stages.append(StageType.EDGE_PROGRAM_MANAGER_TRANSFORM)
+        return [*stages, StageType.TO_EXECUTORCH]
+
+    def _build_stages(self, stages: Sequence[StageType]) -> dict[StageType, Stage]:
+        recipe = self._export_recipe
+        quantization, lowering = recipe.quantization_recipe, recipe.lowering_recipe
+        make: dict[StageType, Callable[[], Stage]] = {
+            StageType.SOURCE_TRANSFORM: lambda: SourceTransformStage(
+                quantization, in_place=recipe.source_transform_in_place
+            ),
+            StageType.QUANTIZE: lambda: QuantizeStage(quantization),
+            StageType.TORCH_EXPORT: lambda: TorchExportStage(
+                recipe.aten_transform_passes and list(recipe.aten_transform_passes), strict=recipe.strict
+            ),
+            StageType.TO_EDGE_TRANSFORM_AND_LOWER: lambda: EdgeTransformAndLowerStage.from_recipe(lowering),
+            StageType.TO_EDGE: lambda: ToEdgeStage.from_recipe(lowering),
+            StageType.EDGE_PROGRAM_MANAGER_TRANSFORM: (
+                lambda: EdgeProgramManagerTransformStage.from_recipe(lowering)
+            ),
+            StageType.TO_BACKEND: lambda: ToBackendStage.from_recipe(lowering),
+            StageType.TO_EXECUTORCH: lambda: ExecutorchStage(recipe.executorch_backend_config),
+        }
+        return {stage: make[stage]() for stage in stages if stage in make}
+
+    def register_stage(self, stage_type: StageType, stage: Stage) -> None:
+        """From here on `stage` does what `stage_type` names; a type of one's own is put into the recipe's
+        `pipeline_stages`."""
+        self._stage_registry[stage_type] = stage
+
+    def get_registered_stage(self, stage_type: StageType) -> Stage | None:
+        """The stage, None if there is none of this type."""
+        return self._stage_registry.get(stage_type)
+
+    def get_all_registered_stages(self) -> dict[StageType, Stage]:
+        """The stages by type."""
+        return self._stage_registry
+
+    def _validate_pipeline_sequence(self, stages: Sequence[StageType]) -> None:
+        """Raises ValueError naming the stage that cannot stand where it does."""
+        if not stages:
+            raise ValueError("Pipeline stages cannot be empty")
+        done, why = _DONE.get(self._input_model_type, (frozenset(), ""))
+        superfluous = ", ".join(stage.name for stage in stages if stage in done)
+        if superfluous:
+            raise ValueError(
+                f"Cannot run {superfluous} stage(s) with {self._input_model_type} input. {why}. "
+                f"Remove {superfluous} from pipeline_stages."
+            )
+        for position, kind in enumerate(stages):
+            stage = self._stage_registry.get(kind)
+            if stage is None:
+                raise ValueError(
+                    f"Stage {kind} not found in registry, register it using session.register_stage()"
+                )
+            if position == 0:
+                if not stage.can_start_pipeline:
+                    raise ValueError(f"Stage {kind} cannot start a pipeline. ")
+                continue
+            allowed, before = stage.valid_predecessor_stages, stages[position - 1]
+            if allowed and before not in allowed:
+                raise ValueError(
+                    f"Invalid transition from {before} to {kind}. Valid predecessors for {kind}: {allowed}"
+                )
+
+    def _run_pipeline(self) -> None:
+        self._validate_pipeline_sequence(stages=self._pipeline_stages)
+        self._stage_to_artifacts.clear()
+        artifact = PipelineArtifact(data=self._model, context=self._run_context)
+        for kind in self._pipeline_stages:
+            stage = self._stage_registry[kind]
+            start = time.perf_counter()
+            stage.run(artifact)
+            elapsed = (time.perf_counter() - start) * 1000
+            artifact = stage.get_artifacts()
+            artifact.add_context("duration_ms", int(elapsed))
+            self._stage_to_artifacts[kind] = artifact
+            logger.info("%s took %d ms", kind.value if isinstance(kind, StageType) else kind, elapsed)
+
+    def export(self) -> None:
+        """Runs every stage, from the model on. A pipeline that is refused leaves earlier results alone."""
+        self._run_pipeline()
+
+    def get_stage_artifacts(self) -> dict[StageType, PipelineArtifact]:
+        """What each stage left, by type."""
+        return self._stage_to_artifacts
+
+    def _result(self, kind: StageType, missing: str) -> Any:
+        artifact = self._stage_to_artifacts.get(kind)
+        if artifact is None or artifact.data is None:
+            raise RuntimeError(missing)
+        return artifact.data
+
+    def get_exported_program(self, method_name: str = "forward") -> ExportedProgram:
+        """The exported program of a method. Raises RuntimeError before the stage has run, KeyError for an
+        unknown method."""
+        programs = self._result(
+            StageType.TORCH_EXPORT, "Exported program is not available. Run Torch Export Stage first."
+        )
+        if method_name not in programs:
+            raise KeyError(
+                f"Method name '{method_name}' not found in exported programs. "
+                f"Available methods: {list(programs)}"
+            )
+        program: ExportedProgram = programs[method_name]
+        return program
+
+    def get_edge_program_manager(self) -> EdgeProgramManager:
+        """The edge programs of the last stage that made some. Raises RuntimeError if none has run."""
+        for kind in _EDGE_STAGES:
+            artifact = self._stage_to_artifacts.get(kind)
+            if artifact is not None and artifact.data is not None:
+                manager: EdgeProgramManager = artifact.data
+                return manager
+        raise RuntimeError(
+            "Edge program manager is not available. Run one of the edge stages first: "
+            + ", ".join(kind.name for kind in _EDGE_STAGES)
+        )
+
+    def get_executorch_program_manager(self) -> ExecutorchProgramManager:
+        """The manager of the program file. Raises RuntimeError before the last stage has run."""
+        manager: ExecutorchProgramManager = self._result(
+            StageType.TO_EXECUTORCH,
+            "Executorch program manager is not initialized. Run Executorch Stage first.",
+        )
+        return manager
+
+    def get_executorch_program(self) -> Program:
+        """The program as data. Raises RuntimeError before the last stage has run."""
+        return self.get_executorch_program_manager().executorch_program
+
+    def get_pte_buffer(self) -> bytes:
+        """The program file's bytes. Raises RuntimeError before the last stage has run."""
+        return self.get_executorch_program_manager().buffer
+
+    def save_to_pte(self, output_name: str) -> None:
+        """Writes the program file, `.pte` added if the name lacks it, and its data files beside it."""
+        assert output_name, "save_to_pte needs the name of a file"
+        path = output_name if output_name.endswith(".pte") else f"{output_name}.pte"
+        manager = self.get_executorch_program_manager()
+        manager.save(path)
+        manager.write_tensor_data_to_file(os.path.dirname(path) or ".")
+
+    def get_example_input(self, method_name: str = "forward") -> tuple[Any, ...]:
+        """The first example inputs of a method. Raises KeyError for an unknown method, ValueError if it has
+        none."""
+        if method_name not in self._example_inputs:
+            raise KeyError(f"Method name '{method_name}' not found in example inputs")
+        examples: Sequence[tuple[Any, ...]] = self._example_inputs[method_name]
+        if not examples:
+            raise ValueError(f"Example inputs list for method {method_name} is empty")
+        return examples[0]
+
+    def run_method(
+        self, method_name: str = "forward", example_inputs: tuple[Any, ...] | None = None
+    ) -> Sequence[Any]:
+        """The outputs of a method of the program file, run by the native runtime on the example inputs or on
+        those given."""
+        from rushlight.runtime import Runtime, Verification
+
+        program = Runtime.get().load_program(self.get_pte_buffer(), verification=Verification.Minimal)
+        method = program.load_method(method_name)
+        if method is None:
+            raise RuntimeError(f"Failed to load method '{method_name}' from the program")
+        inputs = self.get_example_input(method_name) if example_inputs is None else example_inputs
+        outputs: Sequence[Any] = method.execute(inputs)
+        return outputs
+
+    def print_delegation_info(self) -> None:
+        """Prints, method by method, how many operators of each kind were lowered."""
+        stages = [
+            kind
+            for kind in (StageType.TO_EDGE_TRANSFORM_AND_LOWER, StageType.TO_BACKEND)
+            if kind in self._stage_to_artifacts
+        ]
+        if not stages:
+            raise RuntimeError("No delegation info available, run the lowering stage first")
+        artifact = self._stage_to_artifacts[stages[-1]]
+        by_method = artifact.get_context("delegation_info_by_method") or {}
+        if not by_method:
+            print("No delegation info available")
+        for name, info in sorted(by_method.items()):
+            print(f"Delegation info for method '{name}':")
+            print(info.get_summary())
+            print(info.table())
+
+    def get_etrecord(self) -> Any:
+        """The record for the developer tools. Raises RuntimeError if none was asked for."""
+        return self.get_executorch_program_manager().get_etrecord()
+
+
+def _kind_of(model: Any) -> str:
+    if isinstance(model, dict):
+        if not model:
+            raise ValueError("no model: the dict of methods is empty")
+        return _kind_of(next(iter(model.values())))
+    for kind in (ExportedProgram, GraphModule):
+        if isinstance(model, kind):
+            return str(kind.__name__)
+    if isinstance(model, torch.nn.Module):
+        return "nn.Module"
+    raise TypeError(f"Unsupported model type: {type(model)}")
+
+
+def _by_method(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else {"forward": value}
