@@ -92,6 +92,21 @@ def test_integer_inputs_are_checked():
         method.execute([torch.ones(8, 2), 9])
 
 
+class Attention(torch.nn.Module):
+    def forward(self, x, mask):
+        scores = x @ x.mT + mask[:, None, :]
+        return scores.softmax(-1).view(x.shape[0], -1)
+
+
+def test_a_range_of_the_users_goes_before_what_tracing_found():
+    b, s = Dim("b", min=1, max=4), Dim("s", min=2, max=8)
+    example = torch.randn(2, 4, 3), torch.zeros(2, 4)
+    compiled = rushlight.compile(Attention(), example, dynamic_shapes=({0: b, 1: s}, {0: b, 1: s}))
+    inputs = [torch.randn(1, 8, 3), torch.zeros(1, 8)]
+    got = method_of(compiled.buffer).execute(inputs)[0]
+    torch.testing.assert_close(got, Attention()(*inputs))
+
+
 def test_fixed_sizes_need_no_guards():
     compiled = rushlight.compile(Sum(), (torch.ones(2), torch.ones(3)))
     assert not any(key.startswith(KEY) for key in read_pte(compiled.buffer).named_data)

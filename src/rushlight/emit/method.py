@@ -63,7 +63,7 @@ class MethodEmitter(GraphEmitter):
             for output, kind in zip(self.outputs, kinds, strict=True)
             if kind not in MUTATIONS
         ]
-        guards = shape_guards(self._input_nodes)
+        guards = shape_guards(self._input_nodes, self.program.range_constraints)
         if guards:
             state.constants.named[KEY + self.name] = NamedDataEntry(guards)
         call_spec = self.program.call_spec

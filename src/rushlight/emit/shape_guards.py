@@ -11,7 +11,7 @@ is 0xFFFFFFFF.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import torch
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.ir.sym import bounds
+from rushlight.ir.sym import as_int, bounds
 
 KEY = "rushlight.shape_guards."
 VERSION = 1
@@ -41,27 +41,41 @@ class _Guard:
     first: int
 
 
-def shape_guards(inputs: Sequence[Node]) -> bytes:
-    """The guards of a method's user inputs, empty if all sizes are fixed."""
+def shape_guards(inputs: Sequence[Node], ranges: Mapping[Any, Any]) -> bytes:
+    """The guards of a method's user inputs, empty if all sizes are fixed.
+
+    `ranges` are the program's, by symbol. They go before those that tracing found on the way, which leave
+    out the size 1 wherever a network treats it like the others.
+    """
     guards: list[_Guard] = []
     firsts: dict[Any, int] = {}
     for index, node in enumerate(inputs):
         value = meta.get_val(node) if meta.has_val(node) else None
         if isinstance(value, torch.SymInt):
-            guards.append(_guard(node, index, INTEGER, value, firsts, len(guards)))
+            guards.append(_guard(node, index, INTEGER, value, firsts, len(guards), ranges))
         elif isinstance(value, torch.Tensor):
             sizes: tuple[Any, ...] = tuple(value.shape)
             for dim, size in enumerate(sizes):
                 if isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None:
-                    guards.append(_guard(node, index, dim, size, firsts, len(guards)))
+                    guards.append(_guard(node, index, dim, size, firsts, len(guards), ranges))
     return _encode(guards) if guards else b""
 
 
 def _guard(
-    node: Node, index: int, dim: int, size: torch.SymInt, firsts: dict[Any, int], position: int
+    node: Node,
+    index: int,
+    dim: int,
+    size: torch.SymInt,
+    firsts: dict[Any, int],
+    position: int,
+    ranges: Mapping[Any, Any],
 ) -> _Guard:
     low, high = bounds(size)
     symbol, scale, offset = _linear(size.node.expr)
+    if symbol in ranges:
+        lowest, highest = (as_int(bound) for bound in (ranges[symbol].lower, ranges[symbol].upper))
+        low = low if lowest is None else scale * lowest + offset
+        high = high if highest is None else scale * highest + offset
     first = firsts.setdefault(symbol, position)
     name = str(node.target)
     # Integer inputs may be negative; sizes may not.

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from rushlight.ir import own_ops
+
 Decomposition = Callable[..., Any]
 Table = Mapping[OpOverload, Decomposition]
 
@@ -40,6 +42,60 @@ _OWN: dict[Any, Decomposition] = {
     torch.ops.prims.convert_element_type.default: _convert,
 }
 
+
+def _rrelu(
+    x: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    if training:
+        return NotImplemented
+    return torch.ops.aten.leaky_relu.default(x, (lower + upper) / 2), noise
+
+
+def _index_reduce(
+    x: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    source: torch.Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> torch.Tensor:
+    shape = [1] * source.dim()
+    if shape:
+        shape[dim] = -1
+    everywhere = index.reshape(shape).expand(source.shape)
+    result: torch.Tensor = torch.ops.aten.scatter_reduce.two(
+        x, dim, everywhere, source, reduce, include_self=include_self
+    )
+    return result
+
+
+def _conj(x: torch.Tensor) -> torch.Tensor:
+    conjugate: torch.Tensor = torch.ops.aten._conj_physical.default(x)
+    return conjugate
+
+
+def _checked_elsewhere(info: torch.Tensor, name: str, *, is_matrix: bool) -> None:
+    """Kernels report a singular matrix themselves."""
+
+
+_OWN.update(
+    {
+        torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
+        torch.ops.aten.index_reduce.default: _index_reduce,
+        torch.ops.aten._conj.default: _conj,
+        torch.ops.aten._linalg_check_errors.default: _checked_elsewhere,
+    }
+)
+
+# Operators of other packages, by qualified name: they are there if the package is loaded.
+_ELSEWHERE: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": own_ops.grouped_mm}
+
 # Quantized programs are matched by their quantize and dequantize operators.
 _QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
 _QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
@@ -68,9 +124,18 @@ def is_quant_primitive(op: OpOverload) -> bool:
     return namespace in _QUANT_LIBRARIES and name.startswith(_QUANT_NAMES)
 
 
+def _loaded_elsewhere() -> dict[OpOverload, Decomposition]:
+    table: dict[OpOverload, Decomposition] = {}
+    for name, decomposition in _ELSEWHERE.items():
+        namespace, operator = name.split("::")
+        if torch._C._dispatch_has_kernel(name):
+            table[getattr(getattr(torch.ops, namespace), operator).default] = decomposition
+    return table
+
+
 def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Decomposition]:
     """Python decompositions to Core ATen, without the operators of `preserve`."""
-    table = dict(_python_decompositions())
+    table = {**_python_decompositions(), **_loaded_elsewhere()}
     for op in preserve:
         table.pop(op, None)
     return table
@@ -80,6 +145,7 @@ def general_table(preserve: Collection[OpOverload] = ()) -> Any:
     """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
     table: Any = torch.export.default_decompositions()
     table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *_OWN)})
+    table.update(_loaded_elsewhere())
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
             table.pop(op, None)

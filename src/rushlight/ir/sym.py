@@ -39,8 +39,8 @@ def bounds(value: IntLike) -> tuple[int, int | None]:
     if constant is not None:
         return int(constant), int(constant)
     ranges: Any = node.shape_env.bound_sympy(node.expr)
-    lower = _as_int(ranges.lower)
-    upper = _as_int(ranges.upper)
+    lower = as_int(ranges.lower)
+    upper = as_int(ranges.upper)
     return (lower if lower is not None else -_UNBOUNDED), upper
 
 
@@ -54,7 +54,8 @@ def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
     return tuple(upper_bound(dim) for dim in shape)
 
 
-def _as_int(value: Any) -> int | None:
+def as_int(value: Any) -> int | None:
+    """A bound as a number, None if it is infinite."""
     try:
         number = int(value)
     # sympy raises AttributeError for some products with infinity.

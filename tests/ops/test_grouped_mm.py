@@ -1,0 +1,54 @@
+"""Rows times the matrix of their group: the kernel and a compiled program beside a loop of products."""
+
+import pytest
+import torch
+
+import rushlight
+from rushlight.ir.own_ops import grouped_mm
+from rushlight.runtime import Runtime, call_kernel
+
+ENDS = [[2, 2, 5], [0, 3, 6], [1, 2, 3]]
+
+
+def by_loop(x, weight, ends):
+    out = x.new_zeros(x.shape[0], weight.shape[2])
+    for row in range(x.shape[0]):
+        group = next((g for g, end in enumerate(ends) if row < end), None)
+        if group is not None:
+            out[row] = x[row] @ weight[group]
+    return out
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_groups(ends, index, dtype):
+    x, weight = torch.randn(6, 4).to(dtype), torch.randn(3, 4, 5).to(dtype)
+    out = torch.full((6, 5), 9.0).to(dtype)
+    call_kernel("rushlight::grouped_mm.out", [x, weight, torch.tensor(ends, dtype=index), out])
+    torch.testing.assert_close(out, by_loop(x, weight, ends), atol=5e-3, rtol=5e-3)
+
+
+def test_ends_past_the_rows_are_refused():
+    inputs = [torch.randn(2, 4), torch.randn(1, 4, 5), torch.tensor([3]), torch.zeros(2, 5)]
+    with pytest.raises(RuntimeError):
+        call_kernel("rushlight::grouped_mm.out", inputs)
+
+
+class Experts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 4, 5))
+
+    def forward(self, x, group):
+        order = group.argsort(stable=True)
+        ends = torch.nn.functional.one_hot(group, 3).sum(0).cumsum(0)
+        return grouped_mm(x[order], self.weight, ends)[order.argsort()]
+
+
+def test_a_program():
+    x, group = torch.randn(6, 4), torch.tensor([2, 0, 1, 0, 2, 2])
+    module = Experts()
+    data = rushlight.compile(module, (x, group)).buffer
+    got = Runtime.get().load_program(data).load_method("forward").execute([x, group])[0]
+    torch.testing.assert_close(got, torch.stack([x[i] @ module.weight[g] for i, g in enumerate(group)]))
