@@ -19,6 +19,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from benchmarks.models import import_torchvision
 from benchmarks.zoo.cases import ZOO, Model
 
 GROUPS = ("modules", "control_flow", "torchvision", "timm", "transformers")
@@ -65,6 +66,7 @@ def prepare() -> None:
         for name in ("BertModel", "LlamaForCausalLM", "ViTModel"):
             getattr(library(), name)
     if any(name.startswith("timm/") for name in ZOO):
+        import_torchvision()
         importlib.import_module("timm")
 
 
