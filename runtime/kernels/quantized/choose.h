@@ -24,6 +24,9 @@ Affine choose_affine(const Extremes& extremes, ScalarType in, int64_t quant_min,
 Affine choose_symmetric(const Extremes& extremes, ScalarType in, int64_t quant_min, int64_t quant_max, double eps,
                         ScalarType dtype);
 
+// What choose_qparams_per_token_asymmetric gives a float32 token; least <= 0 <= most.
+Affine choose_token_affine(float least, float most);
+
 // Sets the one element of each, resized to [1].
 void set_chosen(KernelRuntimeContext& context, const Affine& chosen, const Tensor& scale, const Tensor& zero_point);
 // value into element `index` of a tensor in row-major order.

@@ -37,6 +37,11 @@ Token<T> choose_token(T least, T most) {
 
 }  // namespace
 
+Affine choose_token_affine(float least, float most) {
+  const Token<float> token = choose_token(least, most);
+  return {token.scale, static_cast<int64_t>(token.zero)};
+}
+
 void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, const Tensor& in, ScalarType, Tensor& scale,
                                              Tensor& zero_point) {
   const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);

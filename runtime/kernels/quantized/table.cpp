@@ -1,5 +1,7 @@
 #include "kernels/quantized/affine.h"
 #include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/operators.h"
 #include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/quantized.h"
 
@@ -10,6 +12,7 @@ using namespace quantized;
 
 constexpr Kernel kRows[] = {
 #include "kernels/quantized/affine.inc"
+#include "kernels/quantized/operators.inc"
 };
 
 constexpr auto kTable = sorted_table(kRows);

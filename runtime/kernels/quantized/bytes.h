@@ -1,0 +1,44 @@
+// Quantized tensors of 8 bits.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight::quantized {
+
+inline constexpr DtypeSet kBytes{ScalarType::Byte, ScalarType::Char};
+
+inline bool is_byte(const Tensor& tensor) { return kBytes.contains(tensor.scalar_type()); }
+
+// Reads int8 and uint8: a byte XOR flip, as int8, plus offset.
+struct ByteReader {
+  explicit ByteReader(const Tensor& tensor)
+      : flip(tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0), offset(flip ? 128 : 0) {}
+  int32_t operator()(uint8_t byte) const { return static_cast<int8_t>(byte ^ flip) + offset; }
+  uint8_t flip;
+  int32_t offset;
+};
+
+// clamp(round(real / scale) + zero, least, most).
+struct Requantizer {
+  Requantizer(double scale, int64_t zero_point, int64_t least_number, int64_t most_number)
+      : inverse(static_cast<float>(1.0 / scale)),
+        zero(static_cast<float>(zero_point)),
+        least(static_cast<float>(least_number)),
+        most(static_cast<float>(most_number)) {}
+  uint8_t operator()(float real) const {
+    const float x = std::nearbyint(real * inverse) + zero;
+    const float clamped = x < least ? least : (x > most ? most : x);
+    // NaN becomes 0, as in eager.
+    return clamped == clamped ? static_cast<uint8_t>(static_cast<int32_t>(clamped)) : uint8_t{0};
+  }
+  float inverse, zero, least, most;
+};
+
+// The failure recorded unless `out` is of 8 bits and [least, most] within its range.
+bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t least, int64_t most);
+
+}  // namespace rushlight::quantized

@@ -1,0 +1,35 @@
+// Inputs quantized by their own range.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight::quantized {
+
+struct DynamicRange {
+  bool per_token, symmetric;
+  int64_t quant_min, quant_max;
+  double eps;
+};
+
+// A float32 tensor [rows, depth] as int8, with a scale and a zero point a row, in scratch memory.
+struct DynamicRows {
+  int64_t rows = 0, depth = 0;
+  int8_t* numbers = nullptr;
+  float* scales = nullptr;
+  int32_t* zeros = nullptr;
+};
+
+// What choose_qparams[_symmetric].tensor, or choose_qparams_per_token_asymmetric, and the quantization by it give;
+// false and the failure recorded if a value is NaN or there is no memory.
+bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const DynamicRange& range, DynamicRows* result);
+
+// dynamic_linear, of weights of 8 or 4 bits.
+void dynamic_linear(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, int bits,
+                    const Tensor& weight_scales, const std::optional<Tensor>& bias, const DynamicRange& range,
+                    const Tensor& out);
+
+}  // namespace rushlight::quantized

@@ -1,0 +1,45 @@
+// Quantized weights [rows, columns] with scales, and perhaps zero points, of rows or of groups of a row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
+
+namespace rushlight::quantized {
+
+struct GroupedWeight {
+  const uint8_t* data = nullptr;
+  int64_t row_stride = 0;  // bytes
+  int bits = 8;            // 8, 4 or 2 of a number
+  bool is_unsigned = false;
+  int64_t rows = 0, columns = 0;
+  int64_t group = 1;       // columns that share a scale
+  int64_t scale_step = 0;  // scales from row to row; 0 if all share them
+  const double* scales = nullptr;
+  const double* zeros = nullptr;  // or null
+  ScalarType scale_type = ScalarType::Float;
+
+  // The whole number at (row, column).
+  int32_t number(int64_t row, int64_t column) const {
+    const uint8_t* const from = data + row * row_stride;
+    if (bits == 4) return (column % 2 == 0 ? from[column / 2] >> 4 : from[column / 2] & 15) - 8;
+    if (bits == 2) return (from[column / 4] >> column % 4 * 2 & 3) - 2;
+    return is_unsigned ? from[column] : static_cast<int8_t>(from[column]);
+  }
+  int64_t part(int64_t row, int64_t column) const { return row * scale_step + column / group; }
+  // The real number, in the type of the scales.
+  float real(int64_t row, int64_t column) const;
+};
+
+// Checks weight [R, C * bits / 8] (row by row), scales [R], [1] or [R, G] and zero points of their shape; false and the
+// failure recorded where they do not fit.
+bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, const Tensor& scales,
+                 const std::optional<Tensor>& zero_points, GroupedWeight* result);
+
+// `in` [..., columns] times the weight transposed, plus bias; sums in float32. `out` has its shape already.
+void linear_of_reals(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
+                     const std::optional<Tensor>& bias, const Tensor& out);
+
+}  // namespace rushlight::quantized

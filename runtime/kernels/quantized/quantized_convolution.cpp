@@ -1,0 +1,90 @@
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/operators.h"
+#include "kernels/shared/convolution.h"
+#include "kernels/shared/index_loop.h"
+
+namespace rushlight::quantized {
+
+namespace {
+
+// The input position that a tap of the window reads for an output position, or -1.
+int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
+  const Window& w = c.window;
+  int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
+  if (c.transposed) {
+    source = position + w.padding[axis] - tap * w.dilation[axis];
+    if (source < 0 || source % w.stride[axis] != 0) return -1;
+    source /= w.stride[axis];
+  }
+  return source < size ? source : -1;
+}
+
+}  // namespace
+
+void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
+                               const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
+                               Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+                               bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
+                               int64_t zero, int64_t least, int64_t most, Tensor& out) {
+  Convolution c;
+  RL_KERNEL_REQUIRE(context, is_byte(in) && weight.scalar_type() == ScalarType::Char, InvalidType,
+                    "the input is %s and the weight %s, not int8 or uint8, and int8", dtype_name(in.scalar_type()),
+                    dtype_name(weight.scalar_type()));
+  if (!require_output(context, out, least, most) ||
+      !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
+    return;
+  }
+  const Shape shape = convolved_shape(c, in, weight);
+  const int64_t outputs = shape.sizes[shape.dim - c.dims - 1];
+  RL_KERNEL_REQUIRE(
+      context, (weight_scales.numel() == outputs || weight_scales.numel() == 1) && (!bias || bias->numel() == outputs),
+      InvalidArgument, "scales or bias do not have one element per output channel");
+  if (!resize_out(context, out, shape.span())) return;
+  const double* const scales = numbers_of(context, weight_scales);
+  const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
+  if (context.failed()) return;
+
+  const Image image(in, c.dims), taps(weight, c.dims);
+  const ByteReader read(in);
+  const Requantizer requantize(scale, zero, least, most);
+  const int64_t in_group = image.channels / c.groups, out_group = outputs / c.groups;
+  const int64_t scale_step = weight_scales.numel() == 1 ? 0 : 1;
+  const int64_t channel = out.dim() - c.dims - 1;
+  const auto in_zero_point = static_cast<int32_t>(in_zero);
+  for_each_index(context, out, in_group * c.window.volume(), [&](const int64_t* index, int64_t at) {
+    const int64_t output = index[channel], group = output / out_group;
+    const int8_t* filter = weight.const_data_ptr<int8_t>();
+    // Weights [outputs, channels of a group] or, transposed, [channels, outputs of a group].
+    filter += transposed ? group * in_group * taps.batch_stride + output % out_group * taps.channel_stride
+                         : output * taps.batch_stride;
+    const int64_t filter_step = transposed ? taps.batch_stride : taps.channel_stride;
+    const uint8_t* const first = in.const_data_ptr<uint8_t>() + (channel > 0 ? index[0] * image.batch_stride : 0) +
+                                 group * in_group * image.channel_stride;
+    int64_t position[3] = {0, 0, 0};
+    for (int64_t i = 0; i < c.dims; ++i) position[3 - c.dims + i] = index[channel + 1 + i];
+    int32_t sum = 0;
+    for (int64_t z = 0; z < c.window.kernel[0]; ++z) {
+      const int64_t in_z = source_of(c, 0, position[0], z, image.size[0]);
+      if (in_z < 0) continue;
+      for (int64_t y = 0; y < c.window.kernel[1]; ++y) {
+        const int64_t in_y = source_of(c, 1, position[1], y, image.size[1]);
+        if (in_y < 0) continue;
+        for (int64_t x = 0; x < c.window.kernel[2]; ++x) {
+          const int64_t in_x = source_of(c, 2, position[2], x, image.size[2]);
+          if (in_x < 0) continue;
+          const uint8_t* from = first + in_z * image.stride[0] + in_y * image.stride[1] + in_x * image.stride[2];
+          const int8_t* w = filter + z * taps.stride[0] + y * taps.stride[1] + x * taps.stride[2];
+          for (int64_t k = 0; k < in_group; ++k) {
+            sum += (read(from[k * image.channel_stride]) - in_zero_point) * w[k * filter_step];
+          }
+        }
+      }
+    }
+    const float real =
+        static_cast<float>(sum) * (static_cast<float>(scales[output * scale_step]) * static_cast<float>(in_scale));
+    out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + static_cast<float>(offsets[output]) : real);
+  });
+}
+
+}  // namespace rushlight::quantized

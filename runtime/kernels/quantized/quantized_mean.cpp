@@ -1,0 +1,54 @@
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/operators.h"
+#include "kernels/shared/loop_nest.h"
+#include "kernels/shared/reduce.h"
+
+namespace rushlight::quantized {
+
+void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
+                        Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t least, int64_t most,
+                        Tensor& out) {
+  DimMask mask;
+  if (!require_output(context, out, least, most) || !dim_mask(context, in, dims, &mask) ||
+      !resize_out(context, out, reduced_shape(in, mask, keepdim).span())) {
+    return;
+  }
+  RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
+                    dtype_name(in.scalar_type()));
+  // Results, and the elements of each.
+  LoopNest results, elements;
+  int64_t axis = 0;
+  for (int64_t d = 0; d < in.dim(); ++d) {
+    const bool reduced = mask >> d & 1;
+    if (reduced) {
+      elements.push(in.size(d), {in.stride(d)});
+    } else {
+      results.push(in.size(d), {out.stride(axis), in.stride(d)});
+    }
+    if (!reduced || keepdim) ++axis;
+  }
+  results.operands = 2, elements.operands = 1;
+  elements.sort_by(0);
+  elements.collapse();
+  const int64_t count = elements.numel();
+  const ByteReader read(in);
+  const Requantizer requantize(scale, zero, least, most);
+  const float factor = static_cast<float>(in_scale);
+  context.parallel_for(0, results.numel(), 16384 / (count + 1) + 1, [&](int64_t begin, int64_t end) {
+    for_each_row(results, begin, end, [&](const int64_t* offsets, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        const uint8_t* from = in.const_data_ptr<uint8_t>() + offsets[1] + i * results.inner_stride(1);
+        int64_t sum = 0;
+        for_each_row(elements, 0, count, [&](const int64_t* at, int64_t length) {
+          int32_t part = 0;
+          for (int64_t k = 0; k < length; ++k) part += read(from[at[0] + k * elements.inner_stride(0)]);
+          sum += part;
+        });
+        const float real = static_cast<float>(sum - in_zero * count) * factor / static_cast<float>(count);
+        out.mutable_data_ptr<uint8_t>()[offsets[0] + i * results.inner_stride(0)] = requantize(real);
+      }
+    });
+  });
+}
+
+}  // namespace rushlight::quantized
