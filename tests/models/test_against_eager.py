@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import rushlight
 from rushlight.exir import to_edge
@@ -17,6 +18,7 @@ aten = torch.ops.aten
 g = torch.Generator().manual_seed(3)
 X = torch.randn(4, 5, generator=g)
 MASK = torch.tensor([[True, False, True, True, False]] * 4)
+BYTES = torch.randint(0, 256, (2, 3, 21, 30), generator=g, dtype=torch.uint8)
 INDEX = [torch.tensor([[0], [3]]), torch.tensor([[1, 4]])]
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -26,6 +28,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "sizes_of_slices_that_depend_on_data": (lambda x, n: x.tensor_split(n, 1), (X, torch.tensor([2, 3]))),
     "masked_select": (torch.masked_select, (X, MASK)),
+    "masked_select_by_a_larger_mask": (lambda x, m: torch.masked_select(x, m) * 2, (X[:1], MASK)),
+    "circular_padding_starts_uninitialised": (
+        lambda x: F.pad(x, (1, 2), "circular"),
+        (MASK.reshape(2, 2, 5),),
+    ),
+    "bytes_resampled_by_cubics": (lambda x: F.interpolate(x, (11, 7), mode="bicubic"), (BYTES,)),
+    "resampled_by_factors": (lambda x: F.interpolate(x, scale_factor=1.7, mode="linear"), (X[None],)),
     "bitwise_shift": (torch.bitwise_left_shift, (torch.arange(5), torch.tensor(3))),
     "round_decimals": (lambda x: torch.round(x, decimals=1), (X,)),
     "var_mean": (lambda x: torch.var_mean(x, 1), (X,)),

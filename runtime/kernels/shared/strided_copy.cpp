@@ -5,12 +5,15 @@
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/transpose.h"
 
 namespace rushlight {
 namespace {
 
 constexpr int64_t kBytesPerTask = 1 << 16;
-constexpr int64_t kTile = 16;
+// Of a block that is transposed.
+constexpr int64_t kReadBytes = 128;
+constexpr int64_t kWriteBytes = 128;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
@@ -70,25 +73,35 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   });
 }
 
-// The last loop writes, the one before it reads consecutive elements: in tiles, so that both stay in cache.
+// The last loop writes, the one before it reads consecutive elements. Blocks are turned in a buffer: memory is read and
+// written in whole cache lines, which rows a power of two apart would otherwise evict before they are full.
 template <typename T>
 void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
+  constexpr int64_t kColumns = kReadBytes / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kRows = kWriteBytes / static_cast<int64_t>(sizeof(T));
   const int outer = loops.count() - 2;
   const auto columns = loops[outer];  // src stride 1
   const auto rows = loops[outer + 1];
-  const int64_t strips = (columns.size + kTile - 1) / kTile;
-  const int64_t grain = std::max<int64_t>(1, kBytesPerTask / (kTile * rows.size * static_cast<int64_t>(sizeof(T))));
-  context.parallel_for(0, outer_count(loops, outer) * strips, grain, [&](int64_t begin, int64_t end) {
+  const int64_t strips = (columns.size + kColumns - 1) / kColumns;
+  const int64_t work = std::min(kColumns, columns.size) * rows.size * static_cast<int64_t>(sizeof(T));
+  const int64_t tasks = outer_count(loops, outer) * strips;
+  context.parallel_for(0, tasks, std::max<int64_t>(1, kBytesPerTask / work), [&](int64_t begin, int64_t end) {
+    alignas(64) T block[kColumns * kRows];
     for (int64_t task = begin; task < end; ++task) {
       const Odometer at(loops, outer, task / strips);
-      const int64_t first = task % strips * kTile;
-      const int64_t last = std::min(first + kTile, columns.size);
-      for (int64_t r0 = 0; r0 < rows.size; r0 += kTile) {
-        const int64_t r1 = std::min(r0 + kTile, rows.size);
-        for (int64_t c = first; c < last; ++c) {
-          const T* from = src + at.src + c;
-          T* to = dst + at.dst + c * columns.dst;
-          for (int64_t r = r0; r < r1; ++r) to[r * rows.dst] = from[r * rows.src];
+      const int64_t first = task % strips * kColumns;
+      const int64_t width = std::min(kColumns, columns.size - first);
+      for (int64_t r = 0; r < rows.size; r += kRows) {
+        const int64_t height = std::min(kRows, rows.size - r);
+        const T* from = src + at.src + first + r * rows.src;
+        T* to = dst + at.dst + first * columns.dst + r * rows.dst;
+        transpose(from, rows.src, height, width, block, kRows);
+        for (int64_t c = 0; c < width; ++c) {
+          if (rows.dst == 1) {
+            std::memcpy(to + c * columns.dst, block + c * kRows, static_cast<size_t>(height) * sizeof(T));
+          } else {
+            for (int64_t i = 0; i < height; ++i) to[c * columns.dst + i * rows.dst] = block[c * kRows + i];
+          }
         }
       }
     }
@@ -108,6 +121,10 @@ void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const 
                            T* to = dst + at.dst;
                            if (inner.src == 0 && inner.dst == 1) {
                              std::fill(to, to + inner.size, *from);
+                           } else if (inner.src == 2 && inner.dst == 1) {
+                             for (int64_t i = 0; i < inner.size; ++i) to[i] = from[2 * i];
+                           } else if (inner.src == -1 && inner.dst == 1) {
+                             for (int64_t i = 0; i < inner.size; ++i) to[i] = from[-i];
                            } else {
                              for (int64_t i = 0; i < inner.size; ++i) to[i * inner.dst] = from[i * inner.src];
                            }

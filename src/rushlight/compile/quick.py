@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.edge import to_edge_transform_and_lower
 from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.compile.whole import WHOLE
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import export_module
 
@@ -67,6 +68,6 @@ def compile(
         programs,
         partitioner=partitioner,
         constant_methods=constant_methods,
-        compile_config=compile_config or EdgeCompileConfig(core_aten_only=False),
+        compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
     )
     return CompiledProgram(edge.to_executorch(backend_config))

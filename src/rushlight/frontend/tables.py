@@ -96,6 +96,35 @@ _OWN.update(
 # Operators of other packages, by qualified name: they are there if the package is loaded.
 _ELSEWHERE: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": own_ops.grouped_mm}
 
+# Resampling operators that torch's decompositions expand from their overload `vec`.
+_RESAMPLING = (
+    torch.ops.aten.upsample_linear1d,
+    torch.ops.aten.upsample_trilinear3d,
+    torch.ops.aten.upsample_bicubic2d,
+    torch.ops.aten.upsample_nearest1d,
+    torch.ops.aten.upsample_nearest3d,
+    torch.ops.aten._upsample_nearest_exact1d,
+    torch.ops.aten._upsample_nearest_exact2d,
+    torch.ops.aten._upsample_nearest_exact3d,
+)
+
+
+def _resample(op: OpOverload) -> Decomposition:
+    """The overload `vec` by the `default` one, `op`."""
+    from torch._decomp.decompositions import get_scale_value, upsample_compute_output_size
+
+    def decomposed(x: torch.Tensor, output_size: Any, *flags: Any) -> torch.Tensor:
+        *flags_alone, factors = flags
+        sizes: Any = upsample_compute_output_size(x.size(), output_size, factors)
+        scales = [get_scale_value(factors, dim) for dim in range(x.dim() - 2)]
+        # torch expands some of them at the autograd key.
+        with torch._C._AutoDispatchBelowAutograd():
+            resampled: torch.Tensor = op(x, sizes, *flags_alone, *scales)
+        return resampled
+
+    return decomposed
+
+
 # Quantized programs are matched by their quantize and dequantize operators.
 _QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
 _QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
@@ -134,11 +163,20 @@ def _loaded_elsewhere() -> dict[OpOverload, Decomposition]:
 
 
 def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Decomposition]:
-    """Python decompositions to Core ATen, without the operators of `preserve`."""
+    """Python decompositions to Core ATen, without the operators of `preserve`.
+
+    Of a preserved resampling operator the overload `vec` becomes the `default` one.
+    """
     table = {**_python_decompositions(), **_loaded_elsewhere()}
     for op in preserve:
         table.pop(op, None)
+    table.update(_resamplings(preserve))
     return table
+
+
+def _resamplings(preserve: Collection[OpOverload]) -> dict[OpOverload, Decomposition]:
+    wanted = [packet for packet in _RESAMPLING if packet.default in preserve and packet.vec not in preserve]
+    return {packet.vec: _resample(packet.default) for packet in wanted}
 
 
 def general_table(preserve: Collection[OpOverload] = ()) -> Any:
@@ -149,6 +187,7 @@ def general_table(preserve: Collection[OpOverload] = ()) -> Any:
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
             table.pop(op, None)
+    table.update(_resamplings(preserve))
     return table
 
 

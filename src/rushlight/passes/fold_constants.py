@@ -17,6 +17,9 @@ from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import eliminate_dead_code, has_effect
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 
+# Their results are whatever the memory holds.
+_UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_empty_dim_order")
+
 # A result up to this many bytes is stored whatever it was computed from.
 SMALL = 4096
 
@@ -81,6 +84,8 @@ def _is_pure(node: Node) -> bool:
         return True
     op = aten_op(node.target)
     if op is None or torch.Tag.nondeterministic_seeded in op.tags or op.is_view:
+        return False
+    if op._schema.name.split("::")[1] in _UNINITIALISED:
         return False
     static = all(_is_static(val) for val in _parts(meta.get_val(node)))
     return static and not any(arg is not None and arg.alias_info is not None for arg in op._schema.arguments)

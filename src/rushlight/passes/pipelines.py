@@ -25,6 +25,7 @@ from rushlight.passes.scalar_to_tensor import ScalarToTensor
 from rushlight.passes.simplify_permutes import SimplifyPermutes
 from rushlight.passes.sym_to_tensor import SymToTensor
 from rushlight.passes.weights_to_outputs import WeightsToOutputs
+from rushlight.passes.widen_selections import WidenSelections
 from rushlight.passes.write_back import WriteBackMutations
 
 
@@ -32,6 +33,7 @@ def core_aten_to_edge() -> list[Any]:
     """Over Core ATen, before its operators become edge operators."""
     return [
         RemoveAsserts(METADATA_ASSERTS),
+        WidenSelections(),
         FunctionalViews(),
         ScalarToTensor(),
         SymToTensor(),

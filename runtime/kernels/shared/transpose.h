@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define RL_TRANSPOSE_VECTORS 1
+#endif
+#endif
+
+namespace rushlight {
+namespace detail {
+
+#if RL_TRANSPOSE_VECTORS
+
+template <size_t bytes>
+struct Word;
+template <>
+struct Word<1> {
+  using type = uint8_t;
+};
+template <>
+struct Word<2> {
+  using type = uint16_t;
+};
+template <>
+struct Word<4> {
+  using type = uint32_t;
+};
+template <>
+struct Word<8> {
+  using type = uint64_t;
+};
+
+// A square of 16-byte vectors, transposed by interleaving its upper with its lower half, once for each bit of a row's
+// index.
+template <size_t bytes>
+struct Square {
+  static constexpr int kSize = 16 / static_cast<int>(bytes);
+  using Element = typename Word<bytes>::type;
+  typedef Element Vector __attribute__((vector_size(16)));
+
+  template <int first, int... i>
+  static Vector interleave(Vector a, Vector b, std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(a, b, (first + i / 2 + (i % 2) * kSize)...);
+  }
+
+  // One stage; `stage` halves to 1.
+  template <int stage>
+  static void interleave_halves(Vector (&rows)[kSize]) {
+    if constexpr (stage > 1) {
+      using Indices = std::make_integer_sequence<int, kSize>;
+      Vector next[kSize];
+      interleave_pairs(rows, next, std::make_integer_sequence<int, kSize / 2>(), Indices());
+      interleave_halves<stage / 2>(next);
+      for (int i = 0; i < kSize; ++i) rows[i] = next[i];
+    }
+  }
+
+  template <int... pair, typename Indices>
+  static void interleave_pairs(const Vector (&rows)[kSize], Vector (&next)[kSize], std::integer_sequence<int, pair...>,
+                               Indices indices) {
+    ((next[2 * pair] = interleave<0>(rows[pair], rows[pair + kSize / 2], indices),
+      next[2 * pair + 1] = interleave<kSize / 2>(rows[pair], rows[pair + kSize / 2], indices)),
+     ...);
+  }
+
+  // `to` rows are `to_stride` bytes apart, `from` rows `from_stride`.
+  static void transpose(const uint8_t* from, int64_t from_stride, uint8_t* to, int64_t to_stride) {
+    Vector rows[kSize];
+    for (int i = 0; i < kSize; ++i) std::memcpy(&rows[i], from + i * from_stride, 16);
+    interleave_halves<kSize>(rows);
+    for (int i = 0; i < kSize; ++i) std::memcpy(to + i * to_stride, &rows[i], 16);
+  }
+};
+
+#endif
+
+}  // namespace detail
+
+// to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns; strides count elements.
+template <typename T>
+void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
+  int64_t r = 0;
+#if RL_TRANSPOSE_VECTORS
+  if constexpr (sizeof(T) < 16) {
+    using Square = detail::Square<sizeof(T)>;
+    constexpr int64_t kSize = Square::kSize;
+    constexpr int64_t kBytes = static_cast<int64_t>(sizeof(T));
+    for (; r + kSize <= rows; r += kSize) {
+      int64_t c = 0;
+      for (; c + kSize <= columns; c += kSize) {
+        Square::transpose(reinterpret_cast<const uint8_t*>(from + r * from_stride + c), from_stride * kBytes,
+                          reinterpret_cast<uint8_t*>(to + c * to_stride + r), to_stride * kBytes);
+      }
+      for (; c < columns; ++c) {
+        for (int64_t i = r; i < r + kSize; ++i) to[c * to_stride + i] = from[i * from_stride + c];
+      }
+    }
+  }
+#endif
+  for (; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+}
+
+}  // namespace rushlight
