@@ -35,7 +35,7 @@ TEST(MethodLoad, NamesAllMissingOperators) {
             }),
             Error::OperatorMissing);
   EXPECT_MESSAGE("calls 100 operators");
-  EXPECT_MESSAGE(", ... (link");
+  EXPECT_MESSAGE(", ... (load");
 }
 
 TEST(MethodLoad, ChecksArguments) {
