@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
 
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compile.executorch import ExecutorchProgramManager, lower_programs
 from rushlight.compile.preserve import check_consumed, decompose_for
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.program_copy import copy_program
@@ -222,11 +223,15 @@ class EdgeProgramManager:
         manager._etrecord = self._etrecord
         return manager
 
-    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> Any:
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """The manager of the program file. Raises CompileError where a program cannot be lowered."""
-        from rushlight.compile.executorch import lower_programs
-
-        return lower_programs(self, config or ExecutorchBackendConfig())
+        return lower_programs(
+            self._edge_programs,
+            config or ExecutorchBackendConfig(),
+            config_methods=self._config_methods,
+            dim_order=not self.compile_config._skip_dim_order,
+            record=self._etrecord,
+        )
 
     def _start_record(self, methods: Mapping[str, ExportedProgram]) -> None:
         if not _new_record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -13,7 +13,6 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
 from rushlight.compile.config import ExecutorchBackendConfig, for_method
-from rushlight.compile.edge import EdgeProgramManager
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.delegate.program_copy import copy_program
 from rushlight.emit.program import EmitterOutput, emit_program
@@ -33,21 +32,30 @@ from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
 DEFAULT_CONSTANT_ALIGNMENT = 16
 
 
-def lower_programs(manager: EdgeProgramManager, config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
-    """Lowers, plans and emits the programs of an edge manager, which are not changed."""
-    programs = {}
-    for name, program in manager._edge_programs.items():
-        lowered = copy_program(program)
-        dim_order = not manager.compile_config._skip_dim_order
-        lower_program(lowered, config, name, dim_order)
-        programs[name] = lowered
+def lower_programs(
+    programs: Mapping[str, ExportedProgram],
+    config: ExecutorchBackendConfig,
+    *,
+    config_methods: dict[str, Any] | None = None,
+    dim_order: bool = True,
+    record: Any = None,
+) -> ExecutorchProgramManager:
+    """Lowers, plans and emits edge programs by method name, which are not changed.
+
+    dim_order: whether they carry the operators of the dim order dialect. record: the record of the compile
+    for developer tools, a copy of which goes with the result.
+    """
+    planned = {}
+    for name, program in programs.items():
+        planned[name] = copy_program(program)
+        lower_program(planned[name], config, name, dim_order)
     planners = config.memory_planning_pass
     for planner in planners.values() if isinstance(planners, dict) else (planners,):
         if hasattr(planner, "run_multimethod"):
             planner.run_multimethod()
-    result = ExecutorchProgramManager(programs, manager._config_methods, config)
-    if manager._etrecord is not None:
-        result._etrecord = manager._etrecord.copy()
+    result = ExecutorchProgramManager(planned, config_methods, config)
+    if record is not None:
+        result._etrecord = record.copy()
         result._etrecord.add_executorch_program(result)
     return result
 
@@ -237,7 +245,7 @@ def _write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchP
     config = ExecutorchBackendConfig(**{key: value for key, value in options.items() if value is not None})
     if planning is not None:
         config.memory_planning_pass = planning
-    return lower_programs(EdgeProgramManager(program), config)
+    return lower_programs({"forward": program}, config)
 
 
 set_program_writer(_write_lowered)

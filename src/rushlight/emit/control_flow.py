@@ -6,23 +6,34 @@ memory of their own, into which the first values and then each iteration's resul
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from torch.fx import GraphModule, Node
 
 from rushlight.emit.errors import at_node
 from rushlight.emit.kernels import scalar_placeholder
+from rushlight.emit.state import MethodState
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import Bool, Int, TensorShapeDynamism
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, bodies_of
 
-if TYPE_CHECKING:
-    from rushlight.emit.graph import GraphEmitter
+
+class BodyEmitter(Protocol):
+    """What control flow needs of the emitter of the graph around it."""
+
+    state: MethodState
+
+    def lookup(self, argument: Any) -> Any:
+        """What an argument of a node stands for."""
+
+    def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:
+        """Emit a body over the values of its inputs; returns the values of its outputs."""
 
 
-def emit_control_flow(emitter: GraphEmitter, node: Node) -> Emitted:
+def emit_control_flow(emitter: BodyEmitter, node: Node) -> Emitted:
     """Emit a `cond`, `while_loop`, `map` or `scan` node; returns its results."""
     target = node.target
     if target is COND:
@@ -35,7 +46,7 @@ def emit_control_flow(emitter: GraphEmitter, node: Node) -> Emitted:
     return _scan(emitter, node)
 
 
-def _cond(emitter: GraphEmitter, node: Node) -> Emitted:
+def _cond(emitter: BodyEmitter, node: Node) -> Emitted:
     state = emitter.state
     results = _results(emitter, node)
     predicate = state.values.constant(emitter.lookup(node.args[0]))
@@ -51,14 +62,14 @@ def _cond(emitter: GraphEmitter, node: Node) -> Emitted:
 
 
 def _branch(
-    emitter: GraphEmitter, node: Node, body: GraphModule, operands: list[Emitted], results: list[Ref]
+    emitter: BodyEmitter, node: Node, body: GraphModule, operands: list[Emitted], results: list[Ref]
 ) -> None:
     outputs = emitter.run_body(body, operands)
     for output, result in zip(outputs, results, strict=True):
         emitter.state.move(output, result, node)
 
 
-def _while_loop(emitter: GraphEmitter, node: Node) -> Emitted:
+def _while_loop(emitter: BodyEmitter, node: Node) -> Emitted:
     state = emitter.state
     condition, body = bodies_of(node)
     carried = _results(emitter, node)
@@ -79,7 +90,7 @@ def _while_loop(emitter: GraphEmitter, node: Node) -> Emitted:
     return _as_node_value(node, carried)
 
 
-def _map(emitter: GraphEmitter, node: Node) -> Emitted:
+def _map(emitter: BodyEmitter, node: Node) -> Emitted:
     stacked = _results(emitter, node)
     xs = [ref for ref in _refs(emitter, node.args[1]) if isinstance(ref, Ref)]
     captured = _refs(emitter, node.args[2] if len(node.args) > 2 else ())
@@ -87,7 +98,7 @@ def _map(emitter: GraphEmitter, node: Node) -> Emitted:
     return _as_node_value(node, stacked)
 
 
-def _scan(emitter: GraphEmitter, node: Node) -> Emitted:
+def _scan(emitter: BodyEmitter, node: Node) -> Emitted:
     results = _results(emitter, node)
     first = _refs(emitter, node.args[1])
     xs = [ref for ref in _refs(emitter, node.args[2]) if isinstance(ref, Ref)]
@@ -100,7 +111,7 @@ def _scan(emitter: GraphEmitter, node: Node) -> Emitted:
 
 
 def _iterate(
-    emitter: GraphEmitter,
+    emitter: BodyEmitter,
     node: Node,
     xs: list[Ref],
     carries: list[tuple[Emitted, Ref]],
@@ -143,7 +154,7 @@ def _iterate(
     state.call("executorch_prim::sub", "Scalar", [index, count, index], node)
 
 
-def _assign(emitter: GraphEmitter, source: Ref, target: Ref, node: Node) -> None:
+def _assign(emitter: BodyEmitter, source: Ref, target: Ref, node: Node) -> None:
     """Copy a tensor's elements, or move a scalar."""
     state, values = emitter.state, emitter.state.values
     if source == target:
@@ -158,12 +169,12 @@ def _assign(emitter: GraphEmitter, source: Ref, target: Ref, node: Node) -> None
         state.call("aten::clone", "out", [source, values.constant(None), target, target], node)
 
 
-def _refs(emitter: GraphEmitter, arguments: object) -> list[Emitted]:
+def _refs(emitter: BodyEmitter, arguments: object) -> list[Emitted]:
     items = arguments if isinstance(arguments, (list, tuple)) else [arguments]
     return [emitter.state.values.constant(emitter.lookup(item)) for item in items]
 
 
-def _results(emitter: GraphEmitter, node: Node) -> list[Ref]:
+def _results(emitter: BodyEmitter, node: Node) -> list[Ref]:
     """One value for each result of the node."""
     spec, value = meta.get_spec(node), meta.get_val(node)
     specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]

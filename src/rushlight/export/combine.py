@@ -1,4 +1,4 @@
-"""Several recipes as one."""
+"""Several options of one kind as one: lists are joined, single values must agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rushlight.compile.config import EdgeCompileConfig
-from rushlight.export.recipe import ExportRecipe, LoweringRecipe, QuantizationRecipe
+from rushlight.export.recipe_parts import LoweringRecipe, QuantizationRecipe
 
 # The order of these lists means nothing.
 _SETS = {"preserve_ops", "_core_aten_ops_exception_list"}
@@ -22,12 +22,13 @@ _QUANTIZATION_LISTS = (
 )
 
 
-def _joined(parts: Iterable[Any], name: str) -> list[Any] | None:
+def joined(parts: Iterable[Any], name: str) -> list[Any] | None:
+    """The lists `name` of all, one after another; None if there is nothing in them."""
     return [item for part in parts for item in getattr(part, name) or ()] or None
 
 
-def _agreed(parts: Sequence[Any], name: str) -> Any:
-    """The value of `name` that all have; ValueError where they differ."""
+def agreed(parts: Sequence[Any], name: str) -> Any:
+    """The value of `name` that all have. Raises ValueError where they differ."""
     first = getattr(parts[0], name)
     if any(getattr(part, name) != first for part in parts):
         values = ", ".join(str(getattr(part, name)) for part in parts)
@@ -71,19 +72,15 @@ def _partitioners(parts: Sequence[LoweringRecipe]) -> Any:
     return by_method or [item for items in given for item in items] or None
 
 
-def _combine_lowering(recipes: Sequence[ExportRecipe]) -> LoweringRecipe | None:
-    parts = [recipe.lowering_recipe for recipe in recipes if recipe.lowering_recipe is not None]
-    config = _edge_config(
-        [
-            (recipe.name or f"recipes[{i}]", recipe.lowering_recipe.edge_compile_config)
-            for i, recipe in enumerate(recipes)
-            if recipe.lowering_recipe is not None and recipe.lowering_recipe.edge_compile_config is not None
-        ]
-    )
+def combine_lowering(named: Sequence[tuple[str, LoweringRecipe]]) -> LoweringRecipe | None:
+    """One lowering for all that are given by name, None if they ask for nothing."""
+    parts = [part for _, part in named]
+    configs = [(name, part.edge_compile_config) for name, part in named]
+    config = _edge_config([(name, config) for name, config in configs if config is not None])
     combined = LoweringRecipe(
         partitioners=_partitioners(parts),
-        edge_transform_passes=_joined(parts, "edge_transform_passes"),
-        edge_manager_transform_passes=_joined(parts, "edge_manager_transform_passes"),
+        edge_transform_passes=joined(parts, "edge_transform_passes"),
+        edge_manager_transform_passes=joined(parts, "edge_manager_transform_passes"),
         edge_compile_config=config,
     )
     if combined == LoweringRecipe():
@@ -92,15 +89,15 @@ def _combine_lowering(recipes: Sequence[ExportRecipe]) -> LoweringRecipe | None:
     return combined
 
 
-def _combine_quantization(recipes: Sequence[ExportRecipe]) -> QuantizationRecipe | None:
-    parts = [recipe.quantization_recipe for recipe in recipes if recipe.quantization_recipe is not None]
+def combine_quantization(parts: Sequence[QuantizationRecipe]) -> QuantizationRecipe | None:
+    """One quantization for all that are given, None if they ask for nothing."""
     if not parts:
         return None
-    is_qat = _agreed(parts, "is_qat")
+    is_qat = agreed(parts, "is_qat")
     trainers = [part.train_fn for part in parts if part.train_fn is not None]
     if len(trainers) > 1:
         raise ValueError("Cannot combine recipes: more than one recipe provides a train_fn.")
-    lists = {name: _joined(parts, name) for name in _QUANTIZATION_LISTS}
+    lists = {name: joined(parts, name) for name in _QUANTIZATION_LISTS}
     if not any(lists.values()):
         return None
     calibrations = [part.calibration_inputs_fn for part in parts if part.calibration_inputs_fn is not None]
@@ -115,23 +112,4 @@ def _combine_quantization(recipes: Sequence[ExportRecipe]) -> QuantizationRecipe
         train_fn=trainers[0] if trainers else None,
         calibration_inputs_fn=all_inputs if len(calibrations) > 1 else next(iter(calibrations), None),
         **lists,
-    )
-
-
-def combine(recipes: Sequence[ExportRecipe], name: str | None = None) -> ExportRecipe:
-    """One recipe that does what all of `recipes` do; see `ExportRecipe.combine`.
-
-    The backend configuration is the first that is given.
-    """
-    configs = [recipe.executorch_backend_config for recipe in recipes if recipe.executorch_backend_config]
-    return ExportRecipe(
-        name=name or "_".join(recipe.name for recipe in recipes if recipe.name is not None),
-        quantization_recipe=_combine_quantization(recipes),
-        aten_transform_passes=_joined(recipes, "aten_transform_passes"),
-        source_transform_in_place=_agreed(recipes, "source_transform_in_place"),
-        lowering_recipe=_combine_lowering(recipes),
-        executorch_backend_config=copy.deepcopy(configs[0]) if configs else None,
-        pipeline_stages=_agreed(recipes, "pipeline_stages"),
-        mode=_agreed(recipes, "mode"),
-        strict=_agreed(recipes, "strict"),
     )

@@ -1,90 +1,19 @@
-"""Recipes: the options of an export as plain data."""
+"""Recipes: all the options of an export as one value, and the backends' providers of them."""
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum, EnumMeta
 from typing import Any
 
-import torch
 from torch.export import ExportedProgram
-from torch.fx import GraphModule
-from torchao.core.config import AOBaseConfig
-from torchao.quantization.pt2e.quantizer import Quantizer
 
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.edge import EdgeProgramManager
-from rushlight.delegate.partitioner import Partitioner
+from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.export.combine import agreed, combine_lowering, combine_quantization, joined
+from rushlight.export.recipe_parts import LoweringRecipe, Mode, QuantizationRecipe, RecipeType
 from rushlight.export.types import StageType
-
-GraphPass = Callable[[GraphModule], GraphModule]
-
-
-class _RecipeTypeMeta(EnumMeta, ABCMeta):
-    pass
-
-
-class RecipeType(Enum, metaclass=_RecipeTypeMeta):
-    """The names of a backend's recipes: backends make an enumeration of their own from it."""
-
-    @classmethod
-    @abstractmethod
-    def get_backend_name(cls) -> str:
-        """The name under which the backend's provider is registered, such as "xnnpack"."""
-
-
-class Mode(str, Enum):
-    """Whether an export is for finding faults or for use."""
-
-    DEBUG = "debug"
-    RELEASE = "release"
-
-
-@dataclass
-class AOQuantizationConfig:
-    """One call of torchao's `quantize_`, on the modules that `filter_fn(module, name)` chooses (None: its
-    default)."""
-
-    ao_base_config: AOBaseConfig
-    filter_fn: Callable[[torch.nn.Module, str], bool] | None = None
-
-
-@dataclass
-class QuantizationRecipe:
-    """How to quantize: torchao's source transforms, then prepare, calibrate or train, and convert.
-
-    calibration_inputs_fn gives tuples of inputs; None calibrates on the example inputs. With `is_qat`,
-    `train_fn` trains the prepared module instead. `dynamic_batch_size` lets dim 0 of every input vary while
-    calibrating and training. The four lists of passes take and give the graph module at their point.
-    """
-
-    quantizers: list[Quantizer] | None = None
-    ao_quantization_configs: list[AOQuantizationConfig] | None = None
-    is_qat: bool = False
-    dynamic_batch_size: bool = False
-    calibration_inputs_fn: Callable[[], Iterable[tuple[Any, ...]]] | None = None
-    train_fn: Callable[[GraphModule], None] | None = None
-    pre_prepare_passes: list[GraphPass] | None = None
-    post_prepare_passes: list[GraphPass] | None = None
-    pre_convert_passes: list[GraphPass] | None = None
-    post_convert_passes: list[GraphPass] | None = None
-
-    def get_quantizers(self) -> list[Quantizer] | None:
-        """The quantizers, None if there are none."""
-        return self.quantizers
-
-
-@dataclass
-class LoweringRecipe:
-    """How to lower: partitioners in order, for all methods or by method name; passes for an edge program
-    (`(method, program) -> passes`); passes for the manager of them all (`(manager) -> passes`)."""
-
-    partitioners: list[Partitioner] | dict[str, list[Partitioner]] | None = None
-    edge_transform_passes: list[Callable[[str, ExportedProgram], Any]] | None = None
-    edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Any]] | None = None
-    edge_compile_config: EdgeCompileConfig | None = None
 
 
 @dataclass
@@ -113,8 +42,6 @@ class ExportRecipe:
 
         Raises ValueError if it is no recipe type, or the backend or the recipe is not known.
         """
-        from rushlight.export.recipe_registry import recipe_registry
-
         if not isinstance(recipe, RecipeType):
             raise ValueError(f"Invalid recipe type: {recipe}")
         backend = recipe.get_backend_name()
@@ -126,12 +53,98 @@ class ExportRecipe:
 
     @classmethod
     def combine(cls, recipes: list[ExportRecipe], recipe_name: str | None = None) -> ExportRecipe:
-        """One recipe for several backends: lists are joined in order, single options must agree.
+        """One recipe for several backends: lists are joined in order, single options must agree, the
+        backend configuration is the first that is given.
 
         Raises ValueError if there are none, or naming the option on which they disagree.
         """
-        from rushlight.export.combine import combine
-
         if not recipes:
             raise ValueError("Recipes cannot be empty")
-        return recipes[0] if len(recipes) == 1 else combine(recipes, recipe_name)
+        if len(recipes) == 1:
+            return recipes[0]
+        lowering = [
+            (recipe.name or f"recipes[{i}]", recipe.lowering_recipe)
+            for i, recipe in enumerate(recipes)
+            if recipe.lowering_recipe is not None
+        ]
+        quantization = [
+            recipe.quantization_recipe for recipe in recipes if recipe.quantization_recipe is not None
+        ]
+        configs = [recipe.executorch_backend_config for recipe in recipes if recipe.executorch_backend_config]
+        return cls(
+            name=recipe_name or "_".join(recipe.name for recipe in recipes if recipe.name is not None),
+            quantization_recipe=combine_quantization(quantization),
+            aten_transform_passes=joined(recipes, "aten_transform_passes"),
+            source_transform_in_place=agreed(recipes, "source_transform_in_place"),
+            lowering_recipe=combine_lowering(lowering),
+            executorch_backend_config=copy.deepcopy(configs[0]) if configs else None,
+            pipeline_stages=agreed(recipes, "pipeline_stages"),
+            mode=agreed(recipes, "mode"),
+            strict=agreed(recipes, "strict"),
+        )
+
+
+class BackendRecipeProvider(ABC):
+    """Makes the recipes of one backend."""
+
+    @property
+    @abstractmethod
+    def backend_name(self) -> str:
+        """What `RecipeType.get_backend_name` of its recipes says."""
+
+    @abstractmethod
+    def get_supported_recipes(self) -> Sequence[RecipeType]:
+        """The recipes there are."""
+
+    @abstractmethod
+    def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
+        """The recipe, made with its own options `kwargs`; None if the backend has none of this type."""
+
+    def supports_recipe(self, recipe_type: RecipeType) -> bool:
+        """Whether the recipe is among `get_supported_recipes()`."""
+        return recipe_type in self.get_supported_recipes()
+
+
+class RecipeRegistry:
+    """One for the process: every construction gives the same object."""
+
+    _instance: RecipeRegistry | None = None
+    _initialized = False
+    _providers: dict[str, BackendRecipeProvider]
+
+    def __new__(cls) -> RecipeRegistry:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __init__(self) -> None:
+        if not RecipeRegistry._initialized:
+            self._providers = {}
+            RecipeRegistry._initialized = True
+
+    def register_backend_recipe_provider(self, provider: BackendRecipeProvider) -> None:
+        """From here on `provider` makes the recipes of its backend."""
+        self._providers[provider.backend_name] = provider
+
+    def create_recipe(self, recipe_type: RecipeType, backend: str, **kwargs: Any) -> ExportRecipe | None:
+        """The backend's recipe, None if it has none of this type. Raises ValueError if it is unknown."""
+        return self._provider(backend).create_recipe(recipe_type, **kwargs)
+
+    def get_supported_recipes(self, backend: str) -> Sequence[RecipeType]:
+        """The backend's recipes. Raises ValueError for an unknown backend."""
+        return self._provider(backend).get_supported_recipes()
+
+    def list_backends(self) -> Sequence[str]:
+        """The names of the backends that have a provider."""
+        return list(self._providers)
+
+    def _provider(self, backend: str) -> BackendRecipeProvider:
+        try:
+            return self._providers[backend]
+        except KeyError:
+            raise ValueError(
+                f"Backend '{backend}' not available. Available: {list(self._providers)}"
+            ) from None
+
+
+recipe_registry = RecipeRegistry()

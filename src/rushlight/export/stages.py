@@ -25,7 +25,7 @@ from rushlight.compile.edge import EdgeProgramManager, to_edge, to_edge_transfor
 from rushlight.delegate.info import DelegationInfo, get_delegation_info
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.to_backend import validation_disabled
-from rushlight.export.recipe import GraphPass, LoweringRecipe, QuantizationRecipe
+from rushlight.export.recipe_parts import GraphPass, LoweringRecipe, QuantizationRecipe
 from rushlight.export.stage import PipelineArtifact, Stage
 from rushlight.export.types import StageType
 

@@ -12,15 +12,8 @@ from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-from rushlight.export.recipe import (
-    AOQuantizationConfig,
-    ExportRecipe,
-    LoweringRecipe,
-    QuantizationRecipe,
-    RecipeType,
-)
-from rushlight.export.recipe_provider import BackendRecipeProvider
-from rushlight.export.recipe_registry import recipe_registry
+from rushlight.export.recipe import BackendRecipeProvider, ExportRecipe, recipe_registry
+from rushlight.export.recipe_parts import AOQuantizationConfig, LoweringRecipe, QuantizationRecipe, RecipeType
 from rushlight.export.xnnpack_configs import (
     get_xnnpack_edge_compile_config,
     get_xnnpack_executorch_backend_config,

@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.ir import meta
+from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
@@ -39,7 +39,7 @@ MOVEMENT = frozenset(
         aten.pixel_unshuffle.default,
         aten.flip.default,
         aten.index_select.default,
-        torch.ops.dim_order_ops._clone_dim_order.default,
+        dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT[aten.clone.default],
     }
 )
 """Operators over one tensor whose results are its elements, whatever they mean."""
