@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,6 +96,48 @@ def test_python_imports(path: Path) -> None:
             assert rest[1] == mine, f"{where}:{line}: a backend never imports another backend"
         elif other != room and not (where.startswith(ATEN_MODE) and other == "format"):
             assert other in ALLOWED[room], f"{where}:{line}: {room} may not import {other}"
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_no_circles() -> None:
+    """Files import downwards only; a package's face, `__init__.py`, is left out."""
+    files = {module_of(path): path for path in PYTHON_FILES if path.name != "__init__.py"}
+    below = {name: {other for _, other in imports(path) if other in files} for name, path in files.items()}
+    while leaves := [name for name, others in below.items() if not others & below.keys()]:
+        for name in leaves:
+            del below[name]
+    assert not below, f"circles, or above one: {sorted(below)}"
+
+
+# Forks, so that torch is loaded once.
+IMPORT_EACH = """
+import importlib, os, sys, torch, torchao.quantization.pt2e
+failed = []
+for name in sys.argv[1:]:
+    if not (child := os.fork()):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            os._exit(0 if (error.name or "").partition(".")[0] not in ("rushlight", "") else 1)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        failed.append(name)
+print(*failed)
+"""
+
+
+def test_every_module_imports_first() -> None:
+    """Whatever a user imports first works: no module leans on what another one has loaded."""
+    names = sorted({module_of(path) for path in PYTHON_FILES if path.name != "__main__.py"})
+    run = subprocess.run(
+        [sys.executable, "-c", IMPORT_EACH, *names], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == []
 
 
 @pytest.mark.parametrize("path", CPP_FILES, ids=lambda p: str(p.relative_to(ROOT / "runtime")))
