@@ -42,12 +42,19 @@ class XnnpackBackend final : public BackendInterface {
 
  private:
   static Error take(const BackendOption& option, xnnpack::Options* options) {
-    RL_REQUIRE(option.key == "own_kernels", NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels",
-               static_cast<int>(option.key.size()), option.key.data());
-    RL_REQUIRE(option.value.tag() == Tag::Bool, InvalidArgument, "option own_kernels is a bool, not %s",
-               to_string(option.value.tag()));
-    options->own_kernels = option.value.to_bool();
-    return Error::Ok;
+    const struct {
+      std::string_view key;
+      bool* value;
+    } known[] = {{"own_kernels", &options->own_kernels}, {"tiles", &options->tiles}, {"exact", &options->exact}};
+    for (const auto& row : known) {
+      if (option.key != row.key) continue;
+      RL_REQUIRE(option.value.tag() == Tag::Bool, InvalidArgument, "option %s is a bool, not %s", row.key.data(),
+                 to_string(option.value.tag()));
+      *row.value = option.value.to_bool();
+      return Error::Ok;
+    }
+    return fail(Error::NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels, tiles and exact",
+                static_cast<int>(option.key.size()), option.key.data());
   }
 };
 

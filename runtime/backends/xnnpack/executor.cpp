@@ -67,7 +67,7 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   for (size_t i = 0; i < count; ++i) operands_[i].shape = shapes_[i];
   threads_ = shared_threads(thread_count);
   find_aliases();
-  RL_TRY(make_steps(options, allocator));
+  RL_TRY(make_steps(options, thread_count, allocator));
   RL_TRY(plan(allocator));
   RL_TRY(keep_readable(allocator));
   release_packed();
@@ -105,9 +105,17 @@ void Executor::find_aliases() {
   }
 }
 
-Result<Step*> Executor::make_step(const Node& node, const Options& options, MemoryAllocator& allocator) const {
+Result<Step*> Executor::make_step(const Node& node, const Options& options, size_t thread_count,
+                                  MemoryAllocator& allocator) const {
   RL_ASSIGN(Step * moving, make_move_step(node, allocator));
   if (moving) return moving;
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+  if (options.tiles) {
+    Step* tiled = nullptr;
+    RL_TRY(make_tile_step(*graph_, node, operands_, options.exact, thread_count, allocator, &tiled));
+    if (tiled) return tiled;
+  }
+#endif
   if (options.own_kernels) {
     auto step = make_kernel_step(*graph_, node, allocator);
     return step.ok() ? std::move(step) : make_library_step(*graph_, node, operands_, allocator);
@@ -117,7 +125,7 @@ Result<Step*> Executor::make_step(const Node& node, const Options& options, Memo
                                                           : make_kernel_step(*graph_, node, allocator);
 }
 
-Error Executor::make_steps(const Options& options, MemoryAllocator& allocator) {
+Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator) {
   Step** steps = allocator.allocate_array<Step*>(graph_->nodes.size());
   RL_REQUIRE(steps || graph_->nodes.empty(), MemoryAllocationFailed, "no memory for %zu steps", graph_->nodes.size());
   size_t count = 0;
@@ -125,7 +133,7 @@ Error Executor::make_steps(const Options& options, MemoryAllocator& allocator) {
     const bool is_alias = (node.kind == Kind::XNNStaticReshape || node.kind == Kind::XNNCopy) &&
                           root_of(node.inputs[0]) == root_of(node.output);
     if (is_alias) continue;
-    RL_ASSIGN(steps[count], make_step(node, options, allocator));
+    RL_ASSIGN(steps[count], make_step(node, options, thread_count, allocator));
     steps_ = {steps, ++count};
   }
   return Error::Ok;
@@ -225,8 +233,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   if (has_new_shapes_) RL_TRY(update_shapes());
   RL_TRY(take_outputs(arguments));
   if (is_changed_) RL_TRY(set_up());
-  SharedThreads threads(threads_);
-  KernelRuntimeContext kernels(context.temporary, threads_ ? &threads : nullptr, nullptr);
+  KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   for (Step* step : steps_) {
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     const Error error = step->run(kernels);

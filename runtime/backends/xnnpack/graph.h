@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "backends/xnnpack/schema_generated.h"
 #include "rushlight/core/data_loader.h"
@@ -55,6 +56,7 @@ struct Value {
   bool is_input = false;           // given from outside
   bool is_output = false;          // wanted outside
   const void* constant = nullptr;  // null if computed
+  std::string_view name;           // of a constant's named data, while the step of its node is made
 };
 
 // Of convolutions and pools, which leave the last or first of them unused.

@@ -22,6 +22,11 @@ struct Call {
   float max = INFINITY;
 };
 
+// Idle threads sleep: they would spin while other threads of the host have work.
+constexpr uint32_t kFlags = XNN_FLAG_YIELD_WORKERS;
+// Results below so many elements are not worth waking threads for.
+constexpr int64_t kFewElements = 32 * 1024;
+
 using Create = xnn_status (*)(const Call& call, xnn_operator_t* op);
 using Setup = xnn_status (*)(const Call& call, xnn_operator_t op, pthreadpool_t threads);
 
@@ -36,7 +41,7 @@ struct Row {
 
 template <auto create>
 xnn_status create_unary(const Call&, xnn_operator_t* op) {
-  return create(1, 1, 1, 0, op);
+  return create(1, 1, 1, kFlags, op);
 }
 
 template <auto setup>
@@ -46,12 +51,12 @@ xnn_status setup_unary(const Call& call, xnn_operator_t op, pthreadpool_t thread
 
 template <auto create>
 xnn_status create_bounded(const Call& call, xnn_operator_t* op) {
-  return create(call.min, call.max, 0, op);
+  return create(call.min, call.max, kFlags, op);
 }
 
 template <auto create>
 xnn_status create_unbounded(const Call&, xnn_operator_t* op) {
-  return create(0, op);
+  return create(kFlags, op);
 }
 
 template <auto setup>
@@ -70,18 +75,18 @@ size_t channels_of(const Call& call) { return static_cast<size_t>(call.in[0]->la
 size_t rows_of(const Call& call) { return static_cast<size_t>(call.in[0]->numel() / call.in[0]->last()); }
 
 xnn_status create_clamp(const Call& call, xnn_operator_t* op) {
-  return xnn_create_clamp_nc_f32(1, 1, 1, call.min, call.max, 0, op);
+  return xnn_create_clamp_nc_f32(1, 1, 1, call.min, call.max, kFlags, op);
 }
 xnn_status create_elu(const Call& call, xnn_operator_t* op) {
-  return xnn_create_elu_nc_f32(1, 1, 1, call.node.number, 0, op);
+  return xnn_create_elu_nc_f32(1, 1, 1, call.node.number, kFlags, op);
 }
 xnn_status create_leaky_relu(const Call& call, xnn_operator_t* op) {
-  return xnn_create_leaky_relu_nc_f32(1, 1, 1, call.node.number, 0, op);
+  return xnn_create_leaky_relu_nc_f32(1, 1, 1, call.node.number, kFlags, op);
 }
 
 xnn_status create_softmax(const Call& call, xnn_operator_t* op) {
   const size_t channels = channels_of(call);
-  return xnn_create_softmax_nc_f32(channels, channels, channels, 0, op);
+  return xnn_create_softmax_nc_f32(channels, channels, channels, kFlags, op);
 }
 xnn_status setup_softmax(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_softmax_nc_f32(op, rows_of(call), call.data[0], call.result, threads);
@@ -89,7 +94,7 @@ xnn_status setup_softmax(const Call& call, xnn_operator_t op, pthreadpool_t thre
 
 xnn_status create_prelu(const Call& call, xnn_operator_t* op) {
   const size_t channels = channels_of(call);
-  return xnn_create_prelu_nc_f32(channels, channels, channels, call.data[1], 0, op);
+  return xnn_create_prelu_nc_f32(channels, channels, channels, call.data[1], kFlags, op);
 }
 xnn_status setup_prelu(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_prelu_nc_f32(op, rows_of(call), call.data[0], call.result, threads);
@@ -97,7 +102,7 @@ xnn_status setup_prelu(const Call& call, xnn_operator_t op, pthreadpool_t thread
 
 xnn_status create_convolution(const Call& call, xnn_operator_t* op) {
   const Window& w = call.node.window;
-  const uint32_t flags = call.node.kind == Kind::XNNDepthwiseConv2d ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
+  const uint32_t flags = call.node.kind == Kind::XNNDepthwiseConv2d ? XNN_FLAG_DEPTHWISE_CONVOLUTION | kFlags : kFlags;
   return xnn_create_convolution2d_nhwc_f32(
       w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height, w.stride_width, w.dilation_height,
       w.dilation_width, w.groups, w.group_inputs, w.group_outputs, size_t{w.groups} * w.group_inputs,
@@ -113,7 +118,7 @@ xnn_status create_deconvolution(const Call& call, xnn_operator_t* op) {
   return xnn_create_deconvolution2d_nhwc_f32(
       w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height, w.stride_width, w.dilation_height,
       w.dilation_width, w.groups, w.group_inputs, w.group_outputs, size_t{w.groups} * w.group_inputs,
-      size_t{w.groups} * w.group_outputs, call.data[1], call.data[2], call.min, call.max, 0, op);
+      size_t{w.groups} * w.group_outputs, call.data[1], call.data[2], call.min, call.max, kFlags, op);
 }
 xnn_status setup_deconvolution(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_deconvolution2d_nhwc_f32(op, size_of(*call.in[0], 0), size_of(*call.in[0], 1),
@@ -126,7 +131,7 @@ xnn_status create_fully_connected(const Call& call, xnn_operator_t* op) {
   const size_t inputs = size_of(*call.in[1], is_transposed ? 0 : 1);
   const size_t outputs = size_of(*call.in[1], is_transposed ? 1 : 0);
   return xnn_create_fully_connected_nc_f32(inputs, outputs, inputs, outputs, call.data[1], call.data[2], call.min,
-                                           call.max, is_transposed ? XNN_FLAG_TRANSPOSE_WEIGHTS : 0, op);
+                                           call.max, kFlags | (is_transposed ? XNN_FLAG_TRANSPOSE_WEIGHTS : 0), op);
 }
 xnn_status setup_fully_connected(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_fully_connected_nc_f32(op, rows_of(call), call.data[0], call.result, threads);
@@ -136,7 +141,8 @@ xnn_status create_average_pool(const Call& call, xnn_operator_t* op) {
   const Window& w = call.node.window;
   const size_t channels = channels_of(call);
   return xnn_create_average_pooling2d_nhwc_f32(w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height,
-                                               w.stride_width, channels, channels, channels, call.min, call.max, 0, op);
+                                               w.stride_width, channels, channels, channels, call.min, call.max, kFlags,
+                                               op);
 }
 xnn_status setup_average_pool(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_average_pooling2d_nhwc_f32(op, size_of(*call.in[0], 0), size_of(*call.in[0], 1),
@@ -148,7 +154,7 @@ xnn_status create_max_pool(const Call& call, xnn_operator_t* op) {
   const size_t channels = channels_of(call);
   return xnn_create_max_pooling2d_nhwc_f32(w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height,
                                            w.stride_width, w.dilation_height, w.dilation_width, channels, channels,
-                                           channels, call.min, call.max, 0, op);
+                                           channels, call.min, call.max, kFlags, op);
 }
 xnn_status setup_max_pool(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_max_pooling2d_nhwc_f32(op, size_of(*call.in[0], 0), size_of(*call.in[0], 1), size_of(*call.in[0], 2),
@@ -157,7 +163,7 @@ xnn_status setup_max_pool(const Call& call, xnn_operator_t op, pthreadpool_t thr
 
 xnn_status create_global_pool(const Call& call, xnn_operator_t* op) {
   const size_t channels = channels_of(call);
-  return xnn_create_global_average_pooling_nwc_f32(channels, channels, channels, call.min, call.max, 0, op);
+  return xnn_create_global_average_pooling_nwc_f32(channels, channels, channels, call.min, call.max, kFlags, op);
 }
 xnn_status setup_global_pool(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   return xnn_setup_global_average_pooling_nwc_f32(op, size_of(*call.in[0], 0),
@@ -167,7 +173,7 @@ xnn_status setup_global_pool(const Call& call, xnn_operator_t op, pthreadpool_t 
 
 xnn_status create_resize(const Call& call, xnn_operator_t* op) {
   const size_t channels = channels_of(call);
-  const uint32_t flags = (call.node.flags & kAlignCorners) != 0 ? XNN_FLAG_ALIGN_CORNERS : 0;
+  const uint32_t flags = (call.node.flags & kAlignCorners) != 0 ? XNN_FLAG_ALIGN_CORNERS | kFlags : kFlags;
   return xnn_create_resize_bilinear2d_nhwc_f32(channels, channels, channels, flags, op);
 }
 xnn_status setup_resize(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
@@ -177,7 +183,7 @@ xnn_status setup_resize(const Call& call, xnn_operator_t op, pthreadpool_t threa
 }
 
 xnn_status create_pad(const Call& call, xnn_operator_t* op) {
-  return xnn_create_constant_pad_nd_x32(&call.node.number, 0, op);
+  return xnn_create_constant_pad_nd_x32(&call.node.number, kFlags, op);
 }
 xnn_status setup_pad(const Call& call, xnn_operator_t op, pthreadpool_t threads) {
   size_t dims[kMaxRank], before[kMaxRank], after[kMaxRank];
@@ -290,7 +296,7 @@ class LibraryStep final : public Step {
     if (row_.is_by_channels && in.rank && in.last() != channels_) RL_TRY(create(operands));
     uint8_t* free = static_cast<uint8_t*>(scratch);
     Call call = shapes(operands);
-    threads_ = threads;
+    threads_ = operands[node_.output].numel() < kFewElements ? nullptr : threads;
     num_staged_ = 0;
     for (uint32_t i = 0; i < node_.num_inputs && i < 3; ++i) {
       if (is_packed(i) || node_.inputs[i] == kNone) continue;
@@ -304,7 +310,7 @@ class LibraryStep final : public Step {
     const Operand& out = operands[node_.output];
     result_ = {out, out.dtype == ScalarType::Float ? nullptr : reinterpret_cast<float*>(free)};
     call.result = result_.floats ? result_.floats : static_cast<float*>(out.data);
-    const xnn_status status = row_.setup(call, op_, threads);
+    const xnn_status status = row_.setup(call, op_, threads_);
     return status == xnn_status_success ? Error::Ok : failure(node_, "set up", status);
   }
 

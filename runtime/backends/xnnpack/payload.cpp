@@ -141,6 +141,7 @@ class Reader {
                "constant '%.80s' has %zu bytes where value %zu needs %llu", where.named_key().data(), buffer.size(), id,
                static_cast<unsigned long long>(needed));
     value->constant = buffer.data();
+    if (where.offset() == UINT64_MAX) value->name = where.named_key();
     if (reinterpret_cast<uintptr_t>(value->constant) % element_size(value->dtype) == 0) return Error::Ok;
     void* copy = allocator_.allocate(static_cast<size_t>(needed), 16);
     RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for constant %u", index);

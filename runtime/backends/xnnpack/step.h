@@ -44,6 +44,10 @@ class Step {
 // By XNNPACK's operators. Error::NotSupported if the linked library cannot.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
+// By our own tiles: convolutions and products of float32 with constant weights. Null in `*step` if they do not suit;
+// `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
+Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
+                     MemoryAllocator& allocator, Step** step);
 // By moving elements: transposes, slices, concatenations, copies, conversions. Null for other kinds.
 Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
 // By our own kernels, any kind but those that move.

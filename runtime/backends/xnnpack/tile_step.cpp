@@ -1,0 +1,75 @@
+#include "backends/xnnpack/tile_step.h"
+
+#include <new>
+
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::xnnpack {
+
+Conv conv_of(const Node& node, const Operand* operands) {
+  const Shape& in = operands[node.inputs[0]].shape;
+  const Shape& out = operands[node.output].shape;
+  if (node.kind == Kind::XNNFullyConnected) {
+    const Shape& filter = operands[node.inputs[1]].shape;
+    const bool is_transposed = (node.flags & kTransposeWeights) != 0;
+    const int64_t inputs = filter.dims[is_transposed ? 0 : 1], outputs = filter.dims[is_transposed ? 1 : 0];
+    const int64_t rows = in.numel() / inputs;
+    return {rows, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, inputs, outputs};
+  }
+  const Window& w = node.window;
+  return {in.dims[0], in.dims[1],      in.dims[2],     out.dims[1],       out.dims[2],      w.height,
+          w.width,    w.stride_height, w.stride_width, w.dilation_height, w.dilation_width, w.top,
+          w.left,     w.groups,        w.group_inputs, w.group_outputs};
+}
+
+Error TileStep::setup(const Operand* operands, void* scratch, pthreadpool*) {
+  conv_ = conv_of(node_, operands);
+  in_ = static_cast<const float*>(operands[node_.inputs[0]].data);
+  out_ = static_cast<float*>(operands[node_.output].data);
+  scratch_ = static_cast<float*>(scratch);
+  return Error::Ok;
+}
+
+PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm) {
+  const Value& weights = graph.values[node.inputs[1]];
+  PackingKey key;
+  key.name = weights.name;
+  key.data = weights.constant;
+  key.size = static_cast<size_t>(weights.shape.numel()) * element_size(weights.dtype);
+  key.layout[0] = algorithm;
+  for (uint32_t i = 0; i < weights.shape.rank && i < 4; ++i) {
+    key.layout[1 + i] = static_cast<uint64_t>(weights.shape.dims[i]);
+  }
+  key.layout[5] = uint64_t{node.flags} << 32 | node.window.groups;
+  if (node.inputs[2] != kNone) {
+    const Value& bias = graph.values[node.inputs[2]];
+    key.bias_hash = hash_of(bias.constant, static_cast<size_t>(bias.shape.numel()) * element_size(bias.dtype));
+  }
+  return key;
+}
+
+// Where vectors are no wider than SSE's, XNNPACK's own operators are faster.
+Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
+                     MemoryAllocator& allocator, Step** step) {
+  *step = nullptr;
+  const bool is_product = node.kind == Kind::XNNFullyConnected;
+  const bool is_convolution = node.kind == Kind::XNNConv2d || node.kind == Kind::XNNDepthwiseConv2d;
+  if (!is_product && !is_convolution) return Error::Ok;
+  if (tiles::tiles().width < 8) return Error::Ok;
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (node.inputs[i] == kNone) continue;
+    const Value& value = graph.values[node.inputs[i]];
+    if (value.dtype != ScalarType::Float || (i > 0 && value.constant == nullptr)) return Error::Ok;
+  }
+  if (graph.values[node.output].dtype != ScalarType::Float) return Error::Ok;
+  if (is_convolution) {
+    RL_TRY(make_depthwise_step(graph, node, operands, threads, allocator, step));
+    if (*step == nullptr && !is_exact) {
+      RL_TRY(make_winograd_step(graph, node, operands, threads, allocator, step));
+    }
+  }
+  if (*step == nullptr) RL_TRY(make_product_step(graph, node, operands, threads, allocator, step));
+  return Error::Ok;
+}
+
+}  // namespace rushlight::xnnpack
