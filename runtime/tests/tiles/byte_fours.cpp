@@ -21,6 +21,15 @@ RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
   }
 }
 
+inline constexpr int kDotRows = 2;
+using Line = const uint8_t*;
+RL_INLINE Line load_line(const Left* p) { return p; }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) {
+  for (int j = 0; j < kLanes; ++j) {
+    for (int l = 0; l < kGroup; ++l) sums[j] += left[j * kGroup + l] * right[j * kGroup + l];
+  }
+}
+
 }  // namespace rushlight::tiles::fours_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

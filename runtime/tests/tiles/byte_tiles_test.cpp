@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/optimized/tiles/byte_product.h"
+#include "kernels/optimized/tiles/byte_window.h"
 
 namespace rushlight::tiles {
 
@@ -219,6 +220,136 @@ TEST_P(ByteTilesTest, RowsThatACallerGathers) {
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       ASSERT_EQ(sums[i * n + j], exact(left, right, k, m - 1 - i, j, -tiles.left_offset));
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, ColumnsAsTheyLieGiveWhatPackedOnesGive) {
+  for (const int64_t k : {1, 17, 64, 1203, 50000}) {
+    for (const int64_t m : {1, 3, 70}) {
+      const int64_t n = 21, stride = k + 3;
+      const auto left = numbers(m * k), right = numbers(n * stride);
+      Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+      pack_right(tiles, right.data(), stride, n, k, packed.data());
+      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
+      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
+      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
+      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
+      zero_corrections(tiles, packed.data(), n, zeros[0], bias.data(), corrections.data());
+      ByteProduct p{};
+      p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
+      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
+      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 1e30f;
+      p.out_stride = n;
+      for (const auto kind : {ByteProduct::Out::Bytes, ByteProduct::Out::Floats, ByteProduct::Out::Sums}) {
+        const auto size = static_cast<size_t>(m * n * (kind == ByteProduct::Out::Bytes ? 1 : 4));
+        std::vector<uint8_t> want(size), got(size);
+        p.out_kind = kind;
+        p.right = packed.data(), p.out = want.data();
+        p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+        multiply(tiles, p, 0, m, 0, n, scratch.data());
+        p.right = nullptr, p.columns = right.data(), p.column_stride = stride, p.out = got.data();
+        p.requantize.correction = bias.data();
+        multiply(tiles, p, 0, m, 0, 16, scratch.data());
+        multiply(tiles, p, 0, m, 16, n, scratch.data());
+        ASSERT_EQ(want, got) << "m " << m << " k " << k;
+      }
+    }
+  }
+}
+
+// A window of two axes over an image of 2 x 5 x 6 pixels.
+ByteWindow window_of(const std::vector<int8_t>& image, int64_t channels, int64_t stride, int64_t dilation,
+                     bool transposed) {
+  ByteWindow w{};
+  w.in = reinterpret_cast<const uint8_t*>(image.data());
+  w.zero = -7;
+  w.channels = channels;
+  const int64_t size[3] = {1, 5, 6};
+  for (int axis = 0; axis < 3; ++axis) {
+    w.size[axis] = size[axis];
+    w.kernel[axis] = axis == 0 ? 1 : 3;
+    w.stride[axis] = axis == 0 ? 1 : stride;
+    w.padding[axis] = axis == 0 ? 0 : 1;
+    w.dilation[axis] = dilation;
+    const int64_t reach = dilation * (w.kernel[axis] - 1) + 1;
+    w.out_size[axis] = transposed ? (size[axis] - 1) * w.stride[axis] - 2 * w.padding[axis] + reach
+                                  : (size[axis] + 2 * w.padding[axis] - reach) / w.stride[axis] + 1;
+  }
+  w.transposed = transposed;
+  return w;
+}
+
+// What a tap of an output pixel reads.
+int8_t tap_of(const ByteWindow& w, int64_t pixel, int64_t ky, int64_t kx, int64_t channel) {
+  const int64_t at[] = {pixel / w.out_size[2] % w.out_size[1], pixel % w.out_size[2]}, tap[] = {ky, kx};
+  int64_t source[2];
+  for (int i = 0; i < 2; ++i) {
+    const int64_t stride = w.stride[i + 1], padding = w.padding[i + 1], reach = tap[i] * w.dilation[i + 1];
+    const int64_t reached = w.transposed ? at[i] + padding - reach : at[i] * stride - padding + reach;
+    if (w.transposed && reached % stride != 0) return w.zero;
+    source[i] = w.transposed ? reached / stride : reached;
+    if (reached < 0 || source[i] >= w.size[i + 1]) return w.zero;
+  }
+  const int64_t batch = pixel / w.out_pixels();
+  return static_cast<int8_t>(w.in[((batch * w.size[1] + source[0]) * w.size[2] + source[1]) * w.channels + channel]);
+}
+
+TEST_P(ByteTilesTest, PixelsOfAWindow) {
+  for (const bool transposed : {false, true}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t dilation : {1, 2}) {
+        for (const int64_t inputs : {3, 6}) {
+          const auto image = numbers(2 * 5 * 6 * 6);
+          const ByteWindow w = window_of(image, 6, stride, dilation, transposed);
+          const ByteGather gather{&tiles, &w, 6 - inputs, inputs};
+          const auto size = static_cast<size_t>(w.taps() * inputs * tiles.left_size);
+          for (int64_t pixel = 0; pixel < 2 * w.out_pixels(); ++pixel) {
+            std::vector<int8_t> taps;
+            for (int64_t t = 0; t < 9; ++t) {
+              for (int64_t c = 0; c < inputs; ++c) taps.push_back(tap_of(w, pixel, t / 3, t % 3, 6 - inputs + c));
+            }
+            std::vector<uint8_t> want(size), got(size + 1, 99);
+            tiles.pack_left(reinterpret_cast<const uint8_t*>(taps.data()), 0, 9 * inputs, want.data());
+            gather_pixels(&gather, pixel, got.data());
+            EXPECT_EQ(got.back(), 99);
+            got.pop_back();
+            ASSERT_EQ(want, got) << pixel;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, ChannelsWithFiltersOfTheirOwn) {
+  for (const int64_t channels : {1, 7, 37, 130}) {
+    for (const int64_t stride : {1, 2}) {
+      const auto image = numbers(2 * 5 * 6 * channels), filters = numbers(9 * channels);
+      const ByteWindow w = window_of(image, channels, stride, 1, false);
+      const std::vector<int32_t> weights(filters.begin(), filters.end());
+      std::vector<int32_t> bias(static_cast<size_t>(channels), 50), corrections(bias);
+      depthwise_corrections(w, weights.data(), bias.data(), corrections.data());
+      const auto multiplier = reals(channels, 1e-3f, 2e-3f);
+      const int64_t pixels = 2 * w.out_pixels();
+      std::vector<uint8_t> out(static_cast<size_t>(pixels * channels) + 1, 77);
+      const Requantize how{corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
+      Buffer scratch(depthwise_scratch(w));
+      const ByteDepthwise d{&w, weights.data(), how, out.data()};
+      convolve_depthwise(tiles, d, 0, 11, scratch.data());
+      convolve_depthwise(tiles, d, 11, pixels, scratch.data());
+      EXPECT_EQ(out.back(), 77);
+      for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+        for (int64_t c = 0; c < channels; ++c) {
+          int32_t sum = 50;
+          for (int64_t t = 0; t < 9; ++t) {
+            sum += (tap_of(w, pixel, t / 3, t % 3, c) - w.zero) * weights[static_cast<size_t>(t * channels + c)];
+          }
+          const float x = static_cast<float>(sum) * multiplier[static_cast<size_t>(c)];
+          const auto got = static_cast<int8_t>(out[static_cast<size_t>(pixel * channels + c)]);
+          ASSERT_NEAR(got, rounded(x, how), std::fabs(x - std::nearbyint(x)) > 0.499 ? 1 : 0);
+        }
+      }
     }
   }
 }

@@ -10,6 +10,8 @@ namespace {
 // Bytes of left rows that stay in a second level cache beside the right operand's panels.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
+// Columns that are taken as they lie at once, and rows.
+constexpr int64_t kDotColumns = 16, kDotRows = 63;
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -31,12 +33,13 @@ int panel_vectors(const ByteTiles& tiles, int64_t columns) {
 }
 
 // Sums of rows from `row` and columns from `column` on become results.
-void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t column, const SumRows& rows) {
+void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t column, const SumRows& rows,
+            const int32_t* right_sums, const int32_t* correction) {
   const int64_t at = row * p.out_stride + column;
   switch (p.out_kind) {
     case ByteProduct::Out::Bytes: {
       Requantize how = p.requantize;
-      if (how.correction) how.correction += column;
+      how.correction = correction;
       how.multiplier += column;
       if (how.offset) how.offset += column;
       return tiles.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
@@ -46,7 +49,7 @@ void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t c
                            p.scales + row * p.row_step,
                            p.row_step,
                            tiles.left_offset,
-                           right_sums(p.right) + column,
+                           right_sums,
                            p.multiplier + column,
                            p.offset ? p.offset + column : nullptr,
                            p.least,
@@ -61,6 +64,62 @@ void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t c
   }
 }
 
+template <int group>
+void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t width, int64_t k, int8_t* to) {
+  int64_t g = 0;
+  for (; (g + 1) * group <= k; ++g) {
+    for (int64_t j = 0; j < filled; ++j) std::memcpy(to + j * group, from + j * stride + g * group, group);
+    if (filled < width) std::memset(to + filled * group, 0, static_cast<size_t>((width - filled) * group));
+    to += width * group;
+  }
+  if (g * group == k) return;
+  std::memset(to, 0, static_cast<size_t>(width * group));
+  for (int64_t j = 0; j < filled; ++j) {
+    std::memcpy(to + j * group, from + j * stride + g * group, static_cast<size_t>(k - g * group));
+  }
+}
+
+// `rows` rows of the left operand, `depth` numbers each, from row `row` on.
+void read_left(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t rows, int64_t depth, int64_t stride,
+               uint8_t* left) {
+  for (int64_t i = 0; i < rows; ++i) {
+    uint8_t* const to = left + i * stride * tiles.left_size;
+    if (p.gather) {
+      p.gather(p.context, row + i, to);
+    } else {
+      tiles.pack_left(p.left + (row + i) * p.left_stride, p.flip, p.k, to);
+    }
+    if (depth != p.k) tiles.fill_left(0, depth - p.k, to + p.k * tiles.left_size);
+  }
+}
+
+// As multiply(), with columns as they lie. A row of ones above the left operand gives the columns' sums.
+void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                      int32_t* sums, uint8_t* left) {
+  const int64_t stride = left_stride(tiles, p.k);
+  const int64_t depth = round_up(p.k, tiles.dot_step);
+  const int64_t most = std::min(block_rows(tiles, p.k), kDotRows + 1) - 1;
+  uint8_t* const first = left + stride * tiles.left_size;
+  tiles.fill_left(static_cast<int8_t>(1 - tiles.left_offset), depth, left);
+  for (int64_t row = m0; row < m1; row += most) {
+    const int64_t rows = std::min(most, m1 - row);
+    read_left(tiles, p, row, rows, depth, stride, first);
+    for (int64_t column = n0; column < n1; column += kDotColumns) {
+      const int64_t columns = std::min(kDotColumns, n1 - column);
+      tiles.dots(rows + 1, columns,
+                 {left, stride, p.columns + column * p.column_stride, p.column_stride, p.k, sums, kDotColumns});
+      int32_t correction[kDotColumns];
+      if (p.out_kind == ByteProduct::Out::Bytes) {
+        for (int64_t j = 0; j < columns; ++j) {
+          const int32_t bias = p.requantize.correction ? p.requantize.correction[column + j] : 0;
+          correction[j] = bias - (p.zeros[0] + tiles.left_offset) * sums[j];
+        }
+      }
+      finish(tiles, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);
+    }
+  }
+}
+
 }  // namespace
 
 size_t packed_right_size(const ByteTiles& tiles, int64_t n, int64_t k) {
@@ -68,26 +127,27 @@ size_t packed_right_size(const ByteTiles& tiles, int64_t n, int64_t k) {
 }
 
 void pack_right(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to) {
-  int32_t* const sums = static_cast<int32_t*>(to);
-  int8_t* panel = static_cast<int8_t*>(to) + sums_bytes(n);
-  const int64_t group = tiles.group;
-  const int64_t groups = (k + group - 1) / group;
-  for (int64_t column = 0; column < n; column += column_step(tiles)) {
-    const int64_t width = panel_vectors(tiles, std::min(column_step(tiles), n - column)) * int64_t{tiles.lanes};
-    for (int64_t j = 0; j < width; ++j) {
-      int8_t* at = panel + j * group;
-      const bool filled = column + j < n;
-      const int8_t* numbers = from + (column + j) * stride;
-      int32_t sum = 0;
-      for (int64_t g = 0; g < groups; ++g, at += width * group) {
-        for (int64_t l = 0; l < group; ++l) {
-          at[l] = filled && g * group + l < k ? numbers[g * group + l] : int8_t{0};
-          sum += at[l];
-        }
-      }
-      if (filled) sums[column + j] = sum;
+  pack_columns(tiles, from, stride, n, k, 0, n, to);
+}
+
+void pack_columns(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, int64_t n0,
+                  int64_t n1, void* to) {
+  const int64_t depth = round_up(k, tiles.group);
+  int8_t* const panels = static_cast<int8_t*>(to) + sums_bytes(n);
+  for (int64_t column = n0; column < n1; column += column_step(tiles)) {
+    const int64_t filled = std::min(column_step(tiles), n - column);
+    const int64_t width = panel_vectors(tiles, filled) * int64_t{tiles.lanes};
+    if (tiles.group == 4) {
+      pack_panel<4>(from + column * stride, stride, filled, width, k, panels + column * depth);
+    } else {
+      pack_panel<2>(from + column * stride, stride, filled, width, k, panels + column * depth);
     }
-    panel += width * groups * group;
+  }
+  int32_t* const sums = static_cast<int32_t*>(to);
+  for (int64_t j = n0; j < n1; ++j) {
+    int32_t sum = 0;
+    for (int64_t l = 0; l < k; ++l) sum += from[j * stride + l];
+    sums[j] = sum;
   }
 }
 
@@ -108,6 +168,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
               void* scratch) {
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const left = static_cast<uint8_t*>(scratch) + kMostRows * kMostColumns * 4;
+  if (p.right == nullptr) return multiply_columns(tiles, p, m0, m1, n0, n1, sums, left);
   const int64_t stride = left_stride(tiles, p.k);
   const int64_t depth = round_up(p.k, tiles.group);
   const int64_t step = column_step(tiles);
@@ -118,15 +179,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
     // Blocks of about one size, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + block - 1) / block;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
-    for (int64_t i = 0; i < rows; ++i) {
-      uint8_t* const to = left + i * stride * tiles.left_size;
-      if (p.gather) {
-        p.gather(p.context, row + i, to);
-      } else {
-        tiles.pack_left(p.left + (row + i) * p.left_stride, p.flip, p.k, to);
-      }
-      if (depth != p.k) tiles.fill_left(0, depth - p.k, to + p.k * tiles.left_size);
-    }
+    read_left(tiles, p, row, rows, depth, stride, left);
     const int64_t tiles_down = (rows + tiles.rows - 1) / tiles.rows;
     for (int64_t column = n0; column < n1; column += step) {
       const int64_t columns = std::min(step, n1 - column);
@@ -136,7 +189,8 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
         const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
         tile.left = left + i * stride * tiles.left_size;
         tiles.gemm(static_cast<int>(count), vectors, tile);
-        finish(tiles, p, row + i, column, {sums, tile.sums_stride, count, columns, p.out_stride});
+        finish(tiles, p, row + i, column, {sums, tile.sums_stride, count, columns, p.out_stride},
+               right_sums(p.right) + column, p.requantize.correction ? p.requantize.correction + column : nullptr);
         i += count;
       }
     }

@@ -14,6 +14,9 @@ namespace rushlight::tiles {
 size_t packed_right_size(const ByteTiles& tiles, int64_t n, int64_t k);
 // Column j is from[j * stride], ..., from[j * stride + k - 1].
 void pack_right(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to);
+// Columns [n0, n1) of them; n0 is a multiple of column_step().
+void pack_columns(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, int64_t n0,
+                  int64_t n1, void* to);
 // [n] sums of the columns' numbers.
 const int32_t* right_sums(const void* packed);
 // [n] corrections that take the left operand's zero point, as int8 (that of uint8 less 128), out of the sums:
@@ -35,7 +38,11 @@ struct ByteProduct {
   void (*gather)(const void* context, int64_t row, void* to) = nullptr;
   const void* context = nullptr;
 
-  const void* right;  // of pack_right()
+  const void* right;  // of pack_right(), or null: columns as they lie
+  // Then column j is columns[j * column_stride] and so on, zeros[0] is taken out of Bytes too, and
+  // requantize.correction is a bias or null.
+  const int8_t* columns = nullptr;
+  int64_t column_stride = 0;
 
   // What becomes of the sums. Bytes: requantize, with corrections for the left operand's zero point among them. Floats:
   // out = (sums - zeros[i] * right_sums[j]) * scales[i] * multiplier[j] + offset[j]. Sums: as they are, int32, those of

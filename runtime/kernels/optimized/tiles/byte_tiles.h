@@ -18,6 +18,18 @@ struct ByteTile {
   bool accumulate;  // to what `sums` holds
 };
 
+// The same for a right operand as it lies: columns of `numbers` numbers, `right_stride` apart. Left rows have what
+// fill_left() can write, up to the next multiple of dot_step.
+struct ByteDots {
+  const void* left;
+  int64_t left_stride;
+  const int8_t* right;
+  int64_t right_stride;
+  int64_t numbers;
+  int32_t* sums;  // [rows, columns], row stride sums_stride
+  int64_t sums_stride;
+};
+
 // Rows of sums, `sums_stride` apart, and of results, `out_stride` apart.
 struct SumRows {
   const int32_t* sums;
@@ -49,12 +61,23 @@ struct Dequantize {
   float least, most;
 };
 
+// sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t, c].
+struct ByteChannels {
+  const uint8_t* const* pixels;
+  int64_t taps;
+  uint8_t flip;
+  const int32_t* weights;  // [taps, channels], values of int8
+  int64_t channels;
+  int32_t* sums;
+};
+
 struct ByteTiles {
   const char* name;
   int lanes;        // sums in a vector
   int rows;         // most rows of a tile
   int vectors;      // most vectors across a tile
   int group;        // numbers of a column that lie together in the right operand
+  int dot_step;     // numbers of a vector of the left operand
   int left_size;    // bytes of a number of the left operand
   int left_offset;  // what is added to int8 numbers in the left operand: 0, or 128 where they are unsigned
 
@@ -64,6 +87,10 @@ struct ByteTiles {
   void (*fill_left)(int8_t value, int64_t n, void* to);
   // 1 <= rows <= this->rows, 1 <= vectors <= this->vectors.
   void (*gemm)(int rows, int vectors, const ByteTile& tile);
+
+  void (*dots)(int64_t rows, int64_t columns, const ByteDots& dots);
+
+  void (*channel_sums)(const ByteChannels& channels, int64_t pixels);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

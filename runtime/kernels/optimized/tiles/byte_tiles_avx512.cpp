@@ -27,6 +27,11 @@ RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
   sums = _mm512_add_epi32(sums, _mm512_madd_epi16(left, right));
 }
 
+inline constexpr int kDotRows = 6;
+using Line = __m512i;
+RL_INLINE Line load_line(const Left* p) { return _mm512_loadu_si512(p); }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
+
 }  // namespace rushlight::tiles::avx512_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

@@ -26,6 +26,11 @@ RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(left), "v"(right));
 }
 
+inline constexpr int kDotRows = 6;
+using Line = __m512i;
+RL_INLINE Line load_line(const Left* p) { return _mm512_loadu_si512(p); }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
+
 }  // namespace rushlight::tiles::avx512vnni_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

@@ -26,6 +26,11 @@ RL_INLINE void add_products(Sums& sums, Spread left, Right right) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(left), "x"(right));
 }
 
+inline constexpr int kDotRows = 3;
+using Line = __m256i;
+RL_INLINE Line load_line(const Left* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
+
 #define RL_TILES_NARROW
 RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
   const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));

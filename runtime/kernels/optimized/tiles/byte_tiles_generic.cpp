@@ -30,6 +30,13 @@ RL_INLINE void add_products(Sums& sums, Spread left, const Right& right) {
   sums += left.first * right.first + left.second * right.second;
 }
 
+inline constexpr int kDotRows = 2;
+using Line = Right;
+RL_INLINE Line load_line(const Left* p) { return {Sums{p[0], p[2], p[4], p[6]}, Sums{p[1], p[3], p[5], p[7]}}; }
+RL_INLINE void add_lines(Sums& sums, const Line& left, const Right& right) {
+  sums += left.first * right.first + left.second * right.second;
+}
+
 }  // namespace rushlight::tiles::generic_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

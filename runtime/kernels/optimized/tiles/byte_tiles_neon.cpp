@@ -24,6 +24,11 @@ RL_INLINE Spread spread(const Left* p) {
 }
 RL_INLINE void add_products(Sums& sums, Spread left, Right right) { sums = vpadalq_s16(sums, vmull_s8(left, right)); }
 
+inline constexpr int kDotRows = 4;
+using Line = int8x8_t;
+RL_INLINE Line load_line(const Left* p) { return vld1_s8(p); }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
+
 }  // namespace rushlight::tiles::neon_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

@@ -23,6 +23,11 @@ RL_INLINE Spread spread(const Left* p) {
 }
 RL_INLINE void add_products(Sums& sums, Spread left, Right right) { sums = vdotq_s32(sums, left, right); }
 
+inline constexpr int kDotRows = 5;
+using Line = int8x16_t;
+RL_INLINE Line load_line(const Left* p) { return vld1q_s8(p); }
+RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
+
 }  // namespace rushlight::tiles::neon_dotprod_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

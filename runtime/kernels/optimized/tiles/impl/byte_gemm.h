@@ -6,6 +6,9 @@
 //   Right        a vector of kLanes * kGroup numbers: Right load_right(const int8_t*)
 //   Spread       kGroup numbers of the left operand in every lane: Spread spread(const Left*)
 //   void add_products(Sums&, Spread, Right)
+//   Line         a vector of kLanes * kGroup numbers of the left operand: Line load_line(const Left*)
+//   void add_lines(Sums&, Line, Right)
+//   kDotRows     most rows that share columns as they lie
 // and what byte_rows.h asks for.
 #pragma once
 
@@ -13,6 +16,8 @@
 #include <utility>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_channels.h"
+#include "kernels/optimized/tiles/impl/byte_dots.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/inline.h"
 
@@ -85,11 +90,14 @@ static constexpr ByteTiles make_byte_tiles(const char* name) {
   t.rows = kTileRows;
   t.vectors = kTileVectors;
   t.group = kGroup;
+  t.dot_step = kDotStep;
   t.left_size = sizeof(Left);
   t.left_offset = kLeftOffset;
   t.pack_left = &pack_left;
   t.fill_left = &fill_left;
   t.gemm = &byte_gemm;
+  t.dots = &dots;
+  t.channel_sums = &channel_sums;
   t.requantize = &requantize;
   t.dequantize = &dequantize;
   return t;

@@ -1,0 +1,142 @@
+#include "kernels/optimized/tiles/byte_window.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rushlight::tiles {
+
+namespace {
+
+// Output pixels whose sums lie together.
+constexpr int64_t kPixels = 8;
+
+// The input position that a tap reads for an output position, or -1.
+int64_t source_of(const ByteWindow& w, int axis, int64_t position, int64_t tap) {
+  int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
+  if (w.transposed) {
+    source = position + w.padding[axis] - tap * w.dilation[axis];
+    if (source < 0 || source % w.stride[axis] != 0) return -1;
+    source /= w.stride[axis];
+  }
+  return source >= 0 && source < w.size[axis] ? source : -1;
+}
+
+struct Pixel {
+  int64_t batch, at[3];
+};
+
+Pixel pixel_of(const ByteWindow& w, int64_t index) {
+  Pixel p{index / w.out_pixels(), {}};
+  index %= w.out_pixels();
+  for (int axis = 2; axis >= 0; --axis) {
+    p.at[axis] = index % w.out_size[axis];
+    index /= w.out_size[axis];
+  }
+  return p;
+}
+
+// The pixels of one line of the input, or null where the window leaves it.
+const uint8_t* line_of(const ByteWindow& w, const Pixel& p, int64_t z, int64_t y) {
+  const int64_t source_z = source_of(w, 0, p.at[0], z), source_y = source_of(w, 1, p.at[1], y);
+  if (source_z < 0 || source_y < 0) return nullptr;
+  return w.in + ((p.batch * w.size[0] + source_z) * w.size[1] + source_y) * w.size[2] * w.channels;
+}
+
+}  // namespace
+
+bool ByteWindow::is_pointwise() const {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (kernel[axis] != 1 || stride[axis] != 1 || padding[axis] != 0 || out_size[axis] != size[axis]) return false;
+  }
+  return true;
+}
+
+void gather_pixels(const void* gather, int64_t pixel, void* to) {
+  const ByteGather& g = *static_cast<const ByteGather*>(gather);
+  const ByteWindow& w = *g.window;
+  const ByteTiles& tiles = *g.tiles;
+  const Pixel p = pixel_of(w, pixel);
+  const int64_t width = w.kernel[2], step = g.inputs * tiles.left_size;
+  const bool adjacent = g.inputs == w.channels && w.dilation[2] == 1 && !w.transposed;
+  uint8_t* cell = static_cast<uint8_t*>(to);
+  for (int64_t z = 0; z < w.kernel[0]; ++z) {
+    for (int64_t y = 0; y < w.kernel[1]; ++y, cell += width * step) {
+      const uint8_t* const line = line_of(w, p, z, y);
+      if (line == nullptr) {
+        tiles.fill_left(w.zero, width * g.inputs, cell);
+      } else if (adjacent) {
+        const int64_t x = p.at[2] * w.stride[2] - w.padding[2];
+        const int64_t begin = std::clamp<int64_t>(-x, 0, width), end = std::clamp(w.size[2] - x, begin, width);
+        if (begin > 0) tiles.fill_left(w.zero, begin * g.inputs, cell);
+        tiles.pack_left(line + (x + begin) * g.inputs, w.flip, (end - begin) * g.inputs, cell + begin * step);
+        if (end < width) tiles.fill_left(w.zero, (width - end) * g.inputs, cell + end * step);
+      } else {
+        for (int64_t x = 0; x < width; ++x) {
+          const int64_t source = source_of(w, 2, p.at[2], x);
+          if (source < 0) {
+            tiles.fill_left(w.zero, g.inputs, cell + x * step);
+          } else {
+            tiles.pack_left(line + source * w.channels + g.first, w.flip, g.inputs, cell + x * step);
+          }
+        }
+      }
+    }
+  }
+}
+
+void set_left(ByteProduct* product, const ByteGather& gather) {
+  const ByteWindow& w = *gather.window;
+  product->k = w.taps() * gather.inputs;
+  if (w.is_pointwise()) {
+    product->gather = nullptr;
+    product->left = w.in + gather.first;
+    product->left_stride = w.channels;
+    product->flip = w.flip;
+  } else {
+    product->gather = &gather_pixels;
+    product->context = &gather;
+  }
+}
+
+void depthwise_corrections(const ByteWindow& window, const int32_t* weights, const int32_t* bias, int32_t* to) {
+  const int64_t taps = window.taps();
+  for (int64_t c = 0; c < window.channels; ++c) {
+    int32_t sum = 0;
+    for (int64_t t = 0; t < taps; ++t) sum += weights[t * window.channels + c];
+    to[c] = (bias ? bias[c] : 0) - window.zero * sum;
+  }
+}
+
+size_t depthwise_scratch(const ByteWindow& window) {
+  const int64_t pointers = kPixels * window.taps() * static_cast<int64_t>(sizeof(const uint8_t*));
+  return static_cast<size_t>(kPixels * window.channels * 4 + 64 + pointers + 64 + window.channels);
+}
+
+void convolve_depthwise(const ByteTiles& tiles, const ByteDepthwise& d, int64_t begin, int64_t end, void* scratch) {
+  const ByteWindow& w = *d.window;
+  const int64_t channels = w.channels, taps = w.taps();
+  int32_t* const sums = static_cast<int32_t*>(scratch);
+  const uint8_t** const pointers = reinterpret_cast<const uint8_t**>(sums + (kPixels * channels + 15) / 16 * 16);
+  uint8_t* const padding = reinterpret_cast<uint8_t*>(pointers + (kPixels * taps + 7) / 8 * 8);
+  std::memset(padding, static_cast<uint8_t>(w.zero) ^ w.flip, static_cast<size_t>(channels));
+  for (int64_t first = begin; first < end; first += kPixels) {
+    const int64_t pixels = std::min(kPixels, end - first);
+    const uint8_t** to = pointers;
+    for (int64_t i = 0; i < pixels; ++i) {
+      const Pixel p = pixel_of(w, first + i);
+      for (int64_t z = 0; z < w.kernel[0]; ++z) {
+        for (int64_t y = 0; y < w.kernel[1]; ++y) {
+          const uint8_t* const line = line_of(w, p, z, y);
+          for (int64_t x = 0; x < w.kernel[2]; ++x) {
+            const int64_t source = line ? source_of(w, 2, p.at[2], x) : -1;
+            *to++ = source < 0 ? padding : line + source * channels;
+          }
+        }
+      }
+    }
+    tiles.channel_sums({pointers, taps, w.flip, d.weights, channels, sums}, pixels);
+    tiles.requantize(d.requantize, {sums, channels, pixels, channels, channels}, d.out + first * channels);
+  }
+}
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,51 @@
+// Convolutions of channels-last bytes, as products of gathered pixels or channel by channel.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/optimized/tiles/byte_product.h"
+
+namespace rushlight::tiles {
+
+// A convolution's window over [batch, size..., channels] bytes; axes are depth, height and width.
+struct ByteWindow {
+  const uint8_t* in;
+  uint8_t flip;  // numbers XOR flip are int8
+  int8_t zero;   // what padding holds, as int8
+  int64_t channels;
+  int64_t size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
+  bool transposed;
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t out_pixels() const { return out_size[0] * out_size[1] * out_size[2]; }  // of one of the batch
+  // Every output pixel is of the input pixel in its place alone.
+  bool is_pointwise() const;
+};
+
+// Inputs [first, first + inputs) of the channels, for ByteProduct::gather: `gather_pixels` with this as the context.
+// Row i is output pixel i of the whole batch; numbers are in the order taps, inputs.
+struct ByteGather {
+  const ByteTiles* tiles;
+  const ByteWindow* window;
+  int64_t first, inputs;
+};
+void gather_pixels(const void* gather, int64_t pixel, void* to);
+
+// The left operand of `product`: pixels of a window, gathered or as they lie.
+void set_left(ByteProduct* product, const ByteGather& gather);
+
+// Each channel with a filter of its own, to `channels` bytes a pixel.
+struct ByteDepthwise {
+  const ByteWindow* window;
+  const int32_t* weights;  // [taps, channels], values of int8
+  Requantize requantize;   // with corrections for the zero point
+  uint8_t* out;
+};
+// -zero * the sum of a channel's weights, plus bias where it is not null.
+void depthwise_corrections(const ByteWindow& window, const int32_t* weights, const int32_t* bias, int32_t* to);
+size_t depthwise_scratch(const ByteWindow& window);
+// Output pixels [begin, end) of the whole batch; scratch as product_scratch()'s.
+void convolve_depthwise(const ByteTiles& tiles, const ByteDepthwise& depthwise, int64_t begin, int64_t end,
+                        void* scratch);
+
+}  // namespace rushlight::tiles
