@@ -1,5 +1,7 @@
 #include "rushlight/module/defaults.h"
 
+#include <iterator>
+
 #include "rushlight/module/library.h"
 
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
@@ -10,6 +12,9 @@
 #endif
 #if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
 #include "rushlight/kernels/quantized.h"
+#endif
+#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
+#include "rushlight/backends/cpu.h"
 #endif
 #if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
 #include "rushlight/backends/xnnpack.h"
@@ -34,12 +39,16 @@ Span<const KernelTable> default_kernels() {
 }
 
 BackendTable default_backends() {
-#if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
-  static const Backend backends[] = {xnnpack_backend()};
-  return backends;
-#else
-  return {};
+  static const Backend backends[] = {
+#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
+      cpu_backend(),
 #endif
+#if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
+      xnnpack_backend(),
+#endif
+      Backend{nullptr, nullptr},
+  };
+  return {backends, std::size(backends) - 1};
 }
 
 std::vector<KernelTable> available_kernels() {

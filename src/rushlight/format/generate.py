@@ -19,10 +19,12 @@ HEADERS = {
     "program": "runtime/program/schema_generated.h",
     "flat_tensor": "runtime/program/flat_tensor_generated.h",
     "xnnpack": "runtime/backends/xnnpack/schema_generated.h",
+    "cpu_plan": "runtime/backends/cpu/schema_generated.h",
 }
 TABLES = {
     "src/rushlight/format/wire_tables.py": ("program", "flat_tensor"),
     "src/rushlight/backends/xnnpack/wire_tables.py": ("xnnpack",),
+    "src/rushlight/backends/cpu/wire_tables.py": ("cpu_plan",),
 }
 
 

@@ -89,6 +89,8 @@ enum class BinaryOp : uint8_t {
 
 enum class CompareOp : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 
+struct PackedTiles;  // see packed.h
+
 // The set of tiles for one instruction set.
 struct Tiles {
   const char* name;
@@ -168,6 +170,8 @@ struct Tiles {
   // y[i] = c ? a : b; steps are 1 or 0.
   void (*where)(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
                 float* y, int64_t n);
+
+  const PackedTiles* packed;
 };
 
 // Floats in a padded row, with what vectors read beyond it.

@@ -1,17 +1,22 @@
 // All tiles of one instruction set; included once by each tiles_<isa>.cpp.
 #pragma once
 
+#include "kernels/optimized/tiles/impl/channels_last.h"
 #include "kernels/optimized/tiles/impl/copy.h"
 #include "kernels/optimized/tiles/impl/depthwise.h"
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
 #include "kernels/optimized/tiles/impl/pixels.h"
+#include "kernels/optimized/tiles/impl/panel.h"
 #include "kernels/optimized/tiles/impl/pool.h"
 #include "kernels/optimized/tiles/impl/reduce.h"
 #include "kernels/optimized/tiles/impl/vector_product.h"
 #include "kernels/optimized/tiles/impl/winograd.h"
+#include "kernels/optimized/tiles/impl/winograd_channels_last.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
+
+static constexpr PackedTiles kPackedTiles = make_packed_tiles();
 
 static constexpr Tiles make_tiles(const char* name) {
   Tiles t{};
@@ -46,6 +51,7 @@ static constexpr Tiles make_tiles(const char* name) {
   t.softmax = &softmax;
   t.softmax_columns = &softmax_columns;
   t.max_pool = &max_pool;
+  t.packed = &kPackedTiles;
   return t;
 }
 

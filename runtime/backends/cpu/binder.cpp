@@ -1,0 +1,171 @@
+#include <cstring>
+
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 40;
+
+// A count of floats, or -1 if it is out of all proportion.
+int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
+  if (matrices < 0 || k < 0 || columns < 0) return -1;
+  int64_t count = 0;
+  if (__builtin_mul_overflow(matrices, k, &count) || __builtin_mul_overflow(count, columns, &count)) return -1;
+  return count > kMostElements ? -1 : count;
+}
+
+// Moves one matrix from one packing into another.
+void repack(const float* from, const Packing& a, float* to, const Packing& b, int64_t k, int64_t n) {
+  const auto width = [&](const Packing& p, int64_t column) {
+    const int64_t first = column / p.panel * p.panel;
+    return first + p.panel <= n ? p.panel : p.columns(n) - first;
+  };
+  const auto place = [&](const Packing& p, int64_t column) {
+    return column / p.panel * p.panel * k + column % p.panel;
+  };
+  std::memset(to, 0, static_cast<size_t>(k * b.columns(n)) * sizeof(float));
+  for (int64_t j = 0; j < n; ++j) {
+    const float* source = from + place(a, j);
+    float* target = to + place(b, j);
+    const int64_t source_step = width(a, j), target_step = width(b, j);
+    for (int64_t l = 0; l < k; ++l) target[l * target_step] = source[l * source_step];
+  }
+}
+
+}  // namespace
+
+Packing packing_of(const tiles::Tiles& tiles) {
+  return {tiles.width, static_cast<int64_t>(tiles.gemm_vectors) * tiles.width};
+}
+
+const Binder::Slot* Binder::slot(uint32_t index) {
+  if (index >= step_.values().size() || step_.values()[index] >= slots_.size()) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is not there", index, step_.kind()));
+    return nullptr;
+  }
+  return &slots_[step_.values()[index]];
+}
+
+const View* Binder::any_input(uint32_t index) {
+  const Slot* found = slot(index);
+  return found ? &found->view : nullptr;
+}
+
+const View* Binder::input(uint32_t index) {
+  const View* view = any_input(index);
+  if (view && view->dtype != ScalarType::Float) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, not float32", index, step_.kind(),
+                dtype_name(view->dtype)));
+    return nullptr;
+  }
+  return view;
+}
+
+bool Binder::has(uint32_t index) const { return index >= step_.values().size() || step_.values()[index] != kNone; }
+
+const View* Binder::optional_input(uint32_t index) { return has(index) ? input(index) : nullptr; }
+
+const View* Binder::output(uint32_t index) { return input(index) ? any_output(index) : nullptr; }
+
+const View* Binder::any_output(uint32_t index) {
+  const View* view = any_input(index);
+  if (view && !slot(index)->is_writable) {
+    refuse(fail(Error::InvalidProgram, "a step of kind %u writes operand %u, which is not its to write", step_.kind(),
+                index));
+    return nullptr;
+  }
+  return view;
+}
+
+const float* Binder::constant(uint32_t index, int64_t count) {
+  const View* view = input(index);
+  if (view == nullptr) return nullptr;
+  if (!slot(index)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
+      (view->strides[0] != 1 && view->sizes[0] > 1)) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld floats", index,
+                step_.kind(), static_cast<long long>(count)));
+    return nullptr;
+  }
+  return view->floats();
+}
+
+const float* Binder::optional_constant(uint32_t index, int64_t count) {
+  return has(index) ? constant(index, count) : nullptr;
+}
+
+const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t n) {
+  const int64_t count = packed_floats(matrices, k, planned_.columns(n));
+  const float* planned = constant(index, count);
+  const Packing own = packing_of(tiles_);
+  if (planned == nullptr || (own.vector == planned_.vector && own.panel == planned_.panel)) return planned;
+  const int64_t own_count = packed_floats(matrices, k, own.columns(n));
+  float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
+  if (copy == nullptr) return nullptr;
+  for (int64_t i = 0; i < matrices; ++i) {
+    repack(planned + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
+  }
+  return copy;
+}
+
+int64_t Binder::integer(uint32_t index, int64_t low, int64_t high) {
+  const int64_t value = index < step_.ints().size() ? step_.ints()[index] : low - 1;
+  if (value < low || value > high) {
+    refuse(fail(Error::InvalidProgram, "number %u of a step of kind %u is missing or outside of %lld to %lld", index,
+                step_.kind(), static_cast<long long>(low), static_cast<long long>(high)));
+    return low;
+  }
+  return value;
+}
+
+float Binder::number(uint32_t index) {
+  if (index < step_.floats().size()) return step_.floats()[index];
+  refuse(fail(Error::InvalidProgram, "float %u of a step of kind %u is missing", index, step_.kind()));
+  return 0;
+}
+
+tiles::Epilogue Binder::epilogue(uint32_t first_int, uint32_t first_float) {
+  tiles::Epilogue e;
+  e.clamps = integer(first_int, 0, 1) != 0;
+  const int64_t op = integer(first_int + 1, -1, static_cast<int64_t>(tiles::UnaryOp::GeluTanh));
+  e.applies = op >= 0;
+  if (e.applies) e.op = static_cast<tiles::UnaryOp>(op);
+  e.low = number(first_float);
+  e.high = number(first_float + 1);
+  e.p = number(first_float + 2);
+  e.q = number(first_float + 3);
+  return e;
+}
+
+Result<Step*> make_step(StepKind kind, Binder& binder) {
+  switch (kind) {
+    case StepKind::Product:
+      return make_product(binder);
+    case StepKind::Winograd:
+      return make_winograd(binder);
+    case StepKind::Depthwise:
+      return make_depthwise(binder);
+    case StepKind::Pool:
+      return make_pool(binder);
+    case StepKind::Elementwise:
+      return make_elementwise(binder);
+    case StepKind::Copy:
+      return make_copy(binder);
+    case StepKind::Reduce:
+      return make_reduce(binder);
+    case StepKind::Softmax:
+      return make_softmax(binder);
+    case StepKind::Normalize:
+      return make_normalize(binder);
+    case StepKind::Attention:
+      return make_attention(binder);
+    case StepKind::MatrixProduct:
+      return make_matrix_product(binder);
+    case StepKind::Gather:
+      return make_gather(binder);
+  }
+  return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
+}
+
+}  // namespace rushlight::cpu

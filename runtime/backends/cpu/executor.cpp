@@ -1,0 +1,291 @@
+#include "backends/cpu/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "rushlight/platform/platform.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// Bytes behind the arena that nothing is planned in, since arrays may end with it.
+constexpr size_t kSlack = 64;
+
+int64_t floor_divide(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
+
+// False if a number has no place in 64 bits.
+bool apply(int64_t op, int64_t a, int64_t b, int64_t* result) {
+  switch (op) {
+    case 2:
+      return !__builtin_add_overflow(a, b, result);
+    case 3:
+      return !__builtin_mul_overflow(a, b, result);
+    case 4:
+    case 5:
+      if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+      *result = op == 4 ? floor_divide(a, b) : a - floor_divide(a, b) * b;
+      return true;
+    case 6:
+      *result = std::max(a, b);
+      return true;
+    default:
+      *result = std::min(a, b);
+      return true;
+  }
+}
+
+}  // namespace
+
+Result<Executor*> Executor::make(Plan* plan, const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator) {
+  void* memory = allocator.allocate(sizeof(Executor), alignof(Executor));
+  if (memory == nullptr) {
+    plan->~Plan();
+    return fail(Error::MemoryAllocationFailed, "no memory for an executor");
+  }
+  Executor* executor = new (memory) Executor(plan);
+  const Error error = executor->build(tiles, workers, allocator);
+  if (error == Error::Ok) return executor;
+  executor->~Executor();
+  return error;
+}
+
+Executor::~Executor() { plan_->~Plan(); }
+
+Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator) {
+  const schema::Plan& table = plan_->table;
+  const auto storages = table.storages();
+  symbols_ = {make_array<int64_t>(allocator, table.symbols().size()), table.symbols().size()};
+  expressions_ = {make_array<int64_t>(allocator, table.expressions().size()), table.expressions().size()};
+  slots_ = {make_array<Binder::Slot>(allocator, table.values().size()), table.values().size()};
+  bases_ = {make_array<uint8_t*>(allocator, storages.size()), storages.size()};
+  lengths_ = {make_array<int64_t>(allocator, storages.size()), storages.size()};
+  Step** steps = make_array<Step*>(allocator, table.steps().size());
+  arena_ = static_cast<uint8_t*>(allocator.allocate(static_cast<size_t>(table.arena_bytes()) + kSlack, 64));
+  RL_REQUIRE(
+      symbols_.data() && expressions_.data() && slots_.data() && bases_.data() && lengths_.data() && steps && arena_,
+      MemoryAllocationFailed, "no memory for a plan with an arena of %llu bytes",
+      static_cast<unsigned long long>(table.arena_bytes()));
+  workers_ = workers;
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    const schema::Storage storage = storages[i];
+    lengths_[i] = static_cast<int64_t>(storage.bytes());
+    if (storage.kind() == schema::StorageKind::ARENA) bases_[i] = arena_ + storage.offset();
+    if (storage.kind() == schema::StorageKind::CONSTANT) {
+      bases_[i] = static_cast<uint8_t*>(const_cast<void*>(plan_->constants[i].data()));
+    }
+  }
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    const schema::Storage storage = storages[table.values()[i].storage()];
+    slots_[i].is_constant = storage.kind() == schema::StorageKind::CONSTANT;
+    slots_[i].is_writable =
+        storage.kind() == schema::StorageKind::ARENA ||
+        (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());
+  }
+  // At the upper bounds, for which everything must have its place.
+  for (uint32_t i = 0; i < symbols_.size(); ++i) symbols_[i] = table.symbols()[i].upper();
+  RL_TRY(evaluate());
+  RL_TRY(place_views());
+  set_addresses();
+  const Packing packing{table.vector_floats(), table.panel_floats()};
+  for (uint32_t i = 0; i < table.steps().size(); ++i) {
+    const schema::Step step = table.steps()[i];
+    Binder binder(step, slots_, tiles, packing, allocator);
+    Result<Step*> made = make_step(static_cast<StepKind>(step.kind()), binder);
+    if (!made.ok()) return made.error();
+    steps[i] = *made;
+    steps[i]->debug_handle = step.debug_handle();
+    steps_ = {steps, i + 1};
+    RL_TRY(steps[i]->prepare());
+    scratch_floats_ = std::max(scratch_floats_, steps[i]->scratch_floats(workers_));
+  }
+  scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + 16) * sizeof(float), 64));
+  RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
+             scratch_floats_ * sizeof(float));
+  is_current_ = true;
+  return Error::Ok;
+}
+
+Error Executor::evaluate() {
+  const auto table = plan_->table.expressions();
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    const auto code = table[i].code();
+    int64_t stack[32];
+    int depth = 0;
+    for (uint32_t j = 0; j < code.size(); ++j) {
+      if (code[j] == 0) {
+        stack[depth++] = code[++j];
+      } else if (code[j] == 1) {
+        stack[depth++] = symbols_[static_cast<size_t>(code[++j])];
+      } else {
+        --depth;
+        RL_REQUIRE(apply(code[j], stack[depth - 1], stack[depth], &stack[depth - 1]), InvalidProgram,
+                   "expression %u of the plan has no value", i);
+      }
+    }
+    expressions_[i] = stack[0];
+  }
+  return Error::Ok;
+}
+
+Error Executor::place_views() {
+  const schema::Plan& table = plan_->table;
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    const schema::Value value = table.values()[i];
+    View& view = slots_[i].view;
+    view.dtype = static_cast<ScalarType>(value.dtype());
+    view.rank = static_cast<int>(value.sizes().size());
+    for (int d = 0; d < view.rank; ++d) {
+      view.sizes[d] = expressions_[value.sizes()[static_cast<size_t>(d)]];
+      view.strides[d] = expressions_[value.strides()[static_cast<size_t>(d)]];
+    }
+  }
+  for (uint32_t i = 0; i < table.arguments().size(); ++i) {
+    const uint32_t id = table.arguments()[i].value();
+    if (id == kNone) continue;
+    const View& view = slots_[id].view;
+    int64_t bytes = static_cast<int64_t>(element_size(view.dtype));
+    for (int d = 0; d < view.rank; ++d) {
+      RL_REQUIRE(view.sizes[d] >= 0 && !__builtin_mul_overflow(bytes, view.sizes[d], &bytes), InvalidProgram,
+                 "argument %u of the delegate is too large", i);
+    }
+    lengths_[table.values()[id].storage()] = bytes;
+  }
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    const View& view = slots_[i].view;
+    const schema::Value value = table.values()[i];
+    int64_t last = expressions_[value.offset()];  // the farthest element
+    bool is_empty = false;
+    bool fits = last >= 0;
+    int64_t count = 1;
+    for (int d = 0; d < view.rank; ++d) {
+      int64_t reach = 0;
+      fits = fits && view.sizes[d] >= 0 && view.strides[d] >= 0 && view.sizes[d] <= INT32_MAX &&
+             !__builtin_mul_overflow(std::max<int64_t>(view.sizes[d] - 1, 0), view.strides[d], &reach) &&
+             !__builtin_add_overflow(last, reach, &last) && !__builtin_mul_overflow(count, view.sizes[d], &count);
+      is_empty = is_empty || view.sizes[d] == 0;
+    }
+    const int64_t size = static_cast<int64_t>(element_size(view.dtype));
+    fits = fits && (is_empty || last < lengths_[value.storage()] / size);
+    RL_REQUIRE(fits, InvalidProgram, "value %u of the plan is outside of its storage", i);
+  }
+  return Error::Ok;
+}
+
+void Executor::set_addresses() {
+  const auto values = plan_->table.values();
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    const schema::Value value = values[i];
+    uint8_t* base = bases_[value.storage()];
+    View& view = slots_[i].view;
+    view.data = base + expressions_[value.offset()] * static_cast<int64_t>(element_size(view.dtype));
+  }
+}
+
+Error Executor::update() {
+  RL_TRY(evaluate());
+  RL_TRY(place_views());
+  for (Step* step : steps_) {
+    RL_TRY(step->prepare());
+    RL_REQUIRE(step->scratch_floats(workers_) <= scratch_floats_, InvalidArgument,
+               "a %s needs more scratch memory than at the plan's upper bounds", step->name());
+  }
+  return Error::Ok;
+}
+
+Error Executor::take_symbols(Span<EValue* const> arguments) {
+  const schema::Plan& table = plan_->table;
+  for (uint32_t i = 0; i < symbols_.size(); ++i) {
+    const schema::Symbol symbol = table.symbols()[i];
+    const EValue& argument = *arguments[symbol.argument()];
+    int64_t size = 0;
+    if (symbol.axis() < 0) {
+      RL_REQUIRE(argument.tag() == Tag::Int, InvalidArgument, "argument %u of the delegate is no int",
+                 symbol.argument());
+      size = argument.to_int();
+    } else {
+      RL_REQUIRE(argument.is_tensor() && symbol.axis() < argument.to_tensor().dim(), InvalidArgument,
+                 "argument %u of the delegate has no dimension %d", symbol.argument(), symbol.axis());
+      size = argument.to_tensor().size(symbol.axis());
+    }
+    const int64_t value = (size - symbol.shift()) / symbol.factor();
+    RL_REQUIRE(value >= symbol.lower() && value <= symbol.upper() && value * symbol.factor() + symbol.shift() == size,
+               InvalidArgument,
+               "argument %u of the delegate has size %lld in dimension %d, which it is not planned for",
+               symbol.argument(), static_cast<long long>(size), symbol.axis());
+    if (symbols_[i] != value) {
+      symbols_[i] = value;
+      is_current_ = false;
+    }
+  }
+  return Error::Ok;
+}
+
+Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
+  const schema::Argument argument = plan_->table.arguments()[index];
+  const View& view = slots_[argument.value()].view;
+  RL_REQUIRE(tensor.scalar_type() == view.dtype && tensor.dim() == view.rank, InvalidArgument,
+             "argument %u of the delegate is a %s tensor of %d dimensions; it is planned for %s and %d", index,
+             dtype_name(tensor.scalar_type()), static_cast<int>(tensor.dim()), dtype_name(view.dtype), view.rank);
+  if (argument.is_output()) {
+    SizesType sizes[kMaxRank];
+    for (int d = 0; d < view.rank; ++d) sizes[d] = static_cast<SizesType>(view.sizes[d]);
+    RL_TRY(resize_tensor(tensor, {sizes, static_cast<size_t>(view.rank)}));
+  }
+  bool is_empty = false;
+  for (int d = 0; d < view.rank; ++d) is_empty = is_empty || tensor.size(d) == 0;
+  for (int d = 0; d < view.rank; ++d) {
+    RL_REQUIRE(tensor.size(d) == view.sizes[d], InvalidArgument,
+               "argument %u of the delegate has %lld in dimension %d; it is planned for %lld", index,
+               static_cast<long long>(tensor.size(d)), d, static_cast<long long>(view.sizes[d]));
+    RL_REQUIRE(is_empty || tensor.size(d) == 1 || tensor.stride(d) == view.strides[d], InvalidArgument,
+               "argument %u of the delegate has another order of dimensions than it is planned for", index);
+  }
+  bases_[plan_->table.values()[argument.value()].storage()] = static_cast<uint8_t*>(tensor.mutable_data_ptr());
+  return Error::Ok;
+}
+
+Error Executor::take_arguments(Span<EValue* const> arguments) {
+  const auto table = plan_->table.arguments();
+  RL_REQUIRE(arguments.size() == table.size(), InvalidArgument, "the delegate has %u arguments, %zu are given",
+             table.size(), arguments.size());
+  RL_TRY(take_symbols(arguments));
+  if (!is_current_) {
+    RL_TRY(update());
+    is_current_ = true;
+  }
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    if (table[i].value() == kNone) continue;
+    RL_REQUIRE(arguments[i]->is_tensor(), InvalidArgument, "argument %u of the delegate is no tensor", i);
+    RL_TRY(take_argument(i, arguments[i]->to_tensor()));
+  }
+  set_addresses();
+  return Error::Ok;
+}
+
+Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
+  RL_TRY(take_arguments(arguments));
+  KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
+  const int64_t threads = static_cast<int64_t>(kernels.thread_count());
+  Run run{kernels, std::min(workers_, threads), scratch_};
+  for (Step* step : steps_) {
+    const uint64_t start = context.tracer ? platform::now_ns() : 0;
+    const Error error = step->run(run);
+    if (error != Error::Ok) {
+      char text[400];
+      std::strncpy(text, last_error_message(), sizeof(text) - 1);
+      text[sizeof(text) - 1] = 0;
+      return fail(error, "in a %s (debug handle %u): %s", step->name(), step->debug_handle, text);
+    }
+    if (context.tracer) {
+      EventId id = context.event;
+      id.kind = EventKind::DelegateOperator;
+      id.delegate_debug_id = step->debug_handle;
+      context.tracer->log_delegate_event(id, step->name(), start, platform::now_ns());
+    }
+  }
+  return Error::Ok;
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "backends/cpu/plan.h"
+
+namespace rushlight::cpu {
+
+// A plan bound to memory.
+class Executor {
+ public:
+  // Takes the plan, which lives in `allocator`.
+  static Result<Executor*> make(Plan* plan, const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  Error execute(BackendExecutionContext& context, Span<EValue* const> arguments);
+
+ private:
+  explicit Executor(Plan* plan) : plan_(plan) {}
+  Error build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator);
+  // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
+  Error update();
+  Error evaluate();
+  Error place_views();
+  Error take_symbols(Span<EValue* const> arguments);
+  Error take_arguments(Span<EValue* const> arguments);
+  Error take_argument(uint32_t index, const Tensor& tensor);
+  void set_addresses();
+
+  Plan* const plan_;
+  Span<int64_t> symbols_;
+  Span<int64_t> expressions_;
+  Span<Binder::Slot> slots_;  // by value
+  Span<uint8_t*> bases_;      // by storage
+  Span<int64_t> lengths_;     // by storage, bytes; of arguments as the views of their values are
+  Span<Step*> steps_;
+  uint8_t* arena_ = nullptr;
+  float* scratch_ = nullptr;
+  size_t scratch_floats_ = 0;
+  int64_t workers_ = 1;
+  bool is_current_ = false;
+};
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "backends/cpu/view.h"
+
+namespace rushlight::cpu {
+
+inline constexpr int kMostViews = 12;
+
+// The dimensions over which several views of one shape are walked together, outermost first, as few as their strides
+// allow. Views broadcast by strides of 0.
+struct Loops {
+  int rank = 0;
+  int64_t sizes[kMaxRank] = {};
+  int64_t strides[kMostViews][kMaxRank] = {};
+
+  int64_t inner() const { return rank > 0 ? sizes[rank - 1] : 1; }
+  int64_t outer() const {
+    int64_t count = 1;
+    for (int i = 0; i + 1 < rank; ++i) count *= sizes[i];
+    return count;
+  }
+  int64_t inner_stride(int view) const { return rank > 0 ? strides[view][rank - 1] : 0; }
+  // Elements from a view's begin to row `index` of outer().
+  int64_t row(int view, int64_t index) const {
+    int64_t offset = 0;
+    for (int i = rank - 2; i >= 0; --i) {
+      offset += index % sizes[i] * strides[view][i];
+      index /= sizes[i];
+    }
+    return offset;
+  }
+};
+
+// Loops over views[0]'s shape; the strides of views[0] decide the order. `views` have equal ranks and sizes.
+Loops make_loops(const View* const* views, int count);
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,151 @@
+#include "backends/cpu/plan.h"
+
+#include <cstring>
+#include <new>
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kMostStack = 16;
+constexpr uint64_t kMostBytes = uint64_t{1} << 42;
+
+// Operations of an expression, as schema/cpu_plan.fbs numbers them.
+enum Code : int64_t { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kModulus, kLargest, kLeast };
+
+Error check_expression(const schema::Plan& plan, uint32_t index) {
+  const auto code = plan.expressions()[index].code();
+  int64_t depth = 0;
+  for (uint32_t i = 0; i < code.size(); ++i) {
+    const int64_t op = code[i];
+    if (op == kConstant || op == kSymbol) {
+      RL_REQUIRE(++i < code.size(), InvalidProgram, "expression %u ends early", index);
+      RL_REQUIRE(op == kConstant || (code[i] >= 0 && code[i] < plan.symbols().size()), InvalidProgram,
+                 "expression %u reads symbol %lld of %u", index, static_cast<long long>(code[i]),
+                 plan.symbols().size());
+      ++depth;
+    } else {
+      RL_REQUIRE(op > kSymbol && op <= kLeast && depth >= 2, InvalidProgram, "expression %u is malformed", index);
+      --depth;
+    }
+    RL_REQUIRE(depth <= kMostStack, InvalidProgram, "expression %u is nested too deeply", index);
+  }
+  RL_REQUIRE(depth == 1, InvalidProgram, "expression %u gives %lld numbers", index, static_cast<long long>(depth));
+  return Error::Ok;
+}
+
+Error check_value(const schema::Plan& plan, uint32_t index) {
+  const schema::Value value = plan.values()[index];
+  const uint32_t expressions = plan.expressions().size();
+  RL_REQUIRE(value.storage() < plan.storages().size() && value.offset() < expressions, InvalidProgram,
+             "value %u refers to a storage or an offset that is not there", index);
+  RL_REQUIRE(value.sizes().size() <= kMaxRank && value.sizes().size() == value.strides().size(), InvalidProgram,
+             "value %u has %u sizes and %u strides", index, value.sizes().size(), value.strides().size());
+  for (uint32_t i = 0; i < value.sizes().size(); ++i) {
+    RL_REQUIRE(value.sizes()[i] < expressions && value.strides()[i] < expressions, InvalidProgram,
+               "dimension %u of value %u is an expression that is not there", i, index);
+  }
+  const ScalarType dtype = static_cast<ScalarType>(value.dtype());
+  RL_REQUIRE(
+      dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int || dtype == ScalarType::Bool,
+      InvalidProgram, "value %u has the element type %d, which plans do not", index, static_cast<int>(value.dtype()));
+  return Error::Ok;
+}
+
+Error check(const schema::Plan& plan) {
+  RL_REQUIRE(plan.version() == 1, NotSupported, "the plan has version %u; this runtime reads version 1",
+             plan.version());
+  RL_REQUIRE(plan.vector_floats() >= 1 && plan.vector_floats() <= 64 && plan.panel_floats() >= plan.vector_floats() &&
+                 plan.panel_floats() <= 256 && plan.panel_floats() % plan.vector_floats() == 0,
+             InvalidProgram, "weights are packed in vectors of %u and panels of %u", plan.vector_floats(),
+             plan.panel_floats());
+  RL_REQUIRE(plan.arena_bytes() <= kMostBytes, InvalidProgram, "the plan asks for too large an arena");
+  const uint32_t arguments = plan.arguments().size();
+  for (uint32_t i = 0; i < plan.symbols().size(); ++i) {
+    const schema::Symbol symbol = plan.symbols()[i];
+    RL_REQUIRE(symbol.argument() < arguments && symbol.axis() >= -1 && symbol.axis() < kMaxRank &&
+                   symbol.factor() >= 1 && symbol.factor() <= INT32_MAX && symbol.shift() >= -INT32_MAX &&
+                   symbol.shift() <= INT32_MAX && symbol.lower() >= 0 && symbol.lower() <= symbol.upper() &&
+                   symbol.upper() <= INT32_MAX,
+               InvalidProgram, "symbol %u is malformed", i);
+  }
+  for (uint32_t i = 0; i < plan.expressions().size(); ++i) RL_TRY(check_expression(plan, i));
+  for (uint32_t i = 0; i < plan.storages().size(); ++i) {
+    const schema::Storage storage = plan.storages()[i];
+    switch (storage.kind()) {
+      case schema::StorageKind::ARENA:
+        RL_REQUIRE(storage.bytes() <= plan.arena_bytes() && storage.offset() <= plan.arena_bytes() - storage.bytes() &&
+                       storage.offset() % 16 == 0,
+                   InvalidProgram, "storage %u is outside of the arena", i);
+        break;
+      case schema::StorageKind::ARGUMENT:
+        RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() != kNone, InvalidProgram,
+                   "storage %u is an argument that is not there", i);
+        break;
+      case schema::StorageKind::CONSTANT:
+        RL_REQUIRE(storage.bytes() <= kMostBytes, InvalidProgram, "storage %u is too large", i);
+        break;
+      default:
+        return fail(Error::InvalidProgram, "storage %u has the unknown kind %d", i, static_cast<int>(storage.kind()));
+    }
+  }
+  for (uint32_t i = 0; i < plan.values().size(); ++i) RL_TRY(check_value(plan, i));
+  for (uint32_t i = 0; i < arguments; ++i) {
+    const schema::Argument argument = plan.arguments()[i];
+    if (argument.value() == kNone && !argument.is_output()) continue;
+    RL_REQUIRE(argument.value() < plan.values().size(), InvalidProgram, "argument %u has no value", i);
+    const schema::Storage storage = plan.storages()[plan.values()[argument.value()].storage()];
+    RL_REQUIRE(storage.kind() == schema::StorageKind::ARGUMENT && storage.index() == i, InvalidProgram,
+               "argument %u is a value of another storage", i);
+  }
+  return Error::Ok;
+}
+
+Error read_constants(const NamedDataMap* named_data, MemoryAllocator& allocator, Plan* plan) {
+  const auto storages = plan->table.storages();
+  FreeableBuffer* buffers = make_array<FreeableBuffer>(allocator, storages.size());
+  RL_REQUIRE(buffers != nullptr, MemoryAllocationFailed, "no memory for %u constants", storages.size());
+  plan->constants = {buffers, storages.size()};
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    const schema::Storage storage = storages[i];
+    if (storage.kind() != schema::StorageKind::CONSTANT) continue;
+    RL_REQUIRE(named_data != nullptr, InvalidExternalData, "the program has no named data, but needs '%.80s'",
+               storage.name().data());
+    RL_ASSIGN(buffers[i], named_data->data(storage.name()));
+    RL_REQUIRE(buffers[i].size() >= storage.bytes() && buffers[i].data() != nullptr, InvalidExternalData,
+               "constant '%.80s' has %zu bytes where %llu are needed", storage.name().data(), buffers[i].size(),
+               static_cast<unsigned long long>(storage.bytes()));
+    if (reinterpret_cast<uintptr_t>(buffers[i].data()) % 8 == 0) continue;
+    void* copy = allocator.allocate(static_cast<size_t>(storage.bytes()), 64);
+    RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for constant '%.80s'", storage.name().data());
+    std::memcpy(copy, buffers[i].data(), static_cast<size_t>(storage.bytes()));
+    buffers[i] = FreeableBuffer(copy, static_cast<size_t>(storage.bytes()));
+  }
+  return Error::Ok;
+}
+
+}  // namespace
+
+Result<Plan*> read_plan(const void* payload, size_t size, const NamedDataMap* named_data, MemoryAllocator& allocator) {
+  // A copy of its own, aligned: the payload is small, weights are named data.
+  void* copy = allocator.allocate(size, flatbuffer::kBufferAlignment);
+  RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a plan of %zu bytes", size);
+  std::memcpy(copy, payload, size);
+  flatbuffer::Malformed malformed;
+  if (!flatbuffer::verify(schema::kPlanSchema, copy, size, &malformed)) {
+    return fail(Error::InvalidProgram, "the plan is damaged at byte %zu (%s%s%s): %s", malformed.offset,
+                malformed.table ? malformed.table : "", malformed.field ? "." : "",
+                malformed.field ? malformed.field : "", malformed.reason);
+  }
+  void* memory = allocator.allocate(sizeof(Plan), alignof(Plan));
+  RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for a plan");
+  Plan* plan = new (memory) Plan();
+  plan->table = flatbuffer::root<schema::Plan>(copy);
+  Error error = check(plan->table);
+  if (error == Error::Ok) error = read_constants(named_data, allocator, plan);
+  if (error == Error::Ok) return plan;
+  plan->~Plan();
+  return error;
+}
+
+}  // namespace rushlight::cpu

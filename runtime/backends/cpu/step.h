@@ -1,0 +1,158 @@
+#pragma once
+
+#include "backends/cpu/schema_generated.h"
+#include "backends/cpu/view.h"
+#include "kernels/optimized/tiles/packed.h"
+#include "kernels/optimized/tiles/tiles.h"
+#include "kernels/optimized/workers.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/memory.h"
+#include "rushlight/core/result.h"
+#include "rushlight/core/span.h"
+
+namespace rushlight::cpu {
+
+using optimized::for_workers;
+
+// The numbers are the wire format: append only.
+enum class StepKind : uint16_t {
+  Product = 1,
+  Winograd = 2,
+  Depthwise = 3,
+  Pool = 4,
+  Elementwise = 5,
+  Copy = 6,
+  Reduce = 7,
+  Softmax = 8,
+  Normalize = 9,
+  Attention = 10,
+  MatrixProduct = 11,
+  Gather = 12,
+};
+
+// What a step may use while it runs.
+struct Run {
+  KernelRuntimeContext& context;
+  int64_t workers;
+  float* scratch;  // scratch_floats() of them, aligned to 64 bytes
+};
+
+// One step of a plan, bound to views whose sizes and addresses the executor keeps current.
+class Step {
+ public:
+  Step() = default;
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Checks the views' shapes and takes note of them; called before the first run and when one changed.
+  virtual Error prepare() = 0;
+  // For the shapes of the last prepare().
+  virtual size_t scratch_floats(int64_t) const { return 0; }
+  virtual Error run(Run& run) = 0;
+  virtual const char* name() const = 0;
+  // Multiplications and additions, each counted, of a run.
+  virtual int64_t work() const { return 0; }
+
+  uint32_t debug_handle = 0;
+
+ protected:
+  ~Step() = default;
+};
+
+// The panels of a packed matrix: `panel` columns each, vectors of `vector`.
+struct Packing {
+  int64_t vector;
+  int64_t panel;
+  int64_t columns(int64_t n) const { return (n + vector - 1) / vector * vector; }
+};
+
+// Reads one step's table. Every getter checks; the first failure is kept.
+class Binder {
+ public:
+  struct Slot {
+    View view;
+    bool is_constant = false;
+    bool is_writable = false;
+  };
+
+  Binder(const schema::Step& step, Span<Slot> slots, const tiles::Tiles& tiles, const Packing& planned,
+         MemoryAllocator& allocator)
+      : step_(step), slots_(slots), tiles_(tiles), planned_(planned), allocator_(allocator) {}
+
+  const tiles::Tiles& tiles() const { return tiles_; }
+  MemoryAllocator& allocator() const { return allocator_; }
+  Error error() const { return error_; }
+  uint32_t value_count() const { return step_.values().size(); }
+  uint32_t int_count() const { return step_.ints().size(); }
+  uint32_t float_count() const { return step_.floats().size(); }
+
+  // Whether an operand that may be absent is there.
+  bool has(uint32_t index) const;
+  // float32 views; null, and the failure kept, if there is none.
+  const View* input(uint32_t index);
+  const View* optional_input(uint32_t index);
+  const View* output(uint32_t index);
+  // A view of any type.
+  const View* any_input(uint32_t index);
+  const View* any_output(uint32_t index);
+  // `count` floats of a constant, next to each other.
+  const float* constant(uint32_t index, int64_t count);
+  const float* optional_constant(uint32_t index, int64_t count);
+  // Packed matrices [k, n], in the machine's own packing: repacked if the plan's is another.
+  const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n);
+  // Within [low, high].
+  int64_t integer(uint32_t index, int64_t low, int64_t high);
+  float number(uint32_t index);
+  // activation, unary operator, and floats low, high, p, q: an epilogue without its residual.
+  tiles::Epilogue epilogue(uint32_t first_int, uint32_t first_float);
+
+  template <typename T>
+  T* make() {
+    void* memory = allocator_.allocate(sizeof(T), alignof(T));
+    if (memory == nullptr) {
+      refuse(fail(Error::MemoryAllocationFailed, "no memory for a step"));
+      return nullptr;
+    }
+    return new (memory) T();
+  }
+  template <typename T>
+  T* array(size_t count) {
+    if (count > SIZE_MAX / sizeof(T)) count = SIZE_MAX / sizeof(T);
+    T* items = static_cast<T*>(allocator_.allocate(count * sizeof(T), 64));
+    if (items == nullptr) refuse(fail(Error::MemoryAllocationFailed, "no memory for %zu bytes", count * sizeof(T)));
+    return items;
+  }
+
+ private:
+  const Slot* slot(uint32_t index);
+  void refuse(Error error) {
+    if (error_ == Error::Ok) error_ = error;
+  }
+
+  const schema::Step& step_;
+  Span<Slot> slots_;
+  const tiles::Tiles& tiles_;
+  const Packing& planned_;
+  MemoryAllocator& allocator_;
+  Error error_ = Error::Ok;
+};
+
+Packing packing_of(const tiles::Tiles& tiles);
+
+Result<Step*> make_product(Binder& binder);
+Result<Step*> make_winograd(Binder& binder);
+Result<Step*> make_depthwise(Binder& binder);
+Result<Step*> make_pool(Binder& binder);
+Result<Step*> make_elementwise(Binder& binder);
+Result<Step*> make_copy(Binder& binder);
+Result<Step*> make_reduce(Binder& binder);
+Result<Step*> make_softmax(Binder& binder);
+Result<Step*> make_normalize(Binder& binder);
+Result<Step*> make_attention(Binder& binder);
+Result<Step*> make_matrix_product(Binder& binder);
+Result<Step*> make_gather(Binder& binder);
+
+// By kind. InvalidProgram for one that is unknown.
+Result<Step*> make_step(StepKind kind, Binder& binder);
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,135 @@
+// Copies of tensors from one order of dimensions to another.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kSquare = 32;  // a block of a transposition
+
+// values: input, output of one shape.
+class CopyStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    in_ = binder.any_input(0);
+    out_ = binder.any_output(1);
+    RL_TRY(binder.error());
+    RL_REQUIRE(in_->dtype == out_->dtype, InvalidProgram, "a copy changes the element type");
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "a copy changes the number of dimensions");
+    for (int i = 0; i < in_->rank; ++i) {
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "a copy changes the shape");
+    }
+    const View* const views[] = {out_, in_};
+    loops_ = make_loops(views, 2);
+    // The dimension along which the source is contiguous, if it is not the innermost.
+    across_ = -1;
+    if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1) {
+      for (int i = 0; i + 1 < loops_.rank; ++i) {
+        if (loops_.strides[1][i] == 1) across_ = i;
+      }
+    }
+    return Error::Ok;
+  }
+
+  Error run(Run& run) override {
+    if (out_->numel() == 0) return Error::Ok;
+    const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
+    const int64_t inner = loops_.inner();
+    if (across_ >= 0) {
+      const int64_t rows = loops_.sizes[across_];
+      const int64_t blocks = divide_up(inner, kSquare);
+      const int64_t others = loops_.outer() / rows;
+      for_workers(run.context, workers, others * blocks, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) transpose(i / blocks, i % blocks * kSquare, rows);
+      });
+      return Error::Ok;
+    }
+    const int64_t pieces = loops_.outer() >= workers ? 1 : workers;
+    for_workers(run.context, workers, loops_.outer() * pieces, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / pieces, piece = i % pieces;
+        move(row, inner * piece / pieces, inner * (piece + 1) / pieces);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "copy"; }
+
+ private:
+  void move(int64_t row, int64_t begin, int64_t end) const {
+    switch (element_size(in_->dtype)) {
+      case 1:
+        return move_of<uint8_t>(row, begin, end);
+      case 4:
+        return move_of<float>(row, begin, end);
+      default:
+        return move_of<int64_t>(row, begin, end);
+    }
+  }
+
+  template <typename T>
+  void move_of(int64_t row, int64_t begin, int64_t end) const {
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    T* to = static_cast<T*>(out_->data) + loops_.row(0, row) + begin * to_step;
+    const T* from = static_cast<const T*>(in_->data) + loops_.row(1, row) + begin * from_step;
+    const int64_t n = end - begin;
+    if (to_step == 1 && from_step == 1) {
+      std::memmove(to, from, static_cast<size_t>(n) * sizeof(T));
+    } else if (to_step == 1 && from_step == 0) {
+      std::fill_n(to, n, *from);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
+    }
+  }
+
+  // Columns [first, first + kSquare) of the innermost dimension by all rows of across_, in blocks.
+  void transpose(int64_t other, int64_t first, int64_t rows) const {
+    int64_t from_offset = 0, to_offset = 0;
+    for (int i = loops_.rank - 2; i >= 0; --i) {
+      if (i == across_) continue;
+      const int64_t at = other % loops_.sizes[i];
+      other /= loops_.sizes[i];
+      to_offset += at * loops_.strides[0][i];
+      from_offset += at * loops_.strides[1][i];
+    }
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    const int64_t to_row = loops_.strides[0][across_];
+    float* to = out_->floats() + to_offset + first * to_step;
+    const float* from = in_->floats() + from_offset + first * from_step;
+    const int64_t columns = std::min(kSquare, loops_.inner() - first);
+    for (int64_t r = 0; r < rows; r += 8) {
+      const int64_t count = std::min<int64_t>(8, rows - r);
+      for (int64_t c = 0; c < columns; ++c) {
+        const float* source = from + c * from_step + r;
+        float* target = to + c * to_step + r * to_row;
+        for (int64_t i = 0; i < count; ++i) target[i * to_row] = source[i];
+      }
+    }
+  }
+
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  Loops loops_;
+  int across_ = -1;
+};
+
+}  // namespace
+
+Result<Step*> make_copy(Binder& binder) {
+  CopyStep* step = binder.make<CopyStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,161 @@
+// Chains of elementwise operators, in blocks that stay in the first level cache.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 512;
+constexpr int64_t kMostOperands = kMostViews - 1;
+constexpr int64_t kMostRegisters = 24;
+constexpr int64_t kMostInstructions = 64;
+constexpr int64_t kBinary = 100;  // operators from here on are BinaryOp
+
+struct Instruction {
+  int64_t op, to, a, b;
+  float p, q;
+};
+
+// values: operands, output. ints: number of operands, of registers, then for each instruction: operator (UnaryOp, or
+// 100 + BinaryOp), target register, source registers. floats: p, q of each instruction. Registers below the number of
+// operands hold these; the last instruction gives the output.
+class ElementwiseStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    operands_ = binder.integer(0, 1, kMostOperands);
+    registers_ = binder.integer(1, operands_, kMostRegisters);
+    RL_TRY(binder.error());
+    count_ = (binder.int_count() - 2) / 4;
+    RL_REQUIRE(count_ >= 1 && count_ <= kMostInstructions && binder.value_count() == operands_ + 1, InvalidProgram,
+               "an elementwise step has %lld instructions and %u values", static_cast<long long>(count_),
+               binder.value_count());
+    bool is_set[kMostRegisters] = {};
+    for (int64_t i = 0; i < operands_; ++i) is_set[i] = true;
+    code_ = binder.array<Instruction>(static_cast<size_t>(count_));
+    RL_TRY(binder.error());
+    for (int64_t i = 0; i < count_; ++i) {
+      const uint32_t at = static_cast<uint32_t>(2 + 4 * i);
+      Instruction& code = code_[i];
+      code.op = binder.integer(at, 0, kBinary + static_cast<int64_t>(tiles::BinaryOp::Minimum));
+      code.to = binder.integer(at + 1, 0, registers_ - 1);
+      code.a = binder.integer(at + 2, 0, registers_ - 1);
+      code.b = binder.integer(at + 3, 0, registers_ - 1);
+      code.p = binder.number(static_cast<uint32_t>(2 * i));
+      code.q = binder.number(static_cast<uint32_t>(2 * i + 1));
+      RL_TRY(binder.error());
+      RL_REQUIRE((code.op <= static_cast<int64_t>(tiles::UnaryOp::GeluTanh) || code.op >= kBinary) &&
+                     code.to >= operands_ && is_set[code.a] && (code.op < kBinary || is_set[code.b]),
+                 InvalidProgram, "instruction %lld of an elementwise step is malformed", static_cast<long long>(i));
+      is_set[code.to] = true;
+    }
+    tiles_ = &binder.tiles();
+    views_[0] = binder.output(static_cast<uint32_t>(operands_));
+    for (int64_t i = 0; i < operands_; ++i) views_[i + 1] = binder.input(static_cast<uint32_t>(i));
+    return binder.error();
+  }
+
+  Error prepare() override {
+    for (int64_t v = 1; v <= operands_; ++v) {
+      RL_REQUIRE(views_[v]->rank == views_[0]->rank, InvalidProgram, "operands of an elementwise step do not fit");
+      for (int i = 0; i < views_[0]->rank; ++i) {
+        RL_REQUIRE(views_[v]->sizes[i] == views_[0]->sizes[i], InvalidProgram,
+                   "operands of an elementwise step do not fit");
+      }
+    }
+    loops_ = make_loops(views_, static_cast<int>(operands_ + 1));
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
+
+  Error run(Run& run) override {
+    if (views_[0]->numel() == 0) return Error::Ok;
+    const int64_t inner = loops_.inner();
+    const int64_t blocks = divide_up(inner, kBlock);
+    const int64_t workers = views_[0]->numel() * count_ < kSerialWork / 2 ? 1 : run.workers;
+    for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+      float* scratch = run.scratch + worker * worker_floats();
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kBlock;
+        block(i / blocks, first, std::min(kBlock, inner - first), scratch);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "elementwise chain"; }
+  int64_t work() const override { return views_[0]->numel() * count_; }
+
+ private:
+  int64_t worker_floats() const { return registers_ * kBlock; }
+
+  void block(int64_t row, int64_t first, int64_t n, float* scratch) const {
+    const float* at[kMostRegisters];
+    int64_t step[kMostRegisters];
+    for (int64_t i = 0; i < operands_; ++i) {
+      const int view = static_cast<int>(i + 1);
+      step[i] = loops_.inner_stride(view);
+      at[i] = views_[view]->floats() + loops_.row(view, row) + first * step[i];
+      if (step[i] <= 1) continue;
+      float* buffer = scratch + i * kBlock;
+      for (int64_t j = 0; j < n; ++j) buffer[j] = at[i][j * step[i]];
+      at[i] = buffer;
+      step[i] = 1;
+    }
+    const int64_t out_step = loops_.inner_stride(0);
+    float* out = views_[0]->floats() + loops_.row(0, row) + first * out_step;
+    for (int64_t i = 0; i < count_; ++i) {
+      const Instruction& code = code_[i];
+      float* to = i + 1 == count_ && (out_step == 1 || n == 1) ? out : scratch + code.to * kBlock;
+      apply(code, at, step, n, to);
+      at[code.to] = to;
+    }
+    if (out_step == 1 || n == 1) return;
+    const float* result = at[code_[count_ - 1].to];
+    const int64_t result_step = step[code_[count_ - 1].to];
+    for (int64_t j = 0; j < n; ++j) out[j * out_step] = result[j * result_step];
+  }
+
+  // A result of operands that are all the same for every element is computed once, unless it is the last.
+  void apply(const Instruction& code, const float* const* at, int64_t* step, int64_t n, float* to) const {
+    const float* a = at[code.a];
+    int64_t a_step = n == 1 ? 1 : step[code.a];
+    if (code.op < kBinary) {
+      tiles_->unary(static_cast<tiles::UnaryOp>(code.op), a, to, a_step == 0 ? 1 : n, code.p, code.q);
+    } else {
+      const float* b = at[code.b];
+      const int64_t b_step = n == 1 ? 1 : step[code.b];
+      const bool is_single = a_step == 0 && b_step == 0;
+      tiles_->binary(static_cast<tiles::BinaryOp>(code.op - kBinary), a, is_single ? 1 : a_step, b,
+                     is_single ? 1 : b_step, to, is_single ? 1 : n, code.p);
+      a_step = is_single ? 0 : 1;
+    }
+    step[code.to] = a_step == 0 ? 0 : 1;
+    if (a_step == 0 && &code == code_ + count_ - 1) {
+      std::fill_n(to + 1, n - 1, *to);
+      step[code.to] = 1;
+    }
+  }
+
+  int64_t operands_ = 0, registers_ = 0, count_ = 0;
+  Instruction* code_ = nullptr;
+  const tiles::Tiles* tiles_ = nullptr;
+  const View* views_[kMostViews] = {};
+  Loops loops_;
+};
+
+}  // namespace
+
+Result<Step*> make_elementwise(Binder& binder) {
+  ElementwiseStep* step = binder.make<ElementwiseStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

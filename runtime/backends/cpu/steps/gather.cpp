@@ -1,0 +1,58 @@
+// Rows of a table.
+#include <cstring>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// values: table [rows, n], indices [count] (int64), output [count, n].
+class GatherStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    table_ = binder.input(0);
+    indices_ = binder.any_input(1);
+    out_ = binder.output(2);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_REQUIRE(table_->rank == 2 && out_->rank == 2 && indices_->rank == 1 && indices_->dtype == ScalarType::Long &&
+                   out_->sizes[0] == indices_->sizes[0] && out_->sizes[1] == table_->sizes[1] &&
+                   (out_->sizes[1] <= 1 || (out_->strides[1] == 1 && table_->strides[1] == 1)),
+               InvalidProgram, "operands of a gather do not fit");
+    return Error::Ok;
+  }
+
+  Error run(Run&) override {
+    const int64_t* indices = static_cast<const int64_t*>(indices_->data);
+    for (int64_t i = 0; i < indices_->sizes[0]; ++i) {
+      const int64_t row = indices[i * indices_->strides[0]];
+      RL_REQUIRE(row >= 0 && row < table_->sizes[0], InvalidArgument, "index %lld is outside of a table of %lld rows",
+                 static_cast<long long>(row), static_cast<long long>(table_->sizes[0]));
+      std::memcpy(out_->floats() + i * out_->strides[0], table_->floats() + row * table_->strides[0],
+                  static_cast<size_t>(out_->sizes[1]) * sizeof(float));
+    }
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "gather"; }
+
+ private:
+  const View* table_ = nullptr;
+  const View* indices_ = nullptr;
+  const View* out_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_gather(Binder& binder) {
+  GatherStep* step = binder.make<GatherStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

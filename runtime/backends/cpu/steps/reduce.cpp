@@ -1,0 +1,118 @@
+// Sums, means and largest values over dimensions.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+enum class Reduction : int64_t { Sum, Mean, Maximum, Minimum };
+
+// values: input [a.., r.., b], output [a.., b]; ints: reduction, number of dimensions a, number of dimensions r. b is
+// contiguous in both, or 1.
+class ReduceStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    reduction_ = static_cast<Reduction>(binder.integer(0, 0, 3));
+    kept_ = static_cast<int>(binder.integer(1, 0, kMaxRank));
+    reduced_ = static_cast<int>(binder.integer(2, 0, kMaxRank));
+    tiles_ = &binder.tiles();
+    in_ = binder.input(0);
+    out_ = binder.output(1);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_REQUIRE(in_->rank == kept_ + reduced_ + 1 && out_->rank == kept_ + 1, InvalidProgram,
+               "operands of a reduction do not fit");
+    rows_ = 1;
+    for (int i = 0; i < kept_; ++i) {
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a reduction do not fit");
+      rows_ *= in_->sizes[i];
+    }
+    columns_ = out_->sizes[kept_];
+    RL_REQUIRE(in_->sizes[in_->rank - 1] == columns_ &&
+                   (columns_ <= 1 || (in_->strides[in_->rank - 1] == 1 && out_->strides[kept_] == 1)),
+               InvalidProgram, "operands of a reduction do not fit");
+    count_ = 1;
+    for (int i = kept_; i < kept_ + reduced_; ++i) count_ *= in_->sizes[i];
+    is_even_ = in_->is_uniform(kept_, kept_ + reduced_, &step_);
+    return Error::Ok;
+  }
+
+  Error run(Run& run) override {
+    const int64_t pieces = rows_ >= run.workers || columns_ < 64 ? 1 : run.workers;
+    for_workers(run.context, work() < kSerialWork ? 1 : run.workers, rows_ * pieces,
+                [&](int64_t, int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t piece = i % pieces;
+                    row(i / pieces, columns_ * piece / pieces, columns_ * (piece + 1) / pieces);
+                  }
+                });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "reduction"; }
+  int64_t work() const override { return rows_ * count_ * columns_; }
+
+ private:
+  static int64_t offset(const View& view, int begin, int end, int64_t index) {
+    int64_t at = 0;
+    for (int i = end - 1; i >= begin; --i) {
+      at += index % view.sizes[i] * view.strides[i];
+      index /= view.sizes[i];
+    }
+    return at;
+  }
+
+  void row(int64_t index, int64_t begin, int64_t end) const {
+    const int64_t n = end - begin;
+    if (n == 0) return;
+    const float* from = in_->floats() + offset(*in_, 0, kept_, index) + begin;
+    float* to = out_->floats() + offset(*out_, 0, kept_, index) + begin;
+    const bool is_sum = reduction_ == Reduction::Sum || reduction_ == Reduction::Mean;
+    if (count_ == 0) {
+      std::fill_n(to, n, reduction_ == Reduction::Sum ? 0.0f : std::numeric_limits<float>::quiet_NaN());
+      return;
+    }
+    if (columns_ == 1 && is_even_ && step_ <= 1 && is_sum) {
+      const double sum = tiles_->sum(from, count_);
+      *to = static_cast<float>(reduction_ == Reduction::Mean ? sum / static_cast<double>(count_) : sum);
+      return;
+    }
+    const tiles::BinaryOp op = is_sum                             ? tiles::BinaryOp::Add
+                               : reduction_ == Reduction::Maximum ? tiles::BinaryOp::Maximum
+                                                                  : tiles::BinaryOp::Minimum;
+    std::copy_n(from, n, to);
+    for (int64_t i = 1; i < count_; ++i) {
+      const float* next = from + (is_even_ ? i * step_ : offset(*in_, kept_, kept_ + reduced_, i));
+      tiles_->binary(op, to, 1, next, 1, to, n, 0);
+    }
+    if (reduction_ == Reduction::Mean) {
+      tiles_->unary(tiles::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
+    }
+  }
+
+  Reduction reduction_ = Reduction::Sum;
+  int kept_ = 0, reduced_ = 0;
+  const tiles::Tiles* tiles_ = nullptr;
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  int64_t rows_ = 0, columns_ = 0, count_ = 0, step_ = 0;
+  bool is_even_ = false;
+};
+
+}  // namespace
+
+Result<Step*> make_reduce(Binder& binder) {
+  ReduceStep* step = binder.make<ReduceStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rushlight/core/scalar_type.h"
+
+namespace rushlight::cpu {
+
+inline constexpr int kMaxRank = 8;
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+// A strided view of a storage, as it is in the current run. Strides are in elements and never negative.
+struct View {
+  void* data = nullptr;
+  ScalarType dtype = ScalarType::Float;
+  int rank = 0;
+  int64_t sizes[kMaxRank] = {};
+  int64_t strides[kMaxRank] = {};
+
+  float* floats() const { return static_cast<float*>(data); }
+  int64_t numel() const {
+    int64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= sizes[i];
+    return count;
+  }
+  // Whether dimensions [begin, end) are walked by one step; sets the step (0 for one element or none).
+  bool is_uniform(int begin, int end, int64_t* step) const {
+    *step = 0;
+    int64_t expected = -1;
+    for (int i = end - 1; i >= begin; --i) {
+      if (sizes[i] == 1) continue;
+      if (expected < 0) {
+        *step = strides[i];
+      } else if (strides[i] != expected) {
+        return false;
+      }
+      expected = strides[i] * sizes[i];
+    }
+    return true;
+  }
+};
+
+}  // namespace rushlight::cpu

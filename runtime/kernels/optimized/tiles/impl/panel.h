@@ -1,0 +1,152 @@
+// Products with matrices packed ahead of time.
+#pragma once
+
+#include <utility>
+
+#include "kernels/optimized/tiles/impl/elementwise.h"
+#include "kernels/optimized/tiles/impl/gemm.h"
+#include "kernels/optimized/tiles/impl/vec.h"
+#include "kernels/optimized/tiles/packed.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+#if RL_TILES_WIDTH >= 16
+inline constexpr int kNarrowRows = 14;
+#else
+inline constexpr int kNarrowRows = 12;
+#endif
+
+// The value of one vector before `op`.
+RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, int64_t left) {
+  if (residual) value += left >= kWidth ? load(residual) : load_few(residual, left);
+  if (e.clamps) value = at_most(at_least(value, splat(e.low)), splat(e.high));
+  return value;
+}
+
+static void apply_rows(const Epilogue& e, float* c, int64_t step, int rows, int64_t columns) {
+  for (int i = 0; i < rows; ++i) unary(e.op, c + i * step, c + i * step, columns, e.p, e.q);
+}
+
+template <int Rows, int Vectors, bool Ahead>
+static void panel_tile(const PanelTile& t) {
+  Floats acc[Rows][Vectors];
+  if (t.bias) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const Floats bias = load(t.bias + j * kWidth);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
+  }
+  const float* b = t.b;
+  const float* ahead = t.ahead;
+  const float* const* rows = t.rows;
+  for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
+    const float* a[Rows];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i];
+    for (int64_t k = 0; k < t.k; ++k) {
+      Floats row[Vectors];
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+      if constexpr (Ahead) {
+        RL_UNROLL for (int j = 0; j < Vectors; j += kWidth < 16 ? 2 : 1) __builtin_prefetch(ahead + j * kWidth);
+        ahead += Vectors * kWidth;
+      }
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Floats x = splat(a[i][k]);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+      }
+      b += Vectors * kWidth;
+    }
+  }
+  float* const c = t.c;
+  const Epilogue& e = t.epilogue;
+  if (t.columns == Vectors * kWidth) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        store(c + i * t.c_step + j * kWidth, finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, kWidth));
+      }
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        const int64_t left = t.columns - j * kWidth;
+        if (left <= 0) continue;
+        const Floats value = finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, left);
+        left >= kWidth ? store(c + i * t.c_step + j * kWidth, value)
+                       : store_few(c + i * t.c_step + j * kWidth, value, left);
+      }
+    }
+  }
+  if (e.applies) apply_rows(e, c, t.c_step, Rows, t.columns);
+}
+
+using PanelTileFunction = void (*)(const PanelTile&);
+
+template <int Vectors, bool Ahead, int... I>
+static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr PanelTileFunction by_rows[] = {&panel_tile<I + 1, Vectors, Ahead>...};
+  by_rows[rows - 1](tile);
+}
+
+template <int Vectors>
+static void panel_across(int rows, const PanelTile& tile) {
+  using Rows = std::make_integer_sequence<int, Vectors == 1 ? kNarrowRows : kTileRows>;
+  if (tile.ahead) return panel_of<Vectors, true>(rows, tile, Rows{});
+  return panel_of<Vectors, false>(rows, tile, Rows{});
+}
+
+static void panel(int rows, int vectors, const PanelTile& tile) {
+  if (vectors == 1) return panel_across<1>(rows, tile);
+  if (vectors == 2) return panel_across<2>(rows, tile);
+  if constexpr (kTileVectors >= 3) return panel_across<3>(rows, tile);
+}
+
+// `Panels` panels side by side, so that there are sums enough to hide what each addition waits for.
+template <int Panels, int Vectors>
+RL_INLINE void row_part(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+                        const Epilogue& e) {
+  Floats acc[Panels * Vectors];
+  RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) acc[j] = bias ? load(bias + j * kWidth) : Floats{};
+  const int64_t step = k * Vectors * kWidth;
+  for (int64_t l = 0; l < k; ++l) {
+    const Floats value = splat(x[l]);
+    const float* at = b + l * Vectors * kWidth;
+    RL_UNROLL for (int p = 0; p < Panels; ++p) {
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[p * Vectors + v] += value * load(at + p * step + v * kWidth);
+    }
+  }
+  RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
+    const int64_t left = columns - j * kWidth;
+    if (left <= 0) break;
+    const Floats value = finish(acc[j], e, e.residual ? e.residual + j * kWidth : nullptr, left);
+    left >= kWidth ? store(c + j * kWidth, value) : store_few(c + j * kWidth, value, left);
+  }
+}
+
+static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+                const Epilogue& epilogue) {
+  constexpr int64_t kPanel = kTileVectors * kWidth;
+  Epilogue e = epilogue;
+  float* const first = c;
+  const int64_t total = columns;
+  const auto advance = [&](int64_t n) {
+    b += n * k, c += n, columns -= n;
+    if (bias) bias += n;
+    if (e.residual) e.residual += n;
+  };
+  for (; columns >= 4 * kPanel; advance(4 * kPanel)) row_part<4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
+  for (; columns >= kPanel; advance(kPanel)) row_part<1, kTileVectors>(x, k, b, bias, c, kPanel, e);
+  if (columns > 0) {
+    const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
+    if (vectors == 1) row_part<1, 1>(x, k, b, bias, c, columns, e);
+    if (vectors == 2) row_part<1, 2>(x, k, b, bias, c, columns, e);
+    if constexpr (kTileVectors >= 3) {
+      if (vectors == 3) row_part<1, 3>(x, k, b, bias, c, columns, e);
+    }
+  }
+  if (e.applies) unary(e.op, first, first, total, e.p, e.q);
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

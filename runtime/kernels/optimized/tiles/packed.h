@@ -1,0 +1,93 @@
+// Tiles over channels-last images and over matrices packed ahead of time. A packed matrix [k, n] is a row of panels of
+// gemm_vectors * width columns, each [k, columns] without gaps; the last is as many whole vectors wide as it needs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::tiles {
+
+enum class UnaryOp : uint8_t;
+
+// What is done to a result before it is stored: the residual is added, then it is clamped, then `op` is applied.
+struct Epilogue {
+  const float* residual = nullptr;
+  int64_t residual_step = 0;  // floats to the next row
+  bool clamps = false;
+  bool applies = false;
+  UnaryOp op{};
+  float low = 0, high = 0;  // of the clamp
+  float p = 0, q = 0;       // of `op`
+};
+
+// c[i, j] = epilogue(bias[j] + sum over t < taps, l < k of rows[t * row_step + i][l] * b[t * k + l, j]), in that order
+// of t and l.
+struct PanelTile {
+  const float* const* rows;
+  int64_t row_step;
+  int64_t taps, k;
+  const float* b;     // one panel
+  const float* bias;  // [columns, rounded up to vectors], or null
+  float* c;
+  int64_t c_step;
+  int64_t columns;
+  const float* ahead;  // a panel that is fetched into cache meanwhile, or null
+  Epilogue epilogue;
+};
+
+// Outputs next to each other in a row of a depthwise convolution.
+struct DepthwiseRun {
+  const float* const* lines;  // [kernel_h], the first column under the window of the first output
+  int64_t column_step;        // floats to the next column of the input
+  int64_t kernel_h, kernel_w;
+  int64_t stride, dilation;  // columns
+  const float* weights;      // [kernel_h, kernel_w, channels]; rows are weight_step apart
+  int64_t weight_step;
+  const float* bias;  // [channels] or null
+  int64_t channels;
+  float* out;
+  int64_t out_step;
+  int64_t outputs;
+  bool clamps;
+  float low, high;
+};
+
+// Tiles of F(m x m, 3 x 3): m + 2 rows and columns of input, m of output. Vectors along channels.
+struct WinogradInput {
+  const float* from;  // channel 0 of the upper left pixel
+  int64_t line_step, column_step;
+  int64_t first_line, lines, first_column, columns;  // those that exist: others are zero
+  int64_t channels;
+  float* to;  // [(m + 2)^2] rows of channels, to_step apart
+  int64_t to_step;
+};
+struct WinogradOutput {
+  const float* from;  // [(m + 2)^2] rows of channels, from_step apart
+  int64_t from_step;
+  int64_t channels;
+  const float* bias;  // [channels] or null
+  float* to;
+  int64_t line_step, column_step;
+  int64_t lines, columns;  // those that are stored
+  Epilogue epilogue;       // the residual has the steps of `to`
+};
+
+struct PackedTiles {
+  // Rows of a tile that is `vectors` wide: most for one vector, least for the widest.
+  int narrow_rows;
+
+  // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide).
+  void (*panel)(int rows, int vectors, const PanelTile& tile);
+  // One row: c[j] for the columns of a packed matrix from panel `b` on.
+  void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+              const Epilogue& epilogue);
+  void (*depthwise)(const DepthwiseRun& run);
+  // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
+  void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
+  void (*winograd2_input)(const WinogradInput& tile);
+  void (*winograd2_output)(const WinogradOutput& tile);
+  void (*winograd4_input)(const WinogradInput& tile);
+  void (*winograd4_output)(const WinogradOutput& tile);
+};
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,75 @@
+"""Places of a plan's intermediate results in one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rushlight.backends.cpu.drafts import Draft
+from rushlight.backends.cpu.graph import StorageKind
+from rushlight.backends.cpu.tensor import Storage
+from rushlight.memory.check import check_plan
+from rushlight.memory.portfolio import best_first_fit
+from rushlight.memory.problem import Buffer, Problem
+
+
+def place(
+    drafts: Sequence[Draft], sizes: Mapping[Storage, int], alignment: int
+) -> tuple[dict[Storage, int], int]:
+    """Offsets in bytes of all storages of the arena, and its size. `sizes` in bytes."""
+    first: dict[Storage, int] = {}
+    last: dict[Storage, int] = {}
+    for index, draft in enumerate(drafts):
+        for storage in (*draft.reads(), *draft.writes()):
+            if storage.kind is StorageKind.ARENA:
+                first.setdefault(storage, index)
+                last[storage] = index
+    root = _in_place(drafts, sizes, first, last)
+    lower: dict[Storage, int] = {}
+    upper: dict[Storage, int] = {}
+    for storage in first:
+        head = root[storage]
+        lower[head] = min(lower.get(head, first[storage]), first[storage])
+        upper[head] = max(upper.get(head, last[storage]), last[storage])
+    heads = list(lower)
+    problem = Problem.of(
+        Buffer(i, max(sizes[head], 1), lower[head], upper[head] + 1, alignment=alignment)
+        for i, head in enumerate(heads)
+    )
+    plan = best_first_fit(problem)
+    check_plan(problem, plan)
+    offset = {head: plan.offsets[i] for i, head in enumerate(heads)}
+    size = max(plan.peaks(problem).values(), default=0)
+    return {storage: offset[root[storage]] for storage in first}, size
+
+
+def _in_place(
+    drafts: Sequence[Draft],
+    sizes: Mapping[Storage, int],
+    first: Mapping[Storage, int],
+    last: Mapping[Storage, int],
+) -> dict[Storage, Storage]:
+    """For each storage the one whose memory it takes: an operand that its step is the last to read."""
+    root = {storage: storage for storage in first}
+    end = dict(last)  # by root: the last step that touches its memory
+    for index, draft in enumerate(drafts):
+        out = draft.operands[-1]
+        if out is None or first.get(out.storage) != index or draft.outputs != 1:
+            continue
+        for position in draft.in_place:
+            operand = draft.operands[position]
+            if operand is None or operand.storage not in first or operand.storage is out.storage:
+                continue
+            head = root[operand.storage]
+            alone = sum(t is not None and root.get(t.storage) is head for t in draft.operands[:-1]) == 1
+            fits = sizes[operand.storage] == sizes[out.storage] == sizes[head]
+            if (
+                alone
+                and fits
+                and end[head] == index
+                and operand.lies_as(out)
+                and operand.offset == out.offset
+            ):
+                root[out.storage] = head
+                end[head] = last[out.storage]
+                break
+    return root

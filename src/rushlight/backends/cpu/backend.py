@@ -1,0 +1,118 @@
+"""The ahead-of-time part of CpuBackend."""
+
+from __future__ import annotations
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.backends.cpu.builder import Builder
+from rushlight.backends.cpu.finish import finish
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.graph import StorageKind
+from rushlight.backends.cpu.lowering import RULES, Lowering, Options
+from rushlight.backends.cpu.payload import write_plan
+from rushlight.backends.cpu.support import operation
+from rushlight.backends.cpu.target import Target, target_named
+from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
+from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
+from rushlight.delegate.named_data import NamedDataStore
+from rushlight.ir import meta
+from rushlight.ir.errors import CompileError
+
+
+def compile_specs(target: Target, exact: bool) -> list[CompileSpec]:
+    """Options of a part, as they are stored with it."""
+    return [CompileSpec("target", target.name.encode()), CompileSpec("exact", bytes([exact]))]
+
+
+def _options(specs: list[CompileSpec]) -> Options:
+    given = {spec.key: spec.value for spec in specs}
+    return Options(target_named(given["target"].decode()), given.get("exact") == b"\x01")
+
+
+class CpuBackend(BackendDetails):
+    """Plans for the tiles of the optimized kernels; packed weights go into the program's named data.
+
+    The identifiers of the debug handle map are debug handles themselves, which steps carry.
+    """
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        constants = Constants.of(edge_program)
+        graph = edge_program.graph
+        stored = _needed_constants(edge_program, constants)
+        lowering = Lowering(_options(compile_specs), stored)
+        store = NamedDataStore()
+        builder = Builder(lowering.options.target, lowering.symbols, store)
+        handles: dict[int, tuple[int, ...]] = {}
+        outputs: list[Node] = []
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                if not constants.is_constant(node):
+                    _add_input(lowering, builder, node)
+            elif node.op == "output":
+                outputs = list(node.args[0])
+            elif node.op != "call_function":
+                raise CompileError(f"{node.name} ({node.op}) cannot be in a plan")
+            elif not constants.is_constant(node):
+                RULES[operation(node)](lowering, node)
+                handle = meta.get_debug_handle(node)
+                if isinstance(handle, int):
+                    handles[handle] = (handle,)
+        for node in outputs:
+            _add_output(lowering, builder, node)
+        builder.bind_symbols()
+        finish(lowering)
+        plan = builder.finish(lowering.drafts)
+        return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
+
+
+def _needed_constants(program: ExportedProgram, constants: Constants) -> dict[Node, torch.Tensor]:
+    """Constants that a step or an output reads."""
+    found = {}
+    for node in program.graph.nodes:
+        if constants.is_constant(node) and any(not constants.is_constant(user) for user in node.users):
+            value = constants.value(node)
+            assert value is not None
+            found[node] = value
+    return found
+
+
+def _add_input(lowering: Lowering, builder: Builder, node: Node) -> None:
+    index = len(builder.plan.arguments)
+    fake = meta.get_tensor(node)
+    if fake is None:
+        builder.add_argument(None)
+        value = node.meta.get(meta.VAL)
+        if isinstance(value, torch.SymInt):
+            builder.bind_int(lowering.symbols.note(value), index)
+        return
+    tensor = _argument(lowering, fake, index)
+    builder.add_argument(tensor)
+    lowering.set(node, tensor)
+
+
+def _argument(lowering: Lowering, fake: torch.Tensor, index: int) -> Tensor:
+    sizes = tuple(lowering.symbols.note(size) for size in fake.shape)
+    strides = contiguous(sizes)
+    if fake.dim() == 4 and not fake.is_contiguous():
+        strides = strides_in_order(sizes, (0, 2, 3, 1))
+    storage = Storage(1, fake.dtype, StorageKind.ARGUMENT, index)
+    for size in sizes:
+        storage.numel = storage.numel * size
+    return Tensor(storage, sizes, strides)
+
+
+def _add_output(lowering: Lowering, builder: Builder, node: Node) -> None:
+    fake = meta.get_tensor(node)
+    assert fake is not None
+    tensor = lowering.tensor(node)
+    target = _argument(lowering, fake, len(builder.plan.arguments))
+    storage = tensor.storage
+    if storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
+        storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
+        target = tensor
+    else:
+        lowering.copy(tensor, target, node)
+    builder.add_argument(target, is_output=True)

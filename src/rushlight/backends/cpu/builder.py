@@ -1,0 +1,141 @@
+"""Makes the tables of a plan from drafts: constants, values, arguments, places in the arena."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import sympy
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu import arena
+from rushlight.backends.cpu import graph as g
+from rushlight.backends.cpu.drafts import Draft
+from rushlight.backends.cpu.graph import NONE, StorageKind
+from rushlight.backends.cpu.sizes import Size, Symbols, encode, product
+from rushlight.backends.cpu.target import Target
+from rushlight.backends.cpu.tensor import Storage, Tensor
+from rushlight.delegate.named_data import NamedDataStore
+from rushlight.ir import meta
+from rushlight.ir.errors import CompileError
+
+ALIGNMENT = 64  # bytes, of constants and of places in the arena
+# As in a program file.
+DTYPES = {torch.float32: 6, torch.int64: 4, torch.int32: 3, torch.bool: 11}
+
+
+class Builder:
+    """Collects what a plan refers to, each once."""
+
+    def __init__(self, target: Target, symbols: Symbols, store: NamedDataStore) -> None:
+        self.plan = g.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
+        self._symbols = symbols
+        self._store = store
+        self._symbol_index: dict[sympy.Symbol, int] = {}
+        self._expressions: dict[tuple[int, ...], int] = {}
+        self._storages: dict[Storage, int] = {}
+        self._values: dict[tuple[object, ...], int] = {}
+        self._arguments: list[Tensor | None] = []
+
+    def add_argument(self, tensor: Tensor | None, is_output: bool = False) -> None:
+        """The next argument; None for an int."""
+        self._arguments.append(tensor)
+        self.plan.arguments.append(g.Argument(NONE, is_output))
+
+    def bind_symbols(self) -> None:
+        """Finds an argument for every symbol that sizes of inputs depend on."""
+        for argument, tensor in enumerate(self._arguments):
+            if tensor is None or self.plan.arguments[argument].is_output:
+                continue
+            for axis, size in enumerate(tensor.sizes):
+                self._bind(size, argument, axis)
+
+    def bind_int(self, size: Size, argument: int) -> None:
+        """Notes that an int argument is `size`."""
+        self._bind(size, argument, -1)
+
+    def _bind(self, size: Size, argument: int, axis: int) -> None:
+        if isinstance(size, int) or len(size.free_symbols) != 1:
+            return
+        symbol = next(iter(size.free_symbols))
+        if symbol in self._symbol_index:
+            return
+        factor, shift = size.coeff(symbol, 1), size.coeff(symbol, 0)
+        if not (factor.is_Integer and shift.is_Integer and size == factor * symbol + shift and factor > 0):
+            return
+        self._symbol_index[symbol] = len(self.plan.symbols)
+        lower, upper = self._symbols.bounds(symbol)
+        self.plan.symbols.append(g.Symbol(argument, axis, int(factor), int(shift), lower, upper))
+
+    def _expression(self, size: Size) -> int:
+        try:
+            code = tuple(encode(size, self._symbol_index))
+        except KeyError as error:
+            raise CompileError(f"{error.args[0]} is no size of an argument of the delegate") from None
+        index = self._expressions.setdefault(code, len(self.plan.expressions))
+        if index == len(self.plan.expressions):
+            self.plan.expressions.append(g.Expression(list(code)))
+        return index
+
+    def _storage(self, storage: Storage) -> int:
+        index = self._storages.get(storage)
+        if index is not None:
+            return index
+        size = self._symbols.upper(storage.numel) * storage.dtype.itemsize
+        entry = g.Storage(storage.kind, bytes=size)
+        if storage.kind is StorageKind.ARGUMENT:
+            entry.index, entry.bytes = storage.index, 0
+        elif storage.kind is StorageKind.CONSTANT:
+            entry.name = self._keep(storage)
+        index = self._storages[storage] = len(self.plan.storages)
+        self.plan.storages.append(entry)
+        return index
+
+    def _keep(self, storage: Storage) -> str:
+        assert storage.data is not None
+        data = storage.data.detach().contiguous().flatten().view(torch.uint8).numpy()
+        view = memoryview(data)
+        key = "cpu/" + hashlib.sha1(view, usedforsecurity=False).hexdigest()
+        self._store.add_named_data(key, bytes(view), ALIGNMENT)
+        return key
+
+    def value(self, tensor: Tensor | None) -> int:
+        """The index of a view."""
+        if tensor is None:
+            return NONE
+        offset = self._expression(tensor.offset)
+        sizes = [self._expression(size) for size in tensor.sizes]
+        strides = [self._expression(stride) for stride in tensor.strides]
+        key = (tensor.storage, offset, tuple(sizes), tuple(strides))
+        index = self._values.setdefault(key, len(self.plan.values))
+        if index == len(self.plan.values):
+            storage = self._storage(tensor.storage)
+            self.plan.values.append(g.Value(storage, DTYPES[tensor.dtype], offset, sizes, strides))
+        return index
+
+    def finish(self, drafts: Sequence[Draft]) -> g.Plan:
+        """Writes the steps, in order, and plans the arena."""
+        for index, tensor in enumerate(self._arguments):
+            if tensor is not None:
+                self.plan.arguments[index].value = self.value(tensor)
+        for draft in drafts:
+            values = [self.value(tensor) for tensor in draft.operands]
+            handle = next((h for node in draft.nodes if isinstance(h := _handle(node), int)), 0)
+            self.plan.steps.append(
+                g.Step(draft.kind, values, list(draft.ints), [float(f) for f in draft.floats], handle)
+            )
+        sizes = {s: self.plan.storages[i].bytes for s, i in self._storages.items()}
+        offsets, self.plan.arena_bytes = arena.place(drafts, sizes, ALIGNMENT)
+        for storage, offset in offsets.items():
+            self.plan.storages[self._storages[storage]].offset = offset
+        return self.plan
+
+
+def _handle(node: Node) -> object:
+    return meta.get_debug_handle(node)
+
+
+def new_storage(sizes: Sequence[Size], dtype: torch.dtype = torch.float32) -> Storage:
+    """Memory for a tensor."""
+    return Storage(product(sizes), dtype)

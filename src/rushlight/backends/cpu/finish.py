@@ -1,0 +1,87 @@
+"""The last decisions about each step: the algorithm of convolutions, the packing of weights, the numbers."""
+
+from __future__ import annotations
+
+from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Lowering, Options
+from rushlight.backends.cpu.pack import padded, product_weights, winograd_weights
+from rushlight.backends.cpu.sizes import Symbols
+from rushlight.backends.cpu.target import Target
+
+# In multiplications per cycle of a tile at its best, by measurement.
+_TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
+_CACHE_BYTES = 12.0  # bytes a cycle of weights that come from beyond the second level cache
+
+
+def finish(lowering: Lowering) -> None:
+    """Completes all drafts."""
+    for draft in lowering.drafts:
+        if isinstance(draft, ElementwiseDraft):
+            draft.ints, draft.floats = draft.numbers()
+        elif isinstance(draft, ConvolutionDraft):
+            _finish_convolution(lowering, draft)
+
+
+def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
+    target = lowering.options.target
+    outputs, channels, *kernel = draft.weight.shape
+    e = draft.epilogue
+    draft.floats = e.floats()
+    window = [*kernel, *draft.stride, *draft.padding, *draft.dilation]
+    bias = draft.bias
+    if draft.is_depthwise:
+        draft.kind = StepKind.DEPTHWISE
+        weights = draft.weight.view(outputs, -1).t()
+        source, *_, out = draft.operands
+        draft.operands = [
+            source,
+            lowering.constant(weights.flatten()),
+            None if bias is None else lowering.constant(bias),
+            out,
+        ]
+        draft.in_place = ()
+        draft.ints = [*window, *e.ints()]
+        return
+    draft.operands[2] = None if bias is None else lowering.constant(padded(bias))
+    m = winograd_size(draft, lowering.options, lowering.symbols)
+    if m:
+        draft.kind = StepKind.WINOGRAD
+        draft.operands[1] = lowering.constant(winograd_weights(draft.weight, m, target))
+        draft.ints = [m, *draft.padding, channels, outputs, *e.ints()]
+        return
+    draft.operands[1] = lowering.constant(product_weights(draft.weight, draft.groups, target))
+    draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints()]
+
+
+def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -> int:
+    """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0.
+
+    Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's) and up to 1e-5 for
+    m = 4, which `exact` refuses.
+    """
+    outputs, channels, *kernel = draft.weight.shape
+    plain = draft.groups == 1 and draft.stride == (1, 1) and draft.dilation == (1, 1)
+    if not plain or kernel != [3, 3] or max(draft.padding) > 2 or channels < 16 or outputs < 16:
+        return 0
+    residual = draft.residual
+    if residual is not None and not residual.lies_as(draft.out):
+        return 0
+    images, height, width = (symbols.upper(size) for size in draft.out.sizes[:3])
+    costs = {0: product_cycles(images * height * width, 9 * channels, outputs, options.target)}
+    for m in (2,) if options.exact else (2, 4):
+        tiles = images * -(-height // m) * -(-width // m)
+        points = (m + 2) ** 2
+        products = points * product_cycles(tiles, channels, outputs, options.target)
+        moves = tiles * points * (channels + outputs) / options.target.vector * _TRANSFORM
+        costs[m] = products + moves * 2
+    return min(costs, key=lambda m: costs[m])
+
+
+def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
+    """About how long a product with a constant matrix takes on one core."""
+    vectors = -(-columns // target.vector)
+    tiles = -(-rows // target.rows) * target.rows
+    compute = tiles * depth * vectors / 2
+    weights = depth * vectors * target.vector * 4
+    return max(compute, weights / _CACHE_BYTES)

@@ -1,0 +1,282 @@
+"""What turns nodes into drafts of steps, and the rules' registry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft, Instruction
+from rushlight.backends.cpu.graph import StepKind, StorageKind
+from rushlight.backends.cpu.sizes import Size, Symbols, same
+from rushlight.backends.cpu.target import Target
+from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+
+Rule = Callable[["Lowering", Node], None]
+RULES: dict[Any, Rule] = {}
+
+MOST_OPERANDS = 8  # of an elementwise chain
+MOST_INSTRUCTIONS = 24
+
+
+def rule(*ops: Any) -> Callable[[Rule], Rule]:
+    """Decorator: how nodes of these operators are lowered."""
+
+    def register(function: Rule) -> Rule:
+        for op in ops:
+            RULES[op] = function
+        return function
+
+    return register
+
+
+def argument(node: Node, index: int, default: Any = None) -> Any:
+    """An argument of an ATen operator's node by its place in the schema, wherever it is given."""
+    if index < len(node.args):
+        return node.args[index]
+    op = aten_op(node.target)
+    if op is None or index >= len(op._schema.arguments):
+        return default
+    declared = op._schema.arguments[index]
+    if declared.name in node.kwargs:
+        return node.kwargs[declared.name]
+    return declared.default_value if declared.has_default_value() and default is None else default
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a part is planned. exact: no algorithm whose error is of another order of magnitude than a sum's."""
+
+    target: Target
+    exact: bool = False
+
+
+class Lowering:
+    """The drafts of one part, in order, and the views that its nodes stand for."""
+
+    def __init__(self, options: Options, constants: dict[Node, torch.Tensor]) -> None:
+        self.options = options
+        self.constants = constants
+        self.symbols = Symbols()
+        self.drafts: list[Draft] = []
+        self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
+        self._mapped: dict[Storage, list[Node]] = {}
+        self._writer: dict[Storage, Draft] = {}
+        self._constant_tensors: dict[Node, Tensor] = {}
+
+    # ---- What nodes stand for ----
+
+    def set(self, node: Node, tensor: Tensor) -> None:
+        self._env[node] = tensor
+        self._mapped.setdefault(tensor.storage, []).append(node)
+
+    def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
+        """For an operator with several results."""
+        self._env[node] = tuple(tensors)
+        for tensor in tensors:
+            self._mapped.setdefault(tensor.storage, []).append(node)
+
+    def items(self, node: Node) -> tuple[Tensor, ...]:
+        found = self._env[node]
+        assert isinstance(found, tuple)
+        return found
+
+    def tensor(self, node: Any) -> Tensor:
+        """The view that an argument stands for; numbers are tensors of one element."""
+        if isinstance(node, (int, float)):
+            return self.constant(torch.tensor(float(node)))
+        if node in self.constants:
+            if node not in self._constant_tensors:
+                self._constant_tensors[node] = self.constant(self.constants[node])
+            return self._constant_tensors[node]
+        found = self._env[node]
+        assert isinstance(found, Tensor)
+        return found
+
+    @staticmethod
+    def constant(data: torch.Tensor) -> Tensor:
+        """A stored tensor, as row-major."""
+        data = data.detach().contiguous()
+        storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
+        return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))
+
+    def constant_value(self, node: Any) -> torch.Tensor | None:
+        """The data of a constant argument."""
+        if isinstance(node, (int, float)):
+            return torch.tensor(float(node))
+        return self.constants.get(node) if isinstance(node, Node) else None
+
+    def sizes(self, node: Node) -> tuple[Size, ...]:
+        """The sizes of a node's tensor."""
+        fake = meta.get_tensor(node)
+        assert fake is not None
+        return tuple(self.symbols.note(size) for size in fake.shape)
+
+    # ---- New tensors and steps ----
+
+    def new(
+        self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        """Memory of its own; `order`: its dimensions, outermost first."""
+        sizes = tuple(sizes)
+        strides = contiguous(sizes) if order is None else strides_in_order(sizes, order)
+        storage = Storage(1, dtype)
+        for size in sizes:
+            storage.numel = storage.numel * size
+        return Tensor(storage, sizes, strides)
+
+    def new_image(self, sizes: Iterable[Size]) -> Tensor:
+        """[n, c, h, w] with channels last in memory."""
+        return self.new(sizes, (0, 2, 3, 1))
+
+    def emit(self, draft: Draft, node: Node | None) -> None:
+        if node is not None and node not in draft.nodes:
+            draft.nodes.append(node)
+        self.drafts.append(draft)
+        for storage in draft.writes():
+            self._writer[storage] = draft
+
+    def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
+        self.emit(Draft(StepKind.COPY, [source, target]), node)
+
+    def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
+        """The tensor in row-major memory, copied if it is not."""
+        if tensor.is_contiguous():
+            return tensor
+        result = self.new(tensor.sizes, dtype=tensor.dtype)
+        self.copy(tensor, result, node)
+        return result
+
+    def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
+        view = tensor.reshape(sizes)
+        if view is None:
+            view = self.contiguous(tensor, node).reshape(sizes)
+        assert view is not None
+        return view
+
+    def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
+        """The tensor with dimension `axis` innermost in memory, copied if it is not."""
+        if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
+            return tensor
+        order = [*(i for i in range(tensor.rank) if i != axis), axis]
+        result = self.new(tensor.sizes, order)
+        self.copy(tensor, result, node)
+        return result
+
+    # ---- Fusing ----
+
+    def sole_writer(self, source: Any, user: Node) -> Draft | None:
+        """The step that wrote all of `source`'s memory, if `user` alone reads it: it may be changed."""
+        if not isinstance(source, Node) or source in self.constants:
+            return None
+        tensor = self._env.get(source)
+        if not isinstance(tensor, Tensor) or tensor.storage.kind is not StorageKind.ARENA:
+            return None
+        draft = self._writer.get(tensor.storage)
+        mapped = set(self._mapped[tensor.storage])
+        others = (u for node in mapped for u in node.users if u is not user and u not in mapped)
+        if draft is None or draft.outputs != 1 or next(others, None) is not None:
+            return None
+        return draft if draft.out.storage is tensor.storage and tensor.is_dense() else None
+
+    def fused(self, draft: Draft, source: Node, node: Node) -> None:
+        """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
+        self.drafts.remove(draft)
+        self.emit(draft, node)
+        tensor = self.tensor(source)
+        self.set(node, tensor)
+
+    def convolution_of(self, source: Any, user: Node) -> ConvolutionDraft | None:
+        """The convolution whose result `user` alone reads, if an operator can still be fused into it."""
+        draft = self.sole_writer(source, user)
+        if not isinstance(draft, ConvolutionDraft) or draft.epilogue.op >= 0:
+            return None
+        return draft
+
+
+class Chain:
+    """Collects an elementwise chain with an output of `sizes`."""
+
+    def __init__(self, lowering: Lowering, node: Node, sizes: tuple[Size, ...]) -> None:
+        self._lowering = lowering
+        self._node = node
+        self._sizes = sizes
+        self.operands: list[Tensor] = []
+        self.code: list[Instruction] = []
+        self._nodes: list[Node] = []
+        self._taken: dict[Node, int] = {}
+
+    def take(self, source: Any) -> int:
+        """A source for instructions; a chain that is read here alone becomes part of this one."""
+        if isinstance(source, Node):
+            if source not in self._taken:
+                self._taken[source] = self._take(source)
+            return self._taken[source]
+        return self._take(source)
+
+    def _take(self, source: Any) -> int:
+        lowering = self._lowering
+        tensor = lowering.tensor(source)
+        draft = lowering.sole_writer(source, self._node)
+        if (
+            isinstance(draft, ElementwiseDraft)
+            and draft.out.lies_as(tensor)
+            and tensor.rank == len(self._sizes)
+            and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
+            and len(self.operands) + len(draft.operands) + 1 <= MOST_OPERANDS
+            and len(self.code) + len(draft.code) + 4 <= MOST_INSTRUCTIONS
+        ):
+            lowering.drafts.remove(draft)
+            self._nodes += draft.nodes
+            places = [self.operand(operand) for operand in draft.operands[:-1] if operand is not None]
+            base = len(self.code)
+            for instruction in draft.code:
+                sources = tuple(places[s] if s >= 0 else s - base for s in instruction.sources)
+                self.code.append(Instruction(instruction.op, sources, instruction.p, instruction.q))
+            return -len(self.code)
+        return self.operand(tensor)
+
+    def operand(self, tensor: Tensor) -> int:
+        expanded = tensor.expand(self._sizes)
+        if expanded in self.operands:
+            return self.operands.index(expanded)
+        self.operands.append(expanded)
+        return len(self.operands) - 1
+
+    def add(self, op: int, *sources: int, p: float = 0.0, q: float = 0.0) -> int:
+        self.code.append(Instruction(op, sources, p, q))
+        return -len(self.code)
+
+    def finish(self) -> None:
+        """Emits the chain; its output lies in memory as its first operand of full size does."""
+        lowering, node = self._lowering, self._node
+        out = lowering.new(self._sizes, self._order())
+        draft = ElementwiseDraft(
+            StepKind.ELEMENTWISE,
+            [*self.operands, out],
+            code=self.code,
+            nodes=self._nodes,
+            in_place=tuple(range(len(self.operands))),
+        )
+        lowering.emit(draft, node)
+        lowering.set(node, out)
+
+    def _order(self) -> list[int] | None:
+        for tensor in self.operands:
+            strides = tensor.strides
+            if tensor.is_constant or any(
+                same(t, 0) and not same(s, 1) for s, t in zip(tensor.sizes, strides, strict=True)
+            ):
+                continue
+            uppers = [
+                (-math.inf if same(s, 1) else -self._lowering.symbols.upper(t), axis)
+                for axis, (s, t) in enumerate(zip(tensor.sizes, strides, strict=True))
+            ]
+            return [axis for _, axis in sorted(uppers)]
+        return None

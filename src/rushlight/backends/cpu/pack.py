@@ -1,0 +1,60 @@
+"""Weights in the order in which tiles read them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from rushlight.backends.cpu.target import Target
+
+
+def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
+    """Matrices [count, k, n] as panels: [count, panel, k, column], the last panel as wide as it needs; flat."""
+    count, k, n = matrices.shape
+    whole = n // target.panel * target.panel
+    rest = -(-(n - whole) // target.vector) * target.vector
+    packed = torch.zeros(count, k * (whole + rest))
+    panels = matrices[:, :, :whole].reshape(count, k, -1, target.panel).permute(0, 2, 1, 3)
+    packed[:, : k * whole].view(count, -1, k, target.panel).copy_(panels)
+    if rest:
+        packed[:, k * whole :].view(count, k, rest)[:, :, : n - whole] = matrices[:, :, whole:]
+    return packed.flatten()
+
+
+def product_weights(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
+    """Weights [outputs, channels, kh, kw] of a convolution, rows of the matrices in the order kh, kw, channel."""
+    outputs, channels, height, width = weight.shape
+    matrices = weight.view(groups, outputs // groups, channels, height, width).permute(0, 3, 4, 2, 1)
+    return pack_panels(matrices.reshape(groups, height * width * channels, outputs // groups), target)
+
+
+# G of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3): Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
+# (2016), section 4.
+WINOGRAD_G = {
+    2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
+    4: np.array(
+        [
+            [1 / 4, 0, 0],
+            [-1 / 6, -1 / 6, -1 / 6],
+            [-1 / 6, 1 / 6, -1 / 6],
+            [1 / 24, 1 / 12, 1 / 6],
+            [1 / 24, -1 / 12, 1 / 6],
+            [0, 0, 1],
+        ]
+    ),
+}
+
+
+def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tensor:
+    """Weights [outputs, channels, 3, 3] as (m + 2)^2 packed matrices [channels, outputs]."""
+    outputs, channels = weight.shape[:2]
+    g = torch.from_numpy(np.kron(WINOGRAD_G[m], WINOGRAD_G[m]))
+    points = g @ weight.reshape(outputs * channels, 9).t().double()
+    return pack_panels(points.float().view(-1, outputs, channels).transpose(1, 2), target)
+
+
+def padded(bias: torch.Tensor, multiple: int = 64) -> torch.Tensor:
+    """Zeros behind, so that whole vectors can be read."""
+    result = torch.zeros(-(-bias.numel() // multiple) * multiple)
+    result[: bias.numel()] = bias
+    return result

@@ -1,0 +1,91 @@
+"""Gives nodes to CpuBackend."""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections.abc import Callable
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
+
+from rushlight.backends.cpu.backend import CpuBackend, compile_specs
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, VIEWS, operation, why_not
+from rushlight.backends.cpu.target import host_target, target_named
+from rushlight.delegate.constants import tag_constant_data
+from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
+from rushlight.ir import meta
+from rushlight.ir.constants import constant_inputs
+
+logger = logging.getLogger(__name__)
+
+
+class CpuPartitioner(Partitioner):
+    """Gives CpuBackend every node that its plans can express, in as few parts as possible.
+
+    target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
+    program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
+    whose error is of another order of magnitude than that of a plain sum. verbose: logs why nodes are not taken.
+
+    After `partition`, `report` has the reason for every node that stays. Raises ValueError for an unknown target.
+    """
+
+    def __init__(self, target: str | None = None, *, exact: bool = False, verbose: bool = False) -> None:
+        super().__init__()
+        if verbose:
+            logger.setLevel(logging.DEBUG)
+        chosen = host_target() if target is None else target_named(target)
+        self.delegation_spec = DelegationSpec(CpuBackend.__name__, compile_specs(chosen, exact))
+        self.report = WhyNoPartitionReporter()
+
+    def ops_to_not_decompose(
+        self, ep: ExportedProgram
+    ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        stored = constant_inputs(ep)
+        known: dict[Graph, Constants] = {}
+
+        def accepts(node: Node) -> bool:
+            if node.graph not in known:
+                known[node.graph] = Constants(stored, node.graph)
+            return why_not(node, known[node.graph]) is None
+
+        return list(KEPT), accepts
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        self.report = WhyNoPartitionReporter()
+        tags: dict[str, DelegationSpec] = {}
+        self._tag(exported_program, exported_program.graph_module, tags)
+        tag_constant_data(exported_program)
+        return PartitionResult(exported_program, tags)
+
+    def _tag(self, program: ExportedProgram, module: GraphModule, tags: dict[str, DelegationSpec]) -> None:
+        stored = constant_inputs(program) if module.graph is program.graph else {}
+        constants = Constants(stored, module.graph)
+        log = WhyNoPartition(logger)
+        taken: set[Node] = set()
+        for node in module.graph.nodes:
+            if node.op != "call_function" or node.target is operator.getitem:
+                continue
+            reason = why_not(node, constants)
+            if reason is None:
+                taken.add(node)
+            else:
+                self.report.report_reject(node, reason)
+                log(node, reason)
+        for part in form_parts(module.graph, taken.__contains__):
+            if not _is_worth_it(part, constants):
+                continue
+            tag = f"cpu_{len(tags)}"
+            tags[tag] = self.delegation_spec
+            for node in part:
+                meta.set_delegation_tag(node, tag)
+
+
+def _is_worth_it(part: list[Node], constants: Constants) -> bool:
+    """Whether a part computes enough to be called: more than views and one elementwise operator."""
+    computing = [n for n in part if not constants.is_constant(n) and operation(n) not in VIEWS]
+    return len(computing) > 1 or any(operation(n) not in ELEMENTWISE for n in computing)

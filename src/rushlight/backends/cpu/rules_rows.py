@@ -1,0 +1,235 @@
+"""Matrix products, norms, softmax, reductions, attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.sizes import product, same
+from rushlight.backends.cpu.tensor import Tensor
+from rushlight.ir.edge_ops import aten_op
+
+aten = torch.ops.aten
+
+
+def _product(
+    lowering: Lowering, node: Node, source: Any, weight: torch.Tensor, bias: torch.Tensor | None
+) -> None:
+    """source [.., k] times the transpose of weight [n, k], plus bias [n]."""
+    x = lowering.tensor(source)
+    sizes = lowering.sizes(node)
+    rows = product(x.sizes[:-1])
+    inner = lowering.with_inner(x, x.rank - 1, node)
+    flat = lowering.reshaped(inner, (1, 1, rows, x.sizes[-1]), node)
+    out = lowering.new(sizes)
+    view = out.reshape((1, 1, rows, sizes[-1]))
+    assert view is not None
+    draft = ConvolutionDraft(
+        StepKind.PRODUCT,
+        [flat, None, None, None, view],
+        weight=weight.detach().float()[:, :, None, None],
+        bias=None if bias is None else bias.detach().float(),
+        in_place=(3,),
+    )
+    lowering.emit(draft, node)
+    lowering.set(node, out)
+
+
+@rule(aten.linear.default)
+def linear(lowering: Lowering, node: Node) -> None:
+    weight = lowering.constant_value(node.args[1])
+    assert weight is not None
+    _product(lowering, node, node.args[0], weight, lowering.constant_value(argument(node, 2)))
+
+
+@rule(aten.addmm.default)
+def addmm(lowering: Lowering, node: Node) -> None:
+    bias = lowering.constant_value(node.args[0])
+    weight = lowering.constant_value(node.args[2])
+    assert weight is not None
+    _product(lowering, node, node.args[1], weight.t(), bias)
+
+
+@rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
+def matmul(lowering: Lowering, node: Node) -> None:
+    weight = lowering.constant_value(node.args[1])
+    if weight is not None and weight.dim() == 2:
+        _product(lowering, node, node.args[0], weight.t(), None)
+        return
+    a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
+    sizes = lowering.sizes(node)
+    out = lowering.new(sizes)
+    batch = sizes[:-2]
+    a = lowering.with_inner(a, a.rank - 1, node).expand((*batch, *a.sizes[-2:]))
+    b = b.expand((*batch, *b.sizes[-2:]))
+    if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
+        b = lowering.with_inner(b, b.rank - 1, node)
+    draft = Draft(StepKind.MATRIX_PRODUCT, [*(_four(t) for t in (a, b, out))])
+    lowering.emit(draft, node)
+    lowering.set(node, out)
+
+
+def _four(tensor: Tensor) -> Tensor:
+    while tensor.rank < 4:
+        tensor = tensor.with_one(0)
+    return tensor
+
+
+def _rows(lowering: Lowering, node: Node, kind: StepKind, source: Any, length: int) -> tuple[Tensor, Tensor]:
+    """The input and a new output of a step over rows of the last `length` dimensions."""
+    x = lowering.with_inner(lowering.tensor(source), -1, node)
+    out = lowering.new(x.sizes, dtype=x.dtype)
+    rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
+    flat = (product(rows[:-1]), rows[-1])
+    view = x.reshape(flat)
+    if view is None:
+        view = lowering.contiguous(x, node).reshape(flat)
+    target = out.reshape(flat)
+    assert view is not None and target is not None
+    return Tensor(view.storage, view.sizes, view.strides, view.offset), target
+
+
+def _normalize(
+    lowering: Lowering, node: Node, shape: Any, weight: Any, bias: Any, eps: float, centers: bool
+) -> Tensor:
+    source, target = _rows(lowering, node, StepKind.NORMALIZE, node.args[0], len(shape))
+    constants: list[Tensor | None] = [
+        None if (data := lowering.constant_value(item)) is None else lowering.constant(data.float().flatten())
+        for item in (weight, bias)
+    ]
+    draft = Draft(
+        StepKind.NORMALIZE,
+        [source, *constants, target],
+        ints=[int(source.sizes[-1]), int(centers)],
+        floats=[eps],
+        in_place=(0,),
+    )
+    lowering.emit(draft, node)
+    view = target.reshape(lowering.tensor(node.args[0]).sizes)
+    assert view is not None
+    return view
+
+
+@rule(aten.layer_norm.default)
+def layer_norm(lowering: Lowering, node: Node) -> None:
+    eps = float(argument(node, 4, 1e-5))
+    lowering.set(
+        node, _normalize(lowering, node, node.args[1], argument(node, 2), argument(node, 3), eps, True)
+    )
+
+
+@rule(aten.native_layer_norm.default)
+def native_layer_norm(lowering: Lowering, node: Node) -> None:
+    _, shape, weight, bias, eps = node.args
+    lowering.set_items(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
+
+
+@rule(aten.rms_norm.default)
+def rms_norm(lowering: Lowering, node: Node) -> None:
+    eps = argument(node, 3)
+    value = float(torch.finfo(torch.float32).eps if eps is None else eps)
+    lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
+
+
+@rule(aten._softmax.default, aten._log_softmax.default, aten.softmax.int)
+def softmax(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
+    order = [*(i for i in range(x.rank) if i != axis), axis]
+    inner = lowering.with_inner(x, axis, node).permute(order)
+    flat = (product(inner.sizes[:-1]), inner.sizes[-1])
+    source = inner.reshape(flat)
+    if source is None:
+        source = lowering.contiguous(inner, node).reshape(flat)
+    out = lowering.new(inner.sizes)
+    target = out.reshape(flat)
+    assert source is not None and target is not None
+    logarithm = int("log_softmax" in str(node.target))
+    lowering.emit(Draft(StepKind.SOFTMAX, [source, target], ints=[logarithm], in_place=(0,)), node)
+    back = [order.index(i) for i in range(x.rank)]
+    lowering.set(node, out.permute(back))
+
+
+REDUCTIONS = {
+    aten.sum.dim_IntList: 0,
+    aten.mean.dim: 1,
+    aten.amax.default: 2,
+    aten.amin.default: 3,
+}
+
+
+@rule(*REDUCTIONS)
+def reduce(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    given: Any = argument(node, 1)
+    axes = {axis % x.rank for axis in ([given] if isinstance(given, int) else given or range(x.rank))}
+    kept = [axis for axis in range(x.rank) if axis not in axes]
+    inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
+    outer = [axis for axis in kept if axis != inner]
+    sizes = [1 if axis in axes else x.sizes[axis] for axis in range(x.rank)]
+    order = [*outer, *sorted(axes), *([] if inner is None else [inner])]
+    out = lowering.new(sizes, order)
+    source = x.permute(order)
+    target = _drop(out, [*outer, *([] if inner is None else [inner])])
+    if inner is None:
+        source, target = source.with_one(source.rank), target.with_one(target.rank)
+    op = REDUCTIONS[aten_op(node.target)]
+    lowering.emit(Draft(StepKind.REDUCE, [source, target], ints=[op, len(outer), len(axes)]), node)
+    result = out.reshape(lowering.sizes(node))
+    assert result is not None
+    lowering.set(node, result)
+
+
+def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
+    """The dimensions `axes` alone; the others have one element."""
+    return Tensor(
+        tensor.storage,
+        tuple(tensor.sizes[a] for a in axes),
+        tuple(tensor.strides[a] for a in axes),
+        tensor.offset,
+    )
+
+
+@rule(aten.scaled_dot_product_attention.default)
+def attention(lowering: Lowering, node: Node) -> None:
+    query, key, value = (_four(lowering.with_inner(lowering.tensor(n), -1, node)) for n in node.args[:3])
+    mask_node = argument(node, 3)
+    mask = None if mask_node is None else lowering.tensor(mask_node)
+    sizes = lowering.sizes(node)
+    out = lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
+    scale = argument(node, 6)
+    if scale is None:
+        scale = float(query.sizes[-1]) ** -0.5
+    data = lowering.constant_value(mask_node)
+    if data is not None and data.dtype is torch.bool and bool(data.all()):
+        mask = None
+    if mask is not None:
+        mask = _four(mask).expand((*query.sizes[:3], key.sizes[2]))
+    draft = Draft(
+        StepKind.ATTENTION,
+        [query, key, value, mask, out],
+        ints=[int(bool(argument(node, 5, False)))],
+        floats=[float(scale)],
+    )
+    lowering.emit(draft, node)
+    while out.rank > len(sizes):
+        out = out.without(0)
+    lowering.set(node, out)
+
+
+@rule(aten.embedding.default)
+def embedding(lowering: Lowering, node: Node) -> None:
+    table, ids = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
+    sizes = lowering.sizes(node)
+    rows = product(ids.sizes)
+    flat = lowering.reshaped(ids, (rows,), node)
+    out = lowering.new(sizes)
+    target = out.reshape((rows, sizes[-1]))
+    assert target is not None
+    lowering.emit(Draft(StepKind.GATHER, [table, flat, target]), node)
+    lowering.set(node, out)

@@ -1,0 +1,137 @@
+"""Sizes that are numbers or depend on symbols: sympy expressions over non-negative symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+
+from rushlight.ir.sym import bounds
+
+Size: TypeAlias = Any  # int or sympy.Expr
+
+_CONSTANT, _SYMBOL, _ADD, _MULTIPLY, _FLOOR, _MODULUS, _LARGEST, _LEAST = range(8)
+
+
+class UnsupportedSize(ValueError):
+    """A size that plans cannot express."""
+
+
+def size_of(value: int | torch.SymInt) -> Size:
+    """The expression of a size."""
+    if isinstance(value, int):
+        return value
+    constant = value.node.maybe_as_int()
+    return int(constant) if constant is not None else simplify(value.node.expr)
+
+
+def simplify(expression: Any) -> Size:
+    """An int where the expression is one."""
+    if isinstance(expression, int):
+        return expression
+    expanded = sympy.expand(expression)
+    return int(expanded) if expanded.is_Integer else expanded
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    result: Size = 1
+    for size in sizes:
+        result = result * size
+    return simplify(result)
+
+
+def same(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal whatever their symbols are."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(simplify(a - b) == 0)
+
+
+def divide(a: Size, b: Size) -> Size:
+    """a / b, which is known to be whole."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    return simplify(sympy.cancel(sympy.sympify(a) / b))
+
+
+class Symbols:
+    """The symbols of one program with their bounds."""
+
+    def __init__(self) -> None:
+        self._bounds: dict[sympy.Symbol, tuple[int, int]] = {}
+
+    def note(self, value: int | torch.SymInt) -> Size:
+        """The expression of a size whose symbols become known. Raises UnsupportedSize if it has no bound."""
+        size = size_of(value)
+        if isinstance(size, int) or isinstance(value, int):
+            return size
+        env = value.node.shape_env
+        for symbol in size.free_symbols:
+            if symbol in self._bounds:
+                continue
+            ranges = env.bound_sympy(symbol)
+            try:
+                lower, upper = int(ranges.lower), int(ranges.upper)
+            except (TypeError, ValueError, OverflowError, AttributeError):
+                raise UnsupportedSize(f"{symbol} has no upper bound") from None
+            if upper > 2**31 - 1:
+                raise UnsupportedSize(f"{symbol} has no upper bound")
+            self._bounds[symbol] = (max(lower, 0), upper)
+        encode(size, dict.fromkeys(size.free_symbols, 0))
+        return size
+
+    def bounds(self, symbol: sympy.Symbol) -> tuple[int, int]:
+        return self._bounds[symbol]
+
+    def upper(self, size: Size) -> int:
+        """The largest value; sizes grow with their symbols."""
+        if isinstance(size, int):
+            return size
+        return int(size.subs({symbol: self._bounds[symbol][1] for symbol in size.free_symbols}))
+
+
+def is_bounded(value: int | torch.SymInt) -> bool:
+    """Whether plans can express the size."""
+    if isinstance(value, int):
+        return True
+    try:
+        Symbols().note(value)
+    except UnsupportedSize:
+        return False
+    return bounds(value)[1] is not None
+
+
+def encode(size: Size, index_of: dict[sympy.Symbol, int]) -> list[int]:
+    """The size in the notation of payloads. Raises UnsupportedSize."""
+    if isinstance(size, int):
+        return [_CONSTANT, size]
+    if size.is_Integer:
+        return [_CONSTANT, int(size)]
+    if size.is_Symbol:
+        return [_SYMBOL, index_of[size]]
+    if isinstance(size, sympy.Pow) and size.exp.is_Integer and 1 <= int(size.exp) <= 8:
+        return _chain([size.base] * int(size.exp), _MULTIPLY, index_of)
+    if isinstance(size, FloorDiv):
+        return _chain(size.args, _FLOOR, index_of)
+    if isinstance(size, (Mod, PythonMod)):
+        return _chain(size.args, _MODULUS, index_of)
+    if isinstance(size, sympy.Add):
+        return _chain(size.args, _ADD, index_of)
+    if isinstance(size, sympy.Mul):
+        return _chain(size.args, _MULTIPLY, index_of)
+    if isinstance(size, sympy.Max) or type(size).__name__ == "Max":
+        return _chain(size.args, _LARGEST, index_of)
+    if isinstance(size, sympy.Min) or type(size).__name__ == "Min":
+        return _chain(size.args, _LEAST, index_of)
+    raise UnsupportedSize(f"{size} is no size that a plan can express")
+
+
+def _chain(items: Iterable[Any], code: int, index_of: dict[sympy.Symbol, int]) -> list[int]:
+    first, *rest = items
+    result = encode(first, index_of)
+    for item in rest:
+        result += [*encode(item, index_of), code]
+    return result

@@ -1,0 +1,302 @@
+"""Which nodes plans can express."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu import rules_elementwise, rules_images, rules_rows, rules_views
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lowering import RULES, argument
+from rushlight.backends.cpu.sizes import is_bounded
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+
+aten = torch.ops.aten
+MAX_RANK = 6
+Check = Callable[[Node, Constants], str | None]
+_CHECKS: dict[Any, Check] = {}
+
+# Operators that are kept whole for this backend.
+KEPT = (
+    aten.linear.default,
+    aten.scaled_dot_product_attention.default,
+    aten.layer_norm.default,
+    aten.rms_norm.default,
+    aten.silu.default,
+    aten.hardswish.default,
+    aten.hardsigmoid.default,
+    aten.max_pool2d.default,
+    aten.adaptive_avg_pool2d.default,
+    aten.matmul.default,
+)
+
+# Those that only say where elements are: no part is made for them alone.
+VIEWS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_views.__name__)
+ELEMENTWISE = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_elementwise.__name__)
+assert rules_images and rules_rows
+
+
+def check(*ops: Any) -> Callable[[Check], Check]:
+    """Decorator: the reason why a node of these operators is not taken, None if it is."""
+
+    def register(function: Check) -> Check:
+        for op in ops:
+            _CHECKS[op] = function
+        return function
+
+    return register
+
+
+def operation(node: Node) -> Any:
+    """The ATen overload of a node, or operator.getitem."""
+    return node.target if node.target is operator.getitem else aten_op(node.target)
+
+
+def why_not(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express the node, None if it can."""
+    if constants.is_constant(node):
+        return None
+    op = operation(node)
+    if op not in RULES:
+        return f"plans have no {op}"
+    if op is operator.getitem:
+        return None
+    for tensor in _tensors(node):
+        if tensor.dim() > MAX_RANK:
+            return f"it has {tensor.dim()} dimensions"
+        if not all(is_bounded(size) for size in tensor.shape):
+            return "a size of it has no upper bound"
+    moves = op in VIEWS
+    for source in [*node.all_input_nodes, node]:
+        fake = meta.get_tensor(source)
+        if fake is None or fake.dtype is torch.float32:
+            continue
+        if moves and fake.dtype in (torch.int64, torch.int32, torch.bool):
+            continue
+        if op is aten.embedding.default and source is argument(node, 1) and fake.dtype is torch.int64:
+            continue
+        if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
+            continue
+        return f"{source.name} is {fake.dtype}"
+    reason = _CHECKS.get(op)
+    return reason(node, constants) if reason else None
+
+
+_MASKED = frozenset({aten.scaled_dot_product_attention.default})
+
+
+def _tensors(node: Node) -> list[torch.Tensor]:
+    value = node.meta.get(meta.VAL)
+    values = value if isinstance(value, (tuple, list)) else [value]
+    return [item for item in values if isinstance(item, torch.Tensor)]
+
+
+def _rank(node: Any) -> int:
+    fake = meta.get_tensor(node) if isinstance(node, Node) else None
+    return -1 if fake is None else fake.dim()
+
+
+def _static(node: Any) -> bool:
+    fake = meta.get_tensor(node) if isinstance(node, Node) else None
+    return fake is not None and all(isinstance(size, int) for size in fake.shape)
+
+
+@check(aten.convolution.default)
+def _convolution(node: Node, constants: Constants) -> str | None:
+    source, weight, bias, stride, padding, _, transposed, _, _ = node.args
+    if transposed:
+        return "it is transposed"
+    if _rank(source) not in (3, 4):
+        return f"its input has {_rank(source)} dimensions"
+    if not constants.is_constant(weight) or not (bias is None or constants.is_constant(bias)):
+        return "its weights are not constant"
+    if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
+        return "its padding is negative"
+    return None
+
+
+@check(aten._native_batch_norm_legit_no_training.default)
+def _batch_norm(node: Node, constants: Constants) -> str | None:
+    if not all(a is None or constants.is_constant(a) for a in node.args[1:5]):
+        return "its statistics are not constant"
+    return _first_alone(node)
+
+
+def _first_alone(node: Node) -> str | None:
+    used = [user for user in node.users if user.args[1] != 0 and user.users]
+    return "more than its first result is used" if used else None
+
+
+@check(aten.max_pool2d_with_indices.default)
+def _max_pool_indices(node: Node, constants: Constants) -> str | None:
+    return "its input is no batch of images" if _rank(node.args[0]) != 4 else _first_alone(node)
+
+
+@check(aten.max_pool2d.default, aten.avg_pool2d.default)
+def _pool(node: Node, constants: Constants) -> str | None:
+    return None if _rank(node.args[0]) == 4 else "its input is no batch of images"
+
+
+@check(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
+def _adaptive(node: Node, constants: Constants) -> str | None:
+    if _rank(node.args[0]) != 4:
+        return "its input is no batch of images"
+    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
+    assert source is not None and result is not None
+    if tuple(result.shape[2:]) == (1, 1):
+        return None
+    if not all(isinstance(n, int) for n in (*source.shape[2:], *result.shape[2:])):
+        return "its image has a dynamic size"
+    if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
+        return "its windows have several sizes"
+    return None
+
+
+@check(aten.linear.default)
+def _linear(node: Node, constants: Constants) -> str | None:
+    if _rank(node.args[0]) < 1 or not constants.is_constant(node.args[1]):
+        return "its weights are not constant"
+    bias = argument(node, 2)
+    return None if bias is None or constants.is_constant(bias) else "its bias is not constant"
+
+
+@check(aten.addmm.default)
+def _addmm(node: Node, constants: Constants) -> str | None:
+    bias, _, weight = node.args[:3]
+    if not constants.is_constant(weight) or not constants.is_constant(bias):
+        return "its weights are not constant"
+    if _rank(bias) != 1 or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
+        return "its bias is scaled or no row"
+    value = constants.value(bias)
+    fake = meta.get_tensor(node)
+    return (
+        None
+        if value is not None and fake is not None and value.numel() == fake.shape[1]
+        else "its bias is no row"
+    )
+
+
+@check(aten.mm.default, aten.bmm.default, aten.matmul.default)
+def _matmul(node: Node, constants: Constants) -> str | None:
+    a, b = _rank(node.args[0]), _rank(node.args[1])
+    if constants.is_constant(node.args[1]) and b == 2:
+        return None if a >= 1 else "its left operand is a scalar"
+    return None if 2 <= a <= 4 and 2 <= b <= 4 else f"its operands have {a} and {b} dimensions"
+
+
+@check(aten.native_layer_norm.default)
+def _native_layer_norm(node: Node, constants: Constants) -> str | None:
+    return _norm(node, constants) or _first_alone(node)
+
+
+@check(aten.layer_norm.default, aten.rms_norm.default)
+def _norm(node: Node, constants: Constants) -> str | None:
+    shape: Any = node.args[1]
+    if not all(isinstance(size, int) for size in shape):
+        return "its rows have a dynamic length"
+    weights = [argument(node, 2)] + ([argument(node, 3)] if "layer_norm" in str(node.target) else [])
+    return (
+        None
+        if all(w is None or constants.is_constant(w) for w in weights)
+        else "its weights are not constant"
+    )
+
+
+@check(aten._softmax.default, aten._log_softmax.default)
+def _softmax(node: Node, constants: Constants) -> str | None:
+    return None if _rank(node.args[0]) >= 1 else "its input is a scalar"
+
+
+@check(aten.sum.dim_IntList, aten.mean.dim)
+def _reduce(node: Node, constants: Constants) -> str | None:
+    if node.kwargs.get("dtype") not in (None, torch.float32):
+        return "its result has another type"
+    return None if _rank(node.args[0]) >= 1 else "its input is a scalar"
+
+
+@check(aten.amax.default, aten.amin.default)
+def _extreme(node: Node, constants: Constants) -> str | None:
+    return None if _rank(node.args[0]) >= 1 else "its input is a scalar"
+
+
+@check(aten.scaled_dot_product_attention.default)
+def _attention(node: Node, constants: Constants) -> str | None:
+    if argument(node, 4, 0.0) != 0.0:
+        return "it drops out"
+    ranks = {_rank(n) for n in node.args[:3]}
+    if len(ranks) != 1 or ranks - {3, 4}:
+        return "its operands have other than 3 or 4 dimensions"
+    query, key, value = (meta.get_tensor(n) for n in node.args[:3])  # type: ignore[arg-type]
+    assert query is not None and key is not None and value is not None
+    if not isinstance(query.shape[-1], int) or not isinstance(value.shape[-1], int):
+        return "its heads have a dynamic width"
+    if any(t.shape[0] is not query.shape[0] and t.shape[0] != query.shape[0] for t in (key, value)):
+        return "its operands are broadcast"
+    if query.dim() == 4:
+        heads = [t.shape[1] for t in (query, key, value)]
+        if not all(isinstance(h, int) for h in heads) or heads[1] != heads[2] or heads[0] % heads[1]:
+            return "its heads do not fit"
+    return None
+
+
+@check(aten.embedding.default)
+def _embedding(node: Node, constants: Constants) -> str | None:
+    return None if constants.is_constant(node.args[0]) else "its table is not constant"
+
+
+@check(aten.pow.Tensor_Scalar)
+def _pow(node: Node, constants: Constants) -> str | None:
+    exponent = node.args[1]
+    ok = isinstance(exponent, (int, float)) and float(exponent) in rules_elementwise.POWERS
+    return None if ok else f"its exponent is {exponent}"
+
+
+@check(aten.clamp.default, aten.hardtanh.default)
+def _clamp(node: Node, constants: Constants) -> str | None:
+    numbers = [argument(node, 1), argument(node, 2)]
+    return (
+        None if all(n is None or isinstance(n, (int, float)) for n in numbers) else "its bounds are symbolic"
+    )
+
+
+@check(aten.add.Tensor, aten.sub.Tensor, aten.add.Scalar, aten.sub.Scalar)
+def _add(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor is symbolic"
+
+
+@check(aten.slice_copy.Tensor)
+def _slice(node: Node, constants: Constants) -> str | None:
+    start, step = argument(node, 2), argument(node, 4)
+    ok = (start is None or isinstance(start, int)) and (step is None or isinstance(step, int))
+    return None if ok else "it begins at a symbolic place"
+
+
+@check(aten.select_copy.int)
+def _select(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(node.args[2], int) else "its index is symbolic"
+
+
+@check(aten.split_with_sizes_copy.default, aten.split_copy.Tensor, aten.unbind_copy.int)
+def _split(node: Node, constants: Constants) -> str | None:
+    return None if _static(node.args[0]) else "its input has a dynamic size"
+
+
+@check(aten.constant_pad_nd.default)
+def _pad(node: Node, constants: Constants) -> str | None:
+    pads: Any = node.args[1]
+    if not all(isinstance(p, int) and p >= 0 for p in pads):
+        return "its padding is negative or symbolic"
+    return None if isinstance(argument(node, 2, 0) or 0, (int, float)) else "its value is symbolic"
+
+
+@check(torch.ops.dim_order_ops._to_dim_order_copy.default)
+def _convert(node: Node, constants: Constants) -> str | None:
+    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
+    return (
+        None if source is not None and result is not None and source.dtype is result.dtype else "it converts"
+    )

@@ -1,0 +1,57 @@
+"""Instruction sets that plans are made for."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Target:
+    """How the tiles of an instruction set are shaped, as runtime/kernels/optimized/tiles has them.
+
+    vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
+    cache: bytes of second level cache that a plan counts on.
+    """
+
+    name: str
+    vector: int
+    panel: int
+    rows: int
+    cache: int = 512 * 1024
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("generic", 4, 8, 6),
+        Target("avx2", 8, 16, 6),
+        Target("avx512", 16, 32, 14),
+        Target("neon", 4, 12, 8),
+    )
+}
+
+
+def target_named(name: str) -> Target:
+    """Raises ValueError naming those there are."""
+    if name not in TARGETS:
+        raise ValueError(f"no target {name!r} for CpuBackend; there are {', '.join(TARGETS)}")
+    return TARGETS[name]
+
+
+def host_target() -> Target:
+    """That of this machine."""
+    machine = platform.machine().lower()
+    if machine in ("aarch64", "arm64"):
+        return TARGETS["neon"]
+    if machine not in ("x86_64", "amd64"):
+        return TARGETS["generic"]
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return TARGETS["avx2"]
+    flags = set(next((line for line in text.splitlines() if line.startswith("flags")), "").split())
+    if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags:
+        return TARGETS["avx512"]
+    return TARGETS["avx2"] if {"avx2", "fma", "f16c"} <= flags else TARGETS["generic"]

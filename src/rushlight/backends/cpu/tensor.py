@@ -1,0 +1,173 @@
+"""Strided views of storages: what steps of a plan read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from rushlight.backends.cpu.graph import StorageKind
+from rushlight.backends.cpu.sizes import Size, divide, product, same, simplify
+
+
+@dataclass(eq=False)
+class Storage:
+    """A piece of memory. `numel` elements of `dtype`; `data` of a constant; `index` of an argument."""
+
+    numel: Size
+    dtype: torch.dtype = torch.float32
+    kind: StorageKind = StorageKind.ARENA
+    index: int = 0
+    data: torch.Tensor | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A view: logical sizes, strides and an offset in elements."""
+
+    storage: Storage
+    sizes: tuple[Size, ...]
+    strides: tuple[Size, ...]
+    offset: Size = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.storage.dtype
+
+    @property
+    def is_constant(self) -> bool:
+        return self.storage.kind is StorageKind.CONSTANT
+
+    def permute(self, order: Sequence[int]) -> Tensor:
+        order = [axis % self.rank for axis in order]
+        return replace(
+            self,
+            sizes=tuple(self.sizes[axis] for axis in order),
+            strides=tuple(self.strides[axis] for axis in order),
+        )
+
+    def narrow(self, axis: int, start: Size, size: Size, step: int = 1) -> Tensor:
+        sizes, strides = list(self.sizes), list(self.strides)
+        offset = simplify(self.offset + start * strides[axis])
+        sizes[axis] = size
+        strides[axis] = simplify(strides[axis] * step)
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
+
+    def select(self, axis: int, index: Size) -> Tensor:
+        narrowed = self.narrow(axis, index, 1)
+        return narrowed.without(axis)
+
+    def without(self, axis: int) -> Tensor:
+        """Drops a dimension of one element."""
+        return replace(
+            self,
+            sizes=self.sizes[:axis] + self.sizes[axis + 1 :],
+            strides=self.strides[:axis] + self.strides[axis + 1 :],
+        )
+
+    def with_one(self, axis: int) -> Tensor:
+        """Adds a dimension of one element before `axis`."""
+        return replace(
+            self,
+            sizes=(*self.sizes[:axis], 1, *self.sizes[axis:]),
+            strides=(*self.strides[:axis], 1, *self.strides[axis:]),
+        )
+
+    def expand(self, sizes: Sequence[Size]) -> Tensor:
+        """Broadcasts to `sizes`."""
+        missing = len(sizes) - self.rank
+        strides: list[Size] = [0] * missing
+        for have, want, stride in zip(self.sizes, sizes[missing:], self.strides, strict=True):
+            strides.append(0 if same(have, 1) and not same(want, 1) else stride)
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+
+    def is_dense(self) -> bool:
+        """Whether the view is its whole storage, each element once, dimensions in any order."""
+        if not same(self.offset, 0) or not same(product(self.sizes), self.storage.numel):
+            return False
+        expected: Size = 1
+        dims = [(t, s) for s, t in zip(self.sizes, self.strides, strict=True) if not same(s, 1)]
+        while dims:
+            found = next((dim for dim in dims if same(dim[0], expected)), None)
+            if found is None:
+                return False
+            dims.remove(found)
+            expected = simplify(expected * found[1])
+        return True
+
+    def lies_as(self, other: Tensor) -> bool:
+        """Whether both have the same sizes and strides, but for dimensions of one element."""
+        return self.rank == other.rank and all(
+            same(a, b) and (same(a, 1) or same(s, t))
+            for a, b, s, t in zip(self.sizes, other.sizes, self.strides, other.strides, strict=True)
+        )
+
+    def is_contiguous(self) -> bool:
+        """Whether elements lie in the order of the dimensions, next to each other."""
+        return all(
+            same(size, 1) or same(stride, expected)
+            for size, stride, expected in zip(self.sizes, self.strides, contiguous(self.sizes), strict=True)
+        )
+
+    def reshape(self, sizes: Sequence[Size]) -> Tensor | None:
+        """The same elements in the same logical order as another shape, None if that is no strided view."""
+        if any(same(size, 0) for size in sizes):
+            return replace(self, sizes=tuple(sizes), strides=contiguous(sizes))
+        chunks: list[tuple[Size, Size]] = []  # (elements, stride), outermost first
+        for size, stride in zip(self.sizes, self.strides, strict=True):
+            if same(size, 1):
+                continue
+            if chunks and same(chunks[-1][1], size * stride):
+                chunks[-1] = (simplify(chunks[-1][0] * size), stride)
+            else:
+                chunks.append((size, stride))
+        strides: list[Size] = [1] * len(sizes)
+        axis = len(sizes) - 1
+        for elements, stride in reversed(chunks):
+            taken: Size = 1
+            while not same(taken, elements):
+                while axis >= 0 and same(sizes[axis], 1):
+                    axis -= 1
+                if axis < 0 or not _divides(simplify(taken * sizes[axis]), elements):
+                    return None
+                strides[axis] = simplify(stride * taken)
+                taken = simplify(taken * sizes[axis])
+                axis -= 1
+        if any(not same(size, 1) for size in sizes[: axis + 1]):
+            return None
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+
+
+def _divides(a: Size, b: Size) -> bool:
+    if isinstance(a, int) and isinstance(b, int):
+        return a > 0 and b % a == 0
+    quotient = divide(b, a)
+    if isinstance(quotient, int):
+        return quotient > 0
+    denominator = quotient.as_numer_denom()[1]
+    return bool(denominator == 1)
+
+
+def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
+    """Strides of a dense row-major tensor."""
+    strides: list[Size] = []
+    step: Size = 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step = simplify(step * size)
+    return tuple(reversed(strides))
+
+
+def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size, ...]:
+    """Strides of a dense tensor whose dimensions lie in `order`, outermost first."""
+    strides: list[Size] = [1] * len(sizes)
+    step: Size = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step = simplify(step * sizes[axis])
+    return tuple(strides)
