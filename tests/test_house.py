@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "codegen": {"format", "runtime"},
     "compile": CORE | {"codegen"},
     "exir": CORE,
-    "backends": {"ir", "passes", "quantize", "delegate", "format"},
+    "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),
     "devtools": {"ir", "format", "runtime"},

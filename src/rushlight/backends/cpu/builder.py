@@ -95,7 +95,7 @@ class Builder:
     def _keep(self, storage: Storage) -> str:
         assert storage.data is not None
         data = storage.data.detach().contiguous().flatten().view(torch.uint8).numpy()
-        view = memoryview(data)
+        view = memoryview(data)  # type: ignore[arg-type]
         key = "cpu/" + hashlib.sha1(view, usedforsecurity=False).hexdigest()
         self._store.add_named_data(key, bytes(view), ALIGNMENT)
         return key

@@ -1,4 +1,4 @@
-"""Steps while a plan is being made: their numbers are written when nothing can be fused into them any more."""
+"""Steps while a plan is being made: their numbers are written when nothing can be fused any more."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class Epilogue:
 class ConvolutionDraft(Draft):
     """A convolution, or a product with a constant matrix, which is one of 1 x 1.
 
-    operands: input, weights, bias, residual, output, images as [n, h, w, c]; weights and bias become constants
-    when the draft is written. weight: [outputs, channels of a group, kernel h, kernel w].
+    operands: input, weights, bias, residual, output, images as [n, h, w, c]; weights and bias become
+    constants when the draft is written. weight: [outputs, channels of a group, kernel h, kernel w].
     """
 
     weight: torch.Tensor = field(default_factory=lambda: torch.empty(0))
@@ -104,7 +104,10 @@ class ConvolutionDraft(Draft):
 
 @dataclass(frozen=True)
 class Instruction:
-    """One operator of a chain; sources are operands of the draft (from 0) or earlier results (-1 the first)."""
+    """One operator of a chain.
+
+    sources: operands of the draft, from 0, or earlier results, of which -1 is the first.
+    """
 
     op: int
     sources: tuple[int, ...]

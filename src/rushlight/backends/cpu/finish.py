@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft
+from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
 from rushlight.backends.cpu.pack import padded, product_weights, winograd_weights
@@ -57,8 +57,8 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
 def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -> int:
     """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0.
 
-    Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's) and up to 1e-5 for
-    m = 4, which `exact` refuses.
+    Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's) and up to 1e-5
+    for m = 4, which `exact` refuses.
     """
     outputs, channels, *kernel = draft.weight.shape
     plain = draft.groups == 1 and draft.stride == (1, 1) and draft.dilation == (1, 1)

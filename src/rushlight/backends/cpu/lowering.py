@@ -51,7 +51,10 @@ def argument(node: Node, index: int, default: Any = None) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """How a part is planned. exact: no algorithm whose error is of another order of magnitude than a sum's."""
+    """How a part is planned.
+
+    exact: no algorithm whose error is of another order of magnitude than a sum's.
+    """
 
     target: Target
     exact: bool = False

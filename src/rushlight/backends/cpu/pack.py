@@ -9,7 +9,7 @@ from rushlight.backends.cpu.target import Target
 
 
 def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
-    """Matrices [count, k, n] as panels: [count, panel, k, column], the last panel as wide as it needs; flat."""
+    """Matrices [count, k, n] as panels [count, panel, k, column], the last as wide as it needs; flat."""
     count, k, n = matrices.shape
     whole = n // target.panel * target.panel
     rest = -(-(n - whole) // target.vector) * target.vector
@@ -22,14 +22,14 @@ def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
 
 
 def product_weights(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
-    """Weights [outputs, channels, kh, kw] of a convolution, rows of the matrices in the order kh, kw, channel."""
+    """Weights [outputs, channels, kh, kw] of a convolution, rows of matrices in the order kh, kw, channel."""
     outputs, channels, height, width = weight.shape
     matrices = weight.view(groups, outputs // groups, channels, height, width).permute(0, 3, 4, 2, 1)
     return pack_panels(matrices.reshape(groups, height * width * channels, outputs // groups), target)
 
 
-# G of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3): Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
-# (2016), section 4.
+# G of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3): Lavin and Gray, "Fast Algorithms for Convolutional Neural
+# Networks" (2016), section 4.
 WINOGRAD_G = {
     2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
     4: np.array(

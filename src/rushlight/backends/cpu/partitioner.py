@@ -29,9 +29,10 @@ class CpuPartitioner(Partitioner):
 
     target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
     program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
-    whose error is of another order of magnitude than that of a plain sum. verbose: logs why nodes are not taken.
+    whose error is of another order of magnitude than that of a plain sum. verbose: logs why nodes stay.
 
-    After `partition`, `report` has the reason for every node that stays. Raises ValueError for an unknown target.
+    After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
+    there is not.
     """
 
     def __init__(self, target: str | None = None, *, exact: bool = False, verbose: bool = False) -> None:

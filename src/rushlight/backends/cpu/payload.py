@@ -24,5 +24,5 @@ def write_plan(plan: Plan) -> bytes:
 
 def read_plan(payload: bytes) -> Plan:
     """The plan of a payload. Raises MalformedError."""
-    plan: Plan = decode(_binding(), payload)
+    plan: Plan = decode(_binding(), memoryview(payload))
     return plan

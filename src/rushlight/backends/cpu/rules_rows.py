@@ -178,7 +178,7 @@ def reduce(lowering: Lowering, node: Node) -> None:
     target = _drop(out, [*outer, *([] if inner is None else [inner])])
     if inner is None:
         source, target = source.with_one(source.rank), target.with_one(target.rank)
-    op = REDUCTIONS[aten_op(node.target)]
+    op = REDUCTIONS[aten_op(node.target)]  # type: ignore[index]
     lowering.emit(Draft(StepKind.REDUCE, [source, target], ints=[op, len(outer), len(axes)]), node)
     result = out.reshape(lowering.sizes(node))
     assert result is not None

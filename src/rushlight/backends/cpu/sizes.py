@@ -79,7 +79,8 @@ class Symbols:
                 raise UnsupportedSize(f"{symbol} has no upper bound") from None
             if upper > 2**31 - 1:
                 raise UnsupportedSize(f"{symbol} has no upper bound")
-            self._bounds[symbol] = (max(lower, 0), upper)
+            # Tracing takes 0 and 1 for other sizes than its own; programs do not.
+            self._bounds[symbol] = (0 if lower <= 2 else lower, upper)
         encode(size, dict.fromkeys(size.free_symbols, 0))
         return size
 

@@ -233,7 +233,7 @@ def _attention(node: Node, constants: Constants) -> str | None:
         return "its operands have other than 3 or 4 dimensions"
     query, key, value = (meta.get_tensor(n) for n in node.args[:3])  # type: ignore[arg-type]
     assert query is not None and key is not None and value is not None
-    if not isinstance(query.shape[-1], int) or not isinstance(value.shape[-1], int):
+    if not all(isinstance(size, int) for size in (query.shape[-1], value.shape[-1])):
         return "its heads have a dynamic width"
     if any(t.shape[0] is not query.shape[0] and t.shape[0] != query.shape[0] for t in (key, value)):
         return "its operands are broadcast"

@@ -1,0 +1,57 @@
+"""Lowering a module to CpuBackend, and running it beside eager PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree
+
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.delegate.report import get_non_lowered_nodes
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.runtime import Runtime
+
+Inputs = tuple[torch.Tensor, ...]
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def lower(
+    model: Any, inputs: Inputs, dynamic_shapes: Any = None, partitioner: CpuPartitioner | None = None
+) -> tuple[bytes, list[str]]:
+    """The program file, and the names of the operators that stay outside of the delegate."""
+    module = model.eval() if isinstance(model, nn.Module) else Function(model)
+    exported = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes)
+    edge = to_edge_transform_and_lower(exported, partitioner=[partitioner or CpuPartitioner()])
+    outside = [str(node.target) for node in get_non_lowered_nodes(edge.exported_program().graph)]
+    return edge.to_executorch().buffer, outside
+
+
+def run(program: bytes, inputs: Inputs) -> list[torch.Tensor]:
+    method = Runtime.get().load_program(program).load_method("forward")
+    return [torch.as_tensor(item) for item in method.execute(list(inputs))]
+
+
+def expected(model: Any, inputs: Inputs) -> list[torch.Tensor]:
+    with torch.no_grad():
+        return list(_pytree.tree_leaves(model(*inputs)))
+
+
+def assert_close(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tolerance: float = 1e-5) -> None:
+    """Equal within a share of the largest value; NaN and infinities where eager has them."""
+    assert len(got) == len(want)
+    for a, b in zip(got, want, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        finite = b[torch.isfinite(b)].abs() if b.is_floating_point() else b
+        largest = float(finite.max()) if finite.numel() else 1.0
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * max(largest, 1e-3), equal_nan=True)

@@ -1,0 +1,229 @@
+"""Modules of every kind that CpuPartitioner takes: wholly delegated, and equal to eager PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from tests.backends.cpu.support import Function, assert_close, expected, lower, run
+from torch import nn
+from torch.nn import functional as F
+
+
+@dataclass
+class Case:
+    """A function of tensors, or a module, and the shapes of its inputs."""
+
+    function: Any
+    shapes: tuple[tuple[int, ...], ...]
+    is_positive: bool = False
+    tolerance: float = 2e-6
+
+
+IMAGE = ((2, 6, 9, 7),)
+WIDE = ((1, 32, 14, 14),)
+MATRIX = ((5, 8),)
+ROWS = ((2, 5, 24),)
+
+
+def norm(kind: type[nn.Module], channels: int) -> nn.Module:
+    module: Any = kind(channels)
+    module.running_mean.uniform_(-1, 1)
+    module.running_var.uniform_(0.5, 2)
+    module.weight.data.uniform_(0.5, 2)
+    module.bias.data.uniform_(-1, 1)
+    return module
+
+
+class Residual(nn.Module):
+    """A block of a residual network; `project`: of another width."""
+
+    def __init__(self, channels: int, project: bool = False) -> None:
+        super().__init__()
+        width = 2 * channels if project else channels
+        stride = 2 if project else 1
+        self.first = nn.Conv2d(channels, width, 3, stride, 1, bias=False)
+        self.first_norm = norm(nn.BatchNorm2d, width)
+        self.second = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.second_norm = norm(nn.BatchNorm2d, width)
+        self.down = nn.Conv2d(channels, width, 1, 2) if project else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.first_norm(self.first(x)))
+        return torch.relu(self.second_norm(self.second(y)) + self.down(x))
+
+
+class Inverted(nn.Module):
+    """An inverted bottleneck with squeeze and excitation."""
+
+    def __init__(self, channels: int, wide: int, kernel: int = 3) -> None:
+        super().__init__()
+        self.expand = nn.Sequential(nn.Conv2d(channels, wide, 1), norm(nn.BatchNorm2d, wide), nn.Hardswish())
+        self.depthwise = nn.Sequential(
+            nn.Conv2d(wide, wide, kernel, padding=kernel // 2, groups=wide), nn.ReLU6()
+        )
+        self.squeeze = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(wide, wide, 1), nn.Hardsigmoid())
+        self.project = nn.Conv2d(wide, channels, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.depthwise(self.expand(x))
+        return x + self.project(y * self.squeeze(y))
+
+
+class Attention(nn.Module):
+    """Attention of several heads over rows; `causal`: to those before."""
+
+    def __init__(self, width: int, heads: int, causal: bool = False) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.causal = heads, causal
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(*parts.unbind(0), is_causal=self.causal)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class PlainAttention(nn.Module):
+    """Attention written out."""
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(q @ k.transpose(-1, -2) * 0.25, -1) @ v
+
+
+class Embedded(nn.Module):
+    """Rows of a table, looked up by constant places and scaled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(11, 8))
+        self.register_buffer("scale", torch.randn(6, 1, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale + self.table[:7].t()[0]
+
+
+CASES: dict[str, Case] = {
+    "adaptive_pool": Case(nn.AdaptiveAvgPool2d(1), IMAGE),
+    "adaptive_pool_whole": Case(nn.AdaptiveAvgPool2d((3, 7)), IMAGE),
+    "attention": Case(Attention(24, 3), ROWS),
+    "attention_causal": Case(Attention(24, 2, causal=True), ((1, 37, 24),)),
+    "attention_mask": Case(
+        F.scaled_dot_product_attention, ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 8), (1, 1, 5, 9))
+    ),
+    "attention_plain": Case(PlainAttention(), ((2, 3, 7, 8),) * 3),
+    "attention_long": Case(
+        F.scaled_dot_product_attention, ((1, 2, 70, 32), (1, 2, 197, 32), (1, 2, 197, 32))
+    ),
+    "avg_pool": Case(nn.AvgPool2d(3, 2), IMAGE),
+    "avg_pool_padded": Case(nn.AvgPool2d(3, 2, padding=1, count_include_pad=False), IMAGE),
+    "avg_pool_ceil": Case(nn.AvgPool2d(2, ceil_mode=True), IMAGE),
+    "batch_norm": Case(norm(nn.BatchNorm2d, 6), IMAGE),
+    "bmm": Case(torch.bmm, ((3, 5, 8), (3, 8, 4))),
+    "bmm_transposed": Case(lambda a, b: a @ b.transpose(1, 2), ((3, 5, 8), (3, 4, 8))),
+    "broadcast": Case(lambda a, b: a * b + a, ((2, 1, 7), (3, 1, 5, 7))),
+    "cat": Case(lambda a, b: torch.cat([a - b[:, :1], b, a * 2], 1), ((2, 6, 9, 7), (2, 4, 9, 7))),
+    "cat_rows": Case(lambda a, b: torch.cat([a * 2, b], 0) + 1, ((2, 6), (3, 6))),
+    "chain": Case(lambda x: torch.tanh(x * 2 + 1) * torch.sigmoid(x) - x.abs() / 3, MATRIX),
+    "chain_long": Case(lambda x: sum((torch.sin(x) * i + x for i in range(12)), x), MATRIX),
+    "clamp": Case(lambda x: torch.clamp(x, -0.5, 0.25) * torch.clamp(x, min=0.1), MATRIX),
+    "conv": Case(nn.Conv2d(6, 8, 3, stride=2, padding=1), IMAGE),
+    "conv_1d": Case(nn.Conv1d(6, 8, 3, stride=2, padding=1), ((2, 6, 11),)),
+    "conv_1d_depthwise": Case(nn.Conv1d(6, 6, 5, padding=2, groups=6), ((2, 6, 30),)),
+    "conv_5": Case(nn.Conv2d(8, 19, 5, padding=2, bias=False), ((1, 8, 12, 11),)),
+    "conv_7": Case(nn.Conv2d(3, 24, 7, stride=2, padding=3), ((1, 3, 32, 30),)),
+    "conv_dilated": Case(nn.Conv2d(6, 8, 3, padding=2, dilation=2), IMAGE),
+    "conv_depthwise": Case(nn.Conv2d(6, 6, 3, padding=1, groups=6), IMAGE),
+    "conv_depthwise_5": Case(nn.Conv2d(40, 40, 5, 2, padding=2, groups=40), ((1, 40, 14, 14),)),
+    "conv_depthwise_7": Case(nn.Conv2d(20, 20, 7, padding=3, groups=20), ((1, 20, 14, 14),)),
+    "conv_depthwise_dilated": Case(nn.Conv2d(6, 6, 3, groups=6, dilation=2), IMAGE),
+    "conv_depthwise_tall": Case(nn.Conv2d(6, 6, (3, 1), (2, 1), (1, 0), groups=6), IMAGE),
+    "conv_depthwise_few": Case(nn.Conv2d(6, 6, 7, padding=6, groups=6), ((1, 6, 2, 3),)),
+    "conv_grouped": Case(nn.Conv2d(6, 4, (3, 1), groups=2), IMAGE),
+    "conv_multiplied": Case(nn.Conv2d(6, 12, 3, groups=6), IMAGE),
+    "conv_norm_relu": Case(nn.Sequential(nn.Conv2d(6, 8, 3), norm(nn.BatchNorm2d, 8), nn.ReLU()), IMAGE),
+    "conv_gelu": Case(nn.Sequential(nn.Conv2d(6, 8, 2, 2), nn.GELU()), IMAGE),
+    "conv_pointwise": Case(nn.Conv2d(32, 40, 1), WIDE),
+    "conv_pointwise_stride": Case(nn.Conv2d(32, 40, 1, 2), WIDE),
+    "conv_winograd": Case(nn.Conv2d(32, 48, 3, padding=1), ((2, 32, 28, 30),), tolerance=1e-5),
+    "conv_winograd_relu": Case(
+        nn.Sequential(nn.Conv2d(32, 48, 3, padding=1), nn.ReLU()), ((1, 32, 27, 29),), tolerance=1e-5
+    ),
+    "div": Case(lambda a, b: a / b / 3, ((5, 8), (5, 1)), is_positive=True),
+    "elementwise": Case(
+        lambda x: torch.exp(x) + F.hardswish(x) + F.hardsigmoid(x) + F.silu(x) + torch.erf(x), MATRIX
+    ),
+    "embedded": Case(Embedded(), IMAGE),
+    "expand": Case(lambda x: (x + 1)[:, None].expand(5, 3, 8) * 2, MATRIX),
+    "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),
+    "gelu_tanh": Case(lambda x: F.gelu(x, approximate="tanh") * x, ROWS),
+    "group_norm": Case(nn.GroupNorm(3, 6), IMAGE),
+    "images_both_ways": Case(
+        nn.Sequential(nn.Conv2d(6, 6, 3, padding=1), Function(lambda x: (x, x.flatten(1)))), IMAGE
+    ),
+    "inverted_bottleneck": Case(Inverted(16, 48), ((1, 16, 14, 14),)),
+    "inverted_bottleneck_5": Case(Inverted(24, 72, 5), ((2, 24, 7, 9),)),
+    "layer_norm": Case(nn.LayerNorm(24), ROWS),
+    "layer_norm_two": Case(nn.LayerNorm((5, 24), elementwise_affine=False), ROWS),
+    "leaky_relu": Case(lambda x: F.leaky_relu(x, 0.2) + x, MATRIX),
+    "linear": Case(nn.Linear(24, 37), ROWS),
+    "linear_gelu": Case(nn.Sequential(nn.Linear(24, 96), nn.GELU(), nn.Linear(96, 24)), ROWS),
+    "linear_one_row": Case(nn.Linear(24, 150), ((1, 24),)),
+    "linear_residual": Case(nn.Sequential(nn.Linear(24, 24), Function(lambda x: x + 1)), ROWS),
+    "linear_vector": Case(nn.Linear(24, 5), ((24,),)),
+    "linear_deep": Case(nn.Linear(3000, 20), ((7, 3000),)),
+    "log": Case(lambda x: torch.log(x) + x, MATRIX, is_positive=True),
+    "log_softmax": Case(lambda x: torch.log_softmax(x, 1), ROWS),
+    "lstm": Case(nn.LSTM(8, 16, 2, batch_first=True), ((2, 6, 8),)),
+    "matmul_broadcast": Case(torch.matmul, ((2, 3, 5, 8), (8, 4))),
+    "max_pool": Case(nn.MaxPool2d(3, 2, padding=1), IMAGE),
+    "max_pool_ceil": Case(nn.MaxPool2d(2, ceil_mode=True), IMAGE),
+    "max_pool_dilated": Case(nn.MaxPool2d(2, 1, dilation=2), IMAGE),
+    "mean": Case(lambda x: x.mean((2, 3)), IMAGE),
+    "mean_kept": Case(lambda x: x.mean(-1, keepdim=True), ROWS),
+    "extremes": Case(lambda x: x.amax(1) - x.amin((1,)), ROWS),
+    "minimum_maximum": Case(lambda a, b: torch.minimum(a, b) * torch.maximum(a, b), ((5, 8), (1, 8))),
+    "pad": Case(lambda x: F.pad(x * 2, (1, 2, 0, 3), value=0.5) + 1, MATRIX),
+    "pad_image": Case(nn.Sequential(nn.Conv2d(6, 5, 1), nn.ZeroPad2d((1, 2, 3, 0))), IMAGE),
+    "permute": Case(lambda x: (x * 2).permute(0, 3, 1, 2) + 1, IMAGE),
+    "pow": Case(lambda x: x**3 + x**2 + x**-1, MATRIX, is_positive=True),
+    "relu6": Case(lambda x: F.relu6(x * 9), MATRIX),
+    "residual": Case(Residual(16), ((1, 16, 12, 12),), tolerance=1e-5),
+    "residual_projected": Case(Residual(16, project=True), ((1, 16, 12, 12),), tolerance=1e-5),
+    "rms_norm": Case(nn.RMSNorm(24), ROWS),
+    "rsub": Case(lambda x: 1 - torch.relu(x), MATRIX),
+    "shuffle": Case(nn.Sequential(nn.Conv2d(6, 8, 1), nn.ChannelShuffle(2), nn.Conv2d(8, 4, 1)), IMAGE),
+    "slice": Case(lambda x: (x + 1)[:, 1:-1, ::2] * 2, IMAGE),
+    "softmax": Case(lambda x: torch.softmax(x, -1), ROWS),
+    "softmax_channels": Case(lambda x: torch.softmax(x, 1), IMAGE),
+    "split": Case(lambda x: [p + 1 for p in x.split(3, 1)], IMAGE),
+    "sqrt": Case(lambda x: torch.sqrt(x) + torch.rsqrt(x) + torch.reciprocal(x), MATRIX, is_positive=True),
+    "sub": Case(lambda a, b: torch.sub(a, b, alpha=2) - 0.5, ((5, 8), (8,))),
+    "sum": Case(lambda x: x.sum((0, 2)), ROWS),
+    "swish_product": Case(lambda x: F.silu(x[..., :12]) * x[..., 12:], ROWS),
+    "view": Case(lambda x: (x + 1).reshape(2, -1, 7) * 2, IMAGE),
+    "windows": Case(
+        lambda x: (x + 1).view(2, 6, 2, 4, 2, 4).permute(0, 2, 4, 3, 5, 1).reshape(8, 16, 6) * 2,
+        ((2, 6, 8, 8),),
+    ),
+}
+
+# Operators outside of plans, which the rest of the program runs on.
+OUTSIDE = {"chain_long": {"sin"}}
+
+
+def inputs_of(case: Case) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(0)
+    tensors = (torch.randn(shape) for shape in case.shapes)
+    return tuple(tensor.abs() + 0.5 if case.is_positive else tensor for tensor in tensors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operator(name: str) -> None:
+    case = CASES[name]
+    inputs = inputs_of(case)
+    program, outside = lower(case.function, inputs)
+    assert {op.split(".")[1] for op in outside} == OUTSIDE.get(name, set())
+    assert_close(run(program, inputs), expected(case.function, inputs), case.tolerance)

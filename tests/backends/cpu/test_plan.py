@@ -1,0 +1,205 @@
+"""Plans: what is fused, where things lie, what options change, what a damaged one gives."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, lower, run
+from torch import nn
+
+from rushlight.backends.cpu import arena
+from rushlight.backends.cpu.graph import Plan, StepKind, StorageKind
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.payload import read_plan, write_plan
+from rushlight.format.pte import read_pte
+from rushlight.memory.problem import PlanError
+from rushlight.runtime import Runtime, RushlightError
+
+
+def block(channels: int = 32) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()
+    )
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.depthwise = nn.Conv2d(8, 8, 3, groups=8)
+        self.pool = nn.MaxPool2d(2)
+        self.linear = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.pool(torch.relu(self.depthwise(self.stem(x))))
+        y = torch.cat([y, y * 2], 1)[:, 4:12]
+        y = torch.softmax(self.linear(y.mean((2, 3))), -1)
+        y = nn.functional.layer_norm(y, (5,))
+        return nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum(-1, keepdim=True)
+
+
+def plan_of(program: bytes) -> Plan:
+    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+    return read_plan(payload)
+
+
+def kinds(program: bytes) -> list[StepKind]:
+    return [StepKind(step.kind) for step in plan_of(program).steps]
+
+
+IMAGE = (torch.randn(1, 32, 28, 28),)
+
+
+def test_batch_norm_and_activation_are_part_of_a_convolution() -> None:
+    program, _ = lower(nn.Sequential(block(), nn.Conv2d(32, 8, 1)), IMAGE)
+    assert [kind for kind in kinds(program) if kind is not StepKind.COPY] in (
+        [StepKind.WINOGRAD, StepKind.PRODUCT],
+        [StepKind.PRODUCT, StepKind.PRODUCT],
+    )
+
+
+def test_views_cost_nothing() -> None:
+    inputs = (torch.randn(4, 6, 8),)
+    program, _ = lower(lambda x: (x[:, 1:3] * x.select(1, 0)[:, None] + 1).reshape(4, 16), inputs)
+    assert kinds(program) == [StepKind.ELEMENTWISE]
+
+
+def test_exact_takes_no_algorithm_with_larger_errors() -> None:
+    model = block(64)
+    inputs = (torch.randn(1, 64, 56, 56),)
+    errors = {}
+    for exact in (False, True):
+        program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+        (m,) = [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] or [0]
+        assert m in ((0, 2) if exact else (4,))
+        (got,), (want,) = run(program, inputs), expected(model, inputs)
+        errors[exact] = float((got - want).abs().max() / want.abs().max())
+    assert errors[True] < 1e-6 and errors[False] < 2e-5
+
+
+@pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
+def test_a_plan_for_another_machine_runs(target: str) -> None:
+    model = nn.Sequential(block(), nn.Conv2d(32, 50, 1), nn.Conv2d(50, 50, 3, groups=50))
+    program, _ = lower(model, IMAGE, partitioner=CpuPartitioner(target))
+    assert plan_of(program).target == target
+    assert_close(run(program, IMAGE), expected(model, IMAGE))
+
+
+def test_an_unknown_target_is_named() -> None:
+    with pytest.raises(ValueError, match="no target 'vax'.*avx2"):
+        CpuPartitioner("vax")
+
+
+def test_what_stays_has_a_reason() -> None:
+    partitioner = CpuPartitioner()
+    _, outside = lower(lambda x: torch.relu(x @ x.t()).cumsum(0), (torch.randn(6, 6),), None, partitioner)
+    assert any("cumsum" in name for name in outside)
+    assert "cumsum" in partitioner.report.get_table_report()
+
+
+def test_equal_weights_are_stored_once() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(256, 256)
+    twice, _ = lower(nn.Sequential(layer, nn.ReLU(), layer), (torch.randn(4, 256),))
+    once, _ = lower(nn.Sequential(layer, nn.ReLU()), (torch.randn(4, 256),))
+    assert len(twice) < len(once) + 4096
+
+
+def test_the_arena_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def overlapping(problem: object) -> object:
+        plan = best(problem)
+        return replace(plan, offsets={key: 0 for key in plan.offsets})
+
+    best = arena.best_first_fit
+    monkeypatch.setattr(arena, "best_first_fit", overlapping)
+    with pytest.raises(PlanError):
+        lower(nn.Sequential(block(), block()), IMAGE)
+
+
+def test_the_arena_holds_what_lives_together() -> None:
+    program, _ = lower(nn.Sequential(*(block() for _ in range(6))), IMAGE)
+    plan = plan_of(program)
+    image = 32 * 28 * 28 * 4
+    ends = [s.offset + s.bytes for s in plan.storages if s.kind == StorageKind.ARENA]
+    assert max(ends) <= plan.arena_bytes <= 2 * image
+
+
+def test_a_plan_is_read_as_written() -> None:
+    plan = plan_of(lower(Net(), (torch.randn(1, 3, 16, 16),))[0])
+    assert read_plan(write_plan(plan)) == plan
+
+
+@pytest.fixture(scope="module")
+def damaged() -> tuple[bytearray, int, int, torch.Tensor]:
+    """A file, where its payload begins and ends, and an input."""
+    inputs = torch.randn(1, 3, 16, 16)
+    data = bytearray(lower(Net(), (inputs,))[0])
+    payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)
+    start = data.index(payload)
+    return data, start, start + len(payload), inputs
+
+
+def attempt(data: bytearray, inputs: torch.Tensor) -> None:
+    try:
+        Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
+    except RushlightError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("change", ["flip", "zero", "ones", "increment"])
+def test_a_damaged_byte_gives_an_error_or_a_result(
+    change: str, damaged: tuple[bytearray, int, int, torch.Tensor]
+) -> None:
+    data, start, end, inputs = damaged
+    chosen = random.Random(change)
+    for at in sorted(chosen.sample(range(start, end), min(1500, end - start))):
+        old = data[at]
+        data[at] = {
+            "flip": old ^ 1 << chosen.randrange(8),
+            "zero": 0,
+            "ones": 255,
+            "increment": (old + 1) % 256,
+        }[change]
+        attempt(data, inputs)
+        data[at] = old
+
+
+def test_damaged_words_give_an_error_or_a_result(
+    damaged: tuple[bytearray, int, int, torch.Tensor],
+) -> None:
+    data, start, end, inputs = damaged
+    chosen = random.Random(7)
+    for _ in range(1500):
+        at = chosen.randrange(start, end - 4) & ~3
+        old = bytes(data[at : at + 4])
+        word = chosen.choice([0xFFFFFFFF, 0x7FFFFFFF, 1 << chosen.randrange(32), chosen.randrange(1 << 16)])
+        data[at : at + 4] = word.to_bytes(4, "little")
+        attempt(data, inputs)
+        data[at : at + 4] = old
+
+
+@pytest.mark.parametrize("change", ["kind", "no_values", "no_ints", "far_value", "far_offset"])
+def test_a_wrong_plan_is_refused_with_a_reason(
+    change: str, damaged: tuple[bytearray, int, int, torch.Tensor]
+) -> None:
+    data, start, end, inputs = damaged
+    plan = read_plan(bytes(data[start:end]))
+    step = plan.steps[1]
+    if change == "kind":
+        step.kind = 999
+    elif change == "no_values":
+        step.values = []
+    elif change == "no_ints":
+        step.ints = []
+    elif change == "far_value":
+        step.values[0] = len(plan.values) + 5
+    else:
+        next(s for s in plan.storages if s.kind == StorageKind.ARENA).offset = 1 << 40
+    payload = write_plan(plan)
+    assert len(payload) <= end - start + 64
+    changed = bytes(data[:start]) + payload.ljust(end - start, b"\0")[: end - start] + bytes(data[end:])
+    with pytest.raises(RushlightError, match="plan|step|value|kind|storage|number"):
+        Runtime.get().load_program(changed).load_method("forward")

@@ -1,0 +1,134 @@
+"""NaN, infinities, denormals, empty batches and sizes that change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.backends.cpu.support import Inputs, assert_close, expected, lower, run
+from torch import nn
+from torch.nn import functional as F
+
+
+class Encoder(nn.Module):
+    """A layer of a transformer."""
+
+    def __init__(self, width: int = 32, heads: int = 4) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.heads = heads
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = self.qkv(self.norms[0](x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.norms[1](x))))
+
+
+class Network(nn.Module):
+    """Convolutions of every kind, then a classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, 2, 1)
+        self.depthwise = nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.plain = nn.Conv2d(16, 16, 3, padding=1)
+        self.pool = nn.MaxPool2d(2)
+        self.classify = nn.Linear(16, 7)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = F.relu6(self.stem(x))
+        y = y + self.plain(F.hardswish(self.depthwise(y)))
+        return torch.softmax(self.classify(self.pool(y).mean((2, 3))), -1)
+
+
+SPECIAL = (float("nan"), float("inf"), -float("inf"), 1e-40, -1e-42, 3e38, -3e38, 0.0, -0.0)
+
+
+def special(*shape: int) -> torch.Tensor:
+    """Random numbers with all special ones among them."""
+    torch.manual_seed(3)
+    x = torch.randn(shape)
+    flat = x.view(-1)
+    flat[torch.randperm(flat.numel())[: len(SPECIAL)]] = torch.tensor(SPECIAL)
+    return x
+
+
+EXACT: dict[str, tuple[Any, Inputs]] = {
+    "chain": (lambda x: F.hardswish(x * 2 + 1) - F.relu(x), (special(9, 7),)),
+    "clamp": (lambda x: torch.clamp(x, -1, 1) + F.relu6(x), (special(9, 7),)),
+    "functions": (
+        lambda x: (torch.exp(x), torch.tanh(x), torch.sigmoid(x), F.silu(x), F.gelu(x), torch.erf(x)),
+        (special(9, 7),),
+    ),
+    "maximum": (
+        lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)),
+        (special(9, 7), special(7, 9).t().contiguous()),
+    ),
+    "linear": (nn.Linear(7, 5), (special(30, 7),)),
+    "linear_relu": (nn.Sequential(nn.Linear(7, 5), nn.ReLU()), (special(30, 7),)),
+    "depthwise_relu": (
+        nn.Sequential(nn.Conv2d(3, 3, 3, padding=1, groups=3), nn.ReLU6()),
+        (special(1, 3, 16, 16),),
+    ),
+    "pools": (nn.MaxPool2d(3, 1, 1), (special(1, 3, 9, 9),)),
+    "softmax": (lambda x: torch.softmax(x, -1), (special(40, 7),)),
+    "amax": (lambda x: (x.amax(-1), x.amin(0)), (special(12, 7),)),
+    "layer_norm": (nn.LayerNorm(7), (torch.where(special(40, 7).abs() > 1e30, 1.0, special(40, 7)),)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_special_numbers(name: str) -> None:
+    model, inputs = EXACT[name]
+    program, outside = lower(model, inputs)
+    assert not outside
+    for got, want in zip(run(program, inputs), expected(model, inputs), strict=True):
+        assert torch.equal(got.isnan(), want.isnan())
+        assert torch.equal(got.isinf(), want.isinf())
+        usual = want.isfinite()
+        torch.testing.assert_close(got[usual], want[usual], rtol=2e-6, atol=1e-6)
+
+
+def test_constant_rows_are_normalized_to_the_bias() -> None:
+    model, inputs = nn.LayerNorm(24), (torch.full((3, 24), 5.0),)
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+@pytest.mark.parametrize("name", ["network", "encoder"])
+def test_dynamic_sizes(name: str) -> None:
+    torch.manual_seed(1)
+    most = 5
+    batch = torch.export.Dim("batch", min=0, max=most)
+    if name == "network":
+        model: nn.Module = Network()
+        shapes: dict[int, Any] = {0: batch}
+        given = [(n, 3, 20, 20) for n in (2, 0, 5, 1, 3)]
+    else:
+        model = Encoder()
+        shapes = {0: batch, 1: torch.export.Dim("rows", min=2, max=40)}
+        given = [(n, rows, 32) for n, rows in ((2, 17), (0, 3), (5, 40), (1, 2), (3, 8))]
+    program, outside = lower(model, (torch.randn(given[0]),), (shapes,))
+    assert not [name for name in outside if "sym_size" not in name]
+    for shape in given:
+        inputs = (torch.randn(shape),)
+        assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_static_empty_batch() -> None:
+    inputs = (torch.randn(0, 3, 20, 20),)
+    model = Network()
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_same_bits_every_time() -> None:
+    torch.manual_seed(2)
+    model, inputs = Network(), (torch.randn(2, 3, 40, 40),)
+    program, _ = lower(model, inputs)
+    first = run(program, inputs)[0]
+    assert all(torch.equal(run(program, inputs)[0], first) for _ in range(3))
