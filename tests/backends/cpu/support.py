@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,7 +34,8 @@ def lower(
     module = model.eval() if isinstance(model, nn.Module) else Function(model)
     exported = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes)
     edge = to_edge_transform_and_lower(exported, partitioner=[partitioner or CpuPartitioner()])
-    outside = [str(node.target) for node in get_non_lowered_nodes(edge.exported_program().graph)]
+    nodes = get_non_lowered_nodes(edge.exported_program().graph)
+    outside = [str(node.target) for node in nodes if node.target is not operator.getitem]
     return edge.to_executorch().buffer, outside
 
 

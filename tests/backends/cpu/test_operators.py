@@ -211,7 +211,7 @@ CASES: dict[str, Case] = {
 }
 
 # Operators outside of plans, which the rest of the program runs on.
-OUTSIDE = {"chain_long": {"sin"}}
+OUTSIDE = {"chain_long": {"sin"}, "group_norm": {"native_group_norm"}}
 
 
 def inputs_of(case: Case) -> tuple[torch.Tensor, ...]:
