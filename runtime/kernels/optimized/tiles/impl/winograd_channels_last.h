@@ -3,49 +3,15 @@
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/panel.h"
+#include "kernels/optimized/tiles/impl/pixels.h"
 #include "kernels/optimized/tiles/impl/vec.h"
-#include "kernels/optimized/tiles/impl/winograd.h"
 #include "kernels/optimized/tiles/packed.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-template <int M>
-struct Winograd;
-
-template <>
-struct Winograd<2> {
-  static constexpr int kIn = 4;
-  RL_INLINE void input(const Floats (&d)[4], Floats (&v)[4]) { winograd_b(d, v); }
-  RL_INLINE void output(const Floats (&m)[4], Floats (&y)[2]) { winograd_a(m, y); }
-};
-
-template <>
-struct Winograd<4> {
-  static constexpr int kIn = 6;
-  // Rows of [4 0 -5 0 1 0; 0 -4 -4 1 1 0; 0 4 -4 -1 1 0; 0 -2 -1 2 1 0; 0 2 -1 -2 1 0; 0 4 0 -5 0 1] times d.
-  RL_INLINE void input(const Floats (&d)[6], Floats (&v)[6]) {
-    const Floats a = d[4] - 4.0f * d[2], b = d[3] - 4.0f * d[1];
-    const Floats c = d[4] - d[2], e = 2.0f * (d[3] - d[1]);
-    v[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
-    v[1] = a + b;
-    v[2] = a - b;
-    v[3] = c + e;
-    v[4] = c - e;
-    v[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
-  }
-  // Rows of [1 1 1 1 1 0; 0 1 -1 2 -2 0; 0 1 1 4 4 0; 0 1 -1 8 -8 1] times m.
-  RL_INLINE void output(const Floats (&m)[6], Floats (&y)[4]) {
-    const Floats a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], e = m[3] - m[4];
-    y[0] = m[0] + a + c;
-    y[1] = b + 2.0f * e;
-    y[2] = a + 4.0f * c;
-    y[3] = b + 8.0f * e + m[5];
-  }
-};
-
 template <int M, bool Inside, bool Whole>
 RL_INLINE void winograd_input_at(const WinogradInput& t, int64_t c, int64_t left) {
-  constexpr int kIn = Winograd<M>::kIn;
+  constexpr int kIn = M + 2;
   Floats columns[kIn][kIn];  // [x][y]
   RL_UNROLL for (int x = 0; x < kIn; ++x) {
     Floats d[kIn];
@@ -69,7 +35,7 @@ RL_INLINE void winograd_input_at(const WinogradInput& t, int64_t c, int64_t left
 
 template <int M>
 static void winograd_tile_input(const WinogradInput& t) {
-  constexpr int kIn = Winograd<M>::kIn;
+  constexpr int kIn = M + 2;
   const bool inside = t.first_line <= 0 && t.first_column <= 0 && t.lines >= kIn && t.columns >= kIn;
   int64_t c = 0;
   if (inside) {
@@ -82,7 +48,7 @@ static void winograd_tile_input(const WinogradInput& t) {
 
 template <int M, bool Whole>
 RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t left) {
-  constexpr int kIn = Winograd<M>::kIn;
+  constexpr int kIn = M + 2;
   Floats columns[kIn][M];  // [x][y]
   RL_UNROLL for (int x = 0; x < kIn; ++x) {
     Floats m[kIn];
