@@ -1,10 +1,15 @@
 #include "kernels/optimized/covering.h"
 #include "kernels/optimized/elementwise.h"
 #include "kernels/optimized/nn.h"
+#include "kernels/optimized/quantized.h"
 #include "kernels/optimized/reduction.h"
 #include "kernels/portable/elementwise.h"
 #include "kernels/portable/nn.h"
 #include "kernels/portable/reduction.h"
+#include "kernels/quantized/affine.h"
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/operators.h"
 #include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/optimized.h"
 
@@ -16,6 +21,7 @@ using namespace optimized;
 constexpr Kernel kRows[] = {
 #include "kernels/optimized/elementwise.inc"
 #include "kernels/optimized/nn.inc"
+#include "kernels/optimized/quantized.inc"
 #include "kernels/optimized/reduction.inc"
 };
 

@@ -327,9 +327,10 @@ TEST_P(ByteTilesTest, ChannelsWithFiltersOfTheirOwn) {
     for (const int64_t stride : {1, 2}) {
       const auto image = numbers(2 * 5 * 6 * channels), filters = numbers(9 * channels);
       const ByteWindow w = window_of(image, channels, stride, 1, false);
-      const std::vector<int32_t> weights(filters.begin(), filters.end());
+      std::vector<int16_t> weights(static_cast<size_t>(packed_filters_size(channels, 9)));
+      pack_filters(filters.data(), 1, channels, channels, 9, weights.data());
       std::vector<int32_t> bias(static_cast<size_t>(channels), 50), corrections(bias);
-      depthwise_corrections(w, weights.data(), bias.data(), corrections.data());
+      filter_corrections(weights.data(), channels, 9, w.zero, bias.data(), corrections.data());
       const auto multiplier = reals(channels, 1e-3f, 2e-3f);
       const int64_t pixels = 2 * w.out_pixels();
       std::vector<uint8_t> out(static_cast<size_t>(pixels * channels) + 1, 77);
@@ -343,7 +344,7 @@ TEST_P(ByteTilesTest, ChannelsWithFiltersOfTheirOwn) {
         for (int64_t c = 0; c < channels; ++c) {
           int32_t sum = 50;
           for (int64_t t = 0; t < 9; ++t) {
-            sum += (tap_of(w, pixel, t / 3, t % 3, c) - w.zero) * weights[static_cast<size_t>(t * channels + c)];
+            sum += (tap_of(w, pixel, t / 3, t % 3, c) - w.zero) * filters[static_cast<size_t>(t * channels + c)];
           }
           const float x = static_cast<float>(sum) * multiplier[static_cast<size_t>(c)];
           const auto got = static_cast<int8_t>(out[static_cast<size_t>(pixel * channels + c)]);

@@ -61,12 +61,12 @@ struct Dequantize {
   float least, most;
 };
 
-// sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t, c].
+// sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
 struct ByteChannels {
   const uint8_t* const* pixels;
   int64_t taps;
   uint8_t flip;
-  const int32_t* weights;  // [taps, channels], values of int8
+  const int16_t* weights;  // [taps / 2 rounded up, channels, 2], zeros beyond `taps`
   int64_t channels;
   int32_t* sums;
 };

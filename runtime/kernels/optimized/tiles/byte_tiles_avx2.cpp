@@ -33,6 +33,15 @@ using Line = __m256i;
 RL_INLINE Line load_line(const Left* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
 
+#define RL_TILES_PAIRS
+RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
+  const __m128i bytes = _mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(first)),
+                                          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(second)));
+  const __m256i numbers = _mm256_cvtepi8_epi16(_mm_xor_si128(bytes, _mm_set1_epi8(static_cast<char>(flip))));
+  const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+  sums = _mm256_add_epi32(sums, _mm256_madd_epi16(numbers, w));
+}
+
 #define RL_TILES_NARROW
 RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
   const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));

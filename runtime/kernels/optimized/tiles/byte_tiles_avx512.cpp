@@ -32,6 +32,16 @@ using Line = __m512i;
 RL_INLINE Line load_line(const Left* p) { return _mm512_loadu_si512(p); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
 
+#define RL_TILES_PAIRS
+RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
+  const __m128i change = _mm_set1_epi8(static_cast<char>(flip));
+  const __m128i a = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first)), change);
+  const __m128i b = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), change);
+  const __m256i pairs =
+      _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi8(a, b)), _mm_unpackhi_epi8(a, b), 1);
+  sums = _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_cvtepi8_epi16(pairs), _mm512_loadu_si512(weights)));
+}
+
 }  // namespace rushlight::tiles::avx512_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"

@@ -42,6 +42,37 @@ const uint8_t* line_of(const ByteWindow& w, const Pixel& p, int64_t z, int64_t y
   return w.in + ((p.batch * w.size[0] + source_z) * w.size[1] + source_y) * w.size[2] * w.channels;
 }
 
+void step(const ByteWindow& w, Pixel* p) {
+  for (int axis = 2; axis >= 0; --axis) {
+    if (++p->at[axis] < w.out_size[axis]) return;
+    p->at[axis] = 0;
+  }
+  ++p->batch;
+}
+
+// The pixels that the taps of a window read; `padding` for those outside.
+void set_taps(const ByteWindow& w, const Pixel& p, const uint8_t* padding, const uint8_t** to) {
+  const int64_t width = w.kernel[2];
+  for (int64_t z = 0; z < w.kernel[0]; ++z) {
+    for (int64_t y = 0; y < w.kernel[1]; ++y, to += width) {
+      const uint8_t* const line = line_of(w, p, z, y);
+      if (line == nullptr) {
+        for (int64_t x = 0; x < width; ++x) to[x] = padding;
+      } else if (w.transposed) {
+        for (int64_t x = 0; x < width; ++x) {
+          const int64_t source = source_of(w, 2, p.at[2], x);
+          to[x] = source < 0 ? padding : line + source * w.channels;
+        }
+      } else {
+        int64_t source = p.at[2] * w.stride[2] - w.padding[2];
+        for (int64_t x = 0; x < width; ++x, source += w.dilation[2]) {
+          to[x] = source >= 0 && source < w.size[2] ? line + source * w.channels : padding;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool ByteWindow::is_pointwise() const {
@@ -98,12 +129,22 @@ void set_left(ByteProduct* product, const ByteGather& gather) {
   }
 }
 
-void depthwise_corrections(const ByteWindow& window, const int32_t* weights, const int32_t* bias, int32_t* to) {
-  const int64_t taps = window.taps();
-  for (int64_t c = 0; c < window.channels; ++c) {
-    int32_t sum = 0;
-    for (int64_t t = 0; t < taps; ++t) sum += weights[t * window.channels + c];
-    to[c] = (bias ? bias[c] : 0) - window.zero * sum;
+void pack_filters(const int8_t* from, int64_t channel_stride, int64_t tap_stride, int64_t channels, int64_t taps,
+                  int16_t* to) {
+  for (int64_t t = 0; t < taps; t += 2) {
+    for (int64_t c = 0; c < channels; ++c, to += 2) {
+      const int8_t* const filter = from + c * channel_stride + t * tap_stride;
+      to[0] = filter[0];
+      to[1] = t + 1 < taps ? filter[tap_stride] : int8_t{0};
+    }
+  }
+}
+
+void filter_corrections(const int16_t* packed, int64_t channels, int64_t taps, int32_t zero, const int32_t* bias,
+                        int32_t* to) {
+  for (int64_t c = 0; c < channels; ++c) to[c] = bias ? bias[c] : 0;
+  for (int64_t t = 0; t < taps; t += 2, packed += 2 * channels) {
+    for (int64_t c = 0; c < channels; ++c) to[c] -= zero * (packed[2 * c] + packed[2 * c + 1]);
   }
 }
 
@@ -119,21 +160,11 @@ void convolve_depthwise(const ByteTiles& tiles, const ByteDepthwise& d, int64_t 
   const uint8_t** const pointers = reinterpret_cast<const uint8_t**>(sums + (kPixels * channels + 15) / 16 * 16);
   uint8_t* const padding = reinterpret_cast<uint8_t*>(pointers + (kPixels * taps + 7) / 8 * 8);
   std::memset(padding, static_cast<uint8_t>(w.zero) ^ w.flip, static_cast<size_t>(channels));
+  Pixel p = pixel_of(w, begin);
   for (int64_t first = begin; first < end; first += kPixels) {
     const int64_t pixels = std::min(kPixels, end - first);
     const uint8_t** to = pointers;
-    for (int64_t i = 0; i < pixels; ++i) {
-      const Pixel p = pixel_of(w, first + i);
-      for (int64_t z = 0; z < w.kernel[0]; ++z) {
-        for (int64_t y = 0; y < w.kernel[1]; ++y) {
-          const uint8_t* const line = line_of(w, p, z, y);
-          for (int64_t x = 0; x < w.kernel[2]; ++x) {
-            const int64_t source = line ? source_of(w, 2, p.at[2], x) : -1;
-            *to++ = source < 0 ? padding : line + source * channels;
-          }
-        }
-      }
-    }
+    for (int64_t i = 0; i < pixels; ++i, to += taps, step(w, &p)) set_taps(w, p, padding, to);
     tiles.channel_sums({pointers, taps, w.flip, d.weights, channels, sums}, pixels);
     tiles.requantize(d.requantize, {sums, channels, pixels, channels, channels}, d.out + first * channels);
   }

@@ -37,12 +37,17 @@ void set_left(ByteProduct* product, const ByteGather& gather);
 // Each channel with a filter of its own, to `channels` bytes a pixel.
 struct ByteDepthwise {
   const ByteWindow* window;
-  const int32_t* weights;  // [taps, channels], values of int8
+  const int16_t* weights;  // of pack_filters()
   Requantize requantize;   // with corrections for the zero point
   uint8_t* out;
 };
+// Numbers of packed filters; tap t of channel c is from[c * channel_stride + t * tap_stride].
+inline int64_t packed_filters_size(int64_t channels, int64_t taps) { return (taps + 1) / 2 * channels * 2; }
+void pack_filters(const int8_t* from, int64_t channel_stride, int64_t tap_stride, int64_t channels, int64_t taps,
+                  int16_t* to);
 // -zero * the sum of a channel's weights, plus bias where it is not null.
-void depthwise_corrections(const ByteWindow& window, const int32_t* weights, const int32_t* bias, int32_t* to);
+void filter_corrections(const int16_t* packed, int64_t channels, int64_t taps, int32_t zero, const int32_t* bias,
+                        int32_t* to);
 size_t depthwise_scratch(const ByteWindow& window);
 // Output pixels [begin, end) of the whole batch; scratch as product_scratch()'s.
 void convolve_depthwise(const ByteTiles& tiles, const ByteDepthwise& depthwise, int64_t begin, int64_t end,

@@ -1,4 +1,5 @@
-// Sums channel by channel, in namespace rushlight::tiles::RL_TILES_ISA, which has kLanes.
+// Sums channel by channel, in namespace rushlight::tiles::RL_TILES_ISA, which has kLanes, Sums and, if RL_TILES_PAIRS
+// is defined, add_pair().
 #pragma once
 
 #include <cstring>
@@ -9,42 +10,43 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-typedef uint8_t LaneBytes __attribute__((vector_size(kLanes)));
-typedef int8_t SignedLaneBytes __attribute__((vector_size(kLanes)));
-typedef uint8_t LooseLaneBytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
-
-RL_INLINE Lanes widen(const uint8_t* p, LaneBytes flip) {
-  const LaneBytes bytes = *reinterpret_cast<const LooseLaneBytes*>(p) ^ flip;
-  return __builtin_convertvector(reinterpret_cast<SignedLaneBytes>(bytes), Lanes);
+#if !defined(RL_TILES_PAIRS)
+// Adds kLanes products of each of two taps.
+RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
+  for (int l = 0; l < kLanes; ++l) {
+    sums[l] += static_cast<int8_t>(first[l] ^ flip) * weights[2 * l] +
+               static_cast<int8_t>(second[l] ^ flip) * weights[2 * l + 1];
+  }
 }
+#endif
 
 // `Vectors` vectors of channels from `c` on.
 template <int Vectors>
-RL_INLINE void sum_channels(const ByteChannels& n, const uint8_t* const* pixels, int64_t c, LaneBytes flip,
-                            int32_t* sums) {
-  Lanes acc[Vectors];
-  RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[v] = Lanes{};
-  const int32_t* weights = n.weights + c;
-  for (int64_t t = 0; t < n.taps; ++t, weights += n.channels) {
+RL_INLINE void sum_channels(const ByteChannels& n, const uint8_t* const* pixels, int64_t c, int32_t* sums) {
+  Sums acc[Vectors];
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[v] = Sums{};
+  const int16_t* weights = n.weights + 2 * c;
+  for (int64_t t = 0; t < n.taps; t += 2, weights += 2 * n.channels) {
+    const uint8_t* const first = pixels[t] + c;
+    const uint8_t* const second = pixels[t + 1 < n.taps ? t + 1 : t] + c;
     RL_UNROLL for (int v = 0; v < Vectors; ++v) {
-      acc[v] += widen(pixels[t] + c + v * kLanes, flip) * load_lanes(weights + v * kLanes);
+      add_pair(acc[v], first + v * kLanes, second + v * kLanes, n.flip, weights + 2 * v * kLanes);
     }
   }
-  RL_UNROLL for (int v = 0; v < Vectors; ++v) * reinterpret_cast<LooseLanes*>(sums + c + v * kLanes) = acc[v];
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) std::memcpy(sums + c + v * kLanes, &acc[v], sizeof(Sums));
 }
 
 static void channel_sums(const ByteChannels& n, int64_t pixels) {
-  const LaneBytes flip = n.flip - LaneBytes{};
   for (int64_t i = 0; i < pixels; ++i) {
     const uint8_t* const* const from = n.pixels + i * n.taps;
     int32_t* const sums = n.sums + i * n.channels;
     int64_t c = 0;
-    for (; c + 4 * kLanes <= n.channels; c += 4 * kLanes) sum_channels<4>(n, from, c, flip, sums);
-    for (; c + kLanes <= n.channels; c += kLanes) sum_channels<1>(n, from, c, flip, sums);
+    for (; c + 4 * kLanes <= n.channels; c += 4 * kLanes) sum_channels<4>(n, from, c, sums);
+    for (; c + kLanes <= n.channels; c += kLanes) sum_channels<1>(n, from, c, sums);
     for (; c < n.channels; ++c) {
       int32_t sum = 0;
       for (int64_t t = 0; t < n.taps; ++t) {
-        sum += static_cast<int8_t>(from[t][c] ^ n.flip) * n.weights[t * n.channels + c];
+        sum += static_cast<int8_t>(from[t][c] ^ n.flip) * n.weights[(t / 2 * n.channels + c) * 2 + t % 2];
       }
       sums[c] = sum;
     }

@@ -1,0 +1,191 @@
+#include <algorithm>
+
+#include "kernels/optimized/byte_products.h"
+#include "kernels/optimized/quantized.h"
+#include "kernels/optimized/quantized_arguments.h"
+#include "kernels/optimized/tiles/byte_window.h"
+#include "kernels/optimized/workers.h"
+#include "kernels/quantized/bytes.h"
+#include "kernels/shared/convolution.h"
+#include "kernels/shared/strided_copy.h"
+
+namespace rushlight::optimized {
+
+using tiles::ByteProduct;
+using tiles::ByteTiles;
+using tiles::ByteWindow;
+
+namespace {
+
+// Pixels of a part of a convolution, and taps of a pixel.
+constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
+
+// Whether the elements of an image lie in the order batch, pixels, channels (axes of one element aside).
+bool has_channels_last(const Image& image) {
+  int64_t expected = 1;
+  const auto fits = [&](int64_t size, int64_t stride) {
+    const bool fit = size == 1 || stride == expected;
+    expected *= size;
+    return fit;
+  };
+  bool fit = fits(image.channels, image.channel_stride);
+  for (int axis = 2; axis >= 0; --axis) fit = fits(image.size[axis], image.stride[axis]) && fit;
+  return fits(image.batch, image.batch_stride) && fit;
+}
+
+// Loops over an image and the same image, channels last.
+StridedLoops channels_last_loops(const Image& image, bool to_image) {
+  StridedLoops loops;
+  int64_t step = image.channels * image.volume();
+  const auto add = [&](int64_t size, int64_t stride, int64_t last) {
+    loops.add(size, to_image ? last : stride, to_image ? stride : last);
+  };
+  add(image.batch, image.batch_stride, step);
+  for (int axis = 0; axis < 3; ++axis) {
+    step /= std::max<int64_t>(image.size[axis], 1);
+    add(image.size[axis], image.stride[axis], step);
+  }
+  add(image.channels, image.channel_stride, 1);
+  return loops;
+}
+
+// The weight as [outputs of all groups, taps, inputs of a group].
+const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, const Tensor& weight, int64_t inputs,
+                           int64_t outputs) {
+  const Image w(weight, c.dims);
+  if (!c.transposed && (c.window.volume() == 1 ? w.batch_stride == inputs : has_channels_last(w))) {
+    return weight.const_data_ptr<int8_t>();
+  }
+  int8_t* const filters = context.allocate_temporary_array<int8_t>(static_cast<size_t>(weight.numel()));
+  if (filters == nullptr) return nullptr;
+  // Weights [outputs, inputs of a group] or, transposed, [inputs, outputs of a group].
+  StridedLoops loops;
+  int64_t step = inputs * c.window.volume();
+  loops.add(c.groups, (c.transposed ? inputs : outputs) * w.batch_stride, outputs * step);
+  loops.add(outputs, c.transposed ? w.channel_stride : w.batch_stride, step);
+  for (int axis = 0; axis < 3; ++axis) {
+    step /= w.size[axis];
+    loops.add(w.size[axis], w.stride[axis], step);
+  }
+  loops.add(inputs, c.transposed ? w.batch_stride : w.channel_stride, 1);
+  strided_copy(context, loops, weight.const_data_ptr(), filters, 1);
+  return filters;
+}
+
+void run_depthwise(KernelRuntimeContext& context, const ByteWindow& w, const int8_t* filters, tiles::Requantize how,
+                   int64_t pixels, uint8_t* out) {
+  const ByteTiles& tiles = tiles::byte_tiles();
+  const int64_t taps = w.taps(), workers = pixels * taps * w.channels < kSerialTaps ? 1 : worker_count(context);
+  const size_t scratch_size = (tiles::depthwise_scratch(w) + 63) / 64 * 64;
+  const auto size = static_cast<size_t>(tiles::packed_filters_size(w.channels, taps));
+  int16_t* const weights = context.allocate_temporary_array<int16_t>(size);
+  int32_t* const corrections = context.allocate_temporary_array<int32_t>(static_cast<size_t>(w.channels));
+  uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
+  if (context.failed()) return;
+  tiles::pack_filters(filters, taps, 1, w.channels, taps, weights);
+  tiles::filter_corrections(weights, w.channels, taps, w.zero, nullptr, corrections);
+  how.correction = corrections;
+  for_workers(context, workers, pixels, [&](int64_t worker, int64_t begin, int64_t end) {
+    tiles::convolve_depthwise(tiles, {&w, weights, how, out}, begin, end,
+                              scratch + static_cast<size_t>(worker) * scratch_size);
+  });
+}
+
+// `product` is of the first of the groups; one group after the other on each worker.
+void run_groups(KernelRuntimeContext& context, const ByteWindow& w, const ByteProduct& product, int64_t groups,
+                int64_t inputs) {
+  const ByteTiles& tiles = tiles::byte_tiles();
+  const int64_t parts = (product.m + kPart - 1) / kPart, workers = worker_count(context);
+  const size_t scratch_size = (tiles::product_scratch(tiles, product.k) + 63) / 64 * 64;
+  uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
+  if (scratch == nullptr) return;
+  for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t g = i / parts, first = i % parts * kPart;
+      const tiles::ByteGather gather{&tiles, &w, g * inputs, inputs};
+      ByteProduct p = product;
+      tiles::set_left(&p, gather);
+      p.columns += g * p.n * p.k;
+      p.requantize.multiplier += g * p.n;
+      if (p.requantize.offset) p.requantize.offset += g * p.n;
+      p.out = static_cast<uint8_t*>(p.out) + g * p.n;
+      tiles::multiply(tiles, p, first, std::min(first + kPart, p.m), 0, p.n,
+                      scratch + static_cast<size_t>(worker) * scratch_size);
+    }
+  });
+}
+
+}  // namespace
+
+bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
+                               const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
+                               Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+                               bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
+                               int64_t zero, int64_t least, int64_t most, Tensor& out) {
+  const int64_t in_zero_point = zero_of(in, in_zero);
+  if (!quantized::is_byte(in) || weight.scalar_type() != ScalarType::Char || in_zero_point < -128 ||
+      in_zero_point > 127) {
+    return false;
+  }
+  Convolution c;
+  if (!quantized::require_output(context, out, least, most) ||
+      !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
+    return true;
+  }
+  const Shape shape = convolved_shape(c, in, weight);
+  const int64_t outputs = shape.sizes[shape.dim - c.dims - 1];
+  if ((weight_scales.numel() != outputs && weight_scales.numel() != 1) || (bias && bias->numel() != outputs)) {
+    return false;
+  }
+  if (!resize_out(context, out, shape.span()) || out.numel() == 0) return true;
+  const Image from(in, c.dims), to(out, c.dims);
+  if (from.channels == 0) return false;
+
+  ByteProduct p{};
+  const int64_t inputs = from.channels / c.groups;
+  if (!requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, outputs, &p.requantize)) {
+    return true;
+  }
+  p.columns = read_filters(context, c, weight, inputs, outputs / c.groups);
+  const uint8_t* pixels = in.const_data_ptr<uint8_t>();
+  if (!has_channels_last(from)) {
+    uint8_t* const turned = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(in.numel()));
+    if (turned == nullptr) return true;
+    strided_copy(context, channels_last_loops(from, false), pixels, turned, 1);
+    pixels = turned;
+  }
+  const bool turns = !has_channels_last(to);
+  uint8_t* results = out.mutable_data_ptr<uint8_t>();
+  if (turns) results = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(out.numel()));
+  if (context.failed()) return true;
+
+  ByteWindow w{};
+  w.in = pixels, w.flip = flip_of(in), w.zero = static_cast<int8_t>(in_zero_point);
+  w.channels = from.channels, w.transposed = transposed;
+  for (int axis = 0; axis < 3; ++axis) {
+    w.size[axis] = from.size[axis], w.out_size[axis] = to.size[axis];
+    w.kernel[axis] = c.window.kernel[axis], w.stride[axis] = c.window.stride[axis];
+    w.padding[axis] = c.window.padding[axis], w.dilation[axis] = c.window.dilation[axis];
+  }
+  const auto zero_point = static_cast<int32_t>(in_zero_point);
+  p.m = from.batch * w.out_pixels(), p.n = outputs / c.groups;
+  p.out_kind = ByteProduct::Out::Bytes;
+  p.zeros = &zero_point;
+  p.out = results, p.out_stride = outputs;
+  const tiles::ByteGather gather{&tiles::byte_tiles(), &w, 0, inputs};
+  tiles::set_left(&p, gather);
+  p.column_stride = p.k;
+  if (inputs == 1 && p.n == 1 && c.groups > 1) {
+    run_depthwise(context, w, p.columns, p.requantize, p.m, results);
+  } else if (c.groups > 1) {
+    run_groups(context, w, p, c.groups, inputs);
+  } else if (!multiply_bytes(context, p)) {
+    return true;
+  }
+  if (turns && !context.failed()) {
+    strided_copy(context, channels_last_loops(to, true), results, out.mutable_data_ptr(), 1);
+  }
+  return true;
+}
+
+}  // namespace rushlight::optimized

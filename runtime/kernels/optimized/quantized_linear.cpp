@@ -1,0 +1,38 @@
+#include "kernels/optimized/byte_products.h"
+#include "kernels/optimized/quantized.h"
+#include "kernels/optimized/quantized_arguments.h"
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/linear_arguments.h"
+
+namespace rushlight::optimized {
+
+bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
+                          const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
+                          double scale, int64_t zero, int64_t least, int64_t most, Tensor& out) {
+  if (!is_plain_bytes(in) || !is_plain_bytes(out) || !is_plain_bytes(weight) || weight.dim() != 2 ||
+      weight.scalar_type() != ScalarType::Char || weight_scales.dim() > 1 ||
+      (weight_scales.numel() != 1 && weight_scales.numel() != weight.size(0))) {
+    return false;
+  }
+  const int64_t columns = weight.size(0), depth = weight.size(1);
+  if (!quantized::require_output(context, out, least, most) ||
+      !quantized::resize_linear(context, in, depth, columns, bias, out)) {
+    return true;
+  }
+  tiles::ByteProduct p{};
+  if (out.numel() == 0 ||
+      !requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, columns, &p.requantize)) {
+    return true;
+  }
+  const auto zero_point = static_cast<int32_t>(zero_of(in, in_zero));
+  p.m = out.numel() / columns, p.n = columns, p.k = depth;
+  p.left = in.const_data_ptr<uint8_t>(), p.left_stride = depth, p.flip = flip_of(in);
+  p.columns = weight.const_data_ptr<int8_t>(), p.column_stride = depth;
+  p.out_kind = tiles::ByteProduct::Out::Bytes;
+  p.zeros = &zero_point;
+  p.out = out.mutable_data_ptr<uint8_t>(), p.out_stride = columns;
+  multiply_bytes(context, p);
+  return true;
+}
+
+}  // namespace rushlight::optimized
