@@ -36,6 +36,11 @@ namespace neon_dotprod_bytes {
 extern const ByteTiles tiles;
 }
 #endif
+#if RUSHLIGHT_STAND_INS
+namespace fours_bytes {
+extern const ByteTiles tiles;
+}
+#endif
 
 namespace {
 
@@ -86,6 +91,9 @@ constexpr Entry kEntries[] = {
     {"neon", +[]() -> const ByteTiles* { return &neon_bytes::tiles; }},
 #endif
     {"generic", +[]() -> const ByteTiles* { return &generic_bytes::tiles; }},
+#if RUSHLIGHT_STAND_INS
+    {"fours", +[]() -> const ByteTiles* { return &fours_bytes::tiles; }},
+#endif
 };
 
 const ByteTiles* choose() {

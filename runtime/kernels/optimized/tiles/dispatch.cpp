@@ -25,6 +25,11 @@ namespace neon {
 extern const Tiles tiles;
 }
 #endif
+#if RUSHLIGHT_STAND_INS
+namespace wide {
+extern const Tiles tiles;
+}
+#endif
 
 namespace {
 
@@ -57,6 +62,9 @@ const Tiles* tiles_named(const char* name) {
   if (std::strcmp(name, "avx2") == 0) return has_avx2() ? &avx2::tiles : nullptr;
 #elif defined(__aarch64__)
   if (std::strcmp(name, "neon") == 0) return &neon::tiles;
+#endif
+#if RUSHLIGHT_STAND_INS
+  if (std::strcmp(name, "wide") == 0) return &wide::tiles;
 #endif
   if (std::strcmp(name, "generic") == 0) return &generic::tiles;
   return nullptr;
