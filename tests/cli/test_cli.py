@@ -28,6 +28,19 @@ def test_run_on_files_and_save(program: Path, tmp_path: Path, capsys: Capture) -
     np.testing.assert_array_equal(np.load(out / "output_0.npy"), np.array([11, 22], np.float32))
 
 
+def test_run_on_torchs_kernels(program: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["run", str(program), "--aten", "--outputs", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "output 0: float32[2] [11., 21.]\n"
+    np.testing.assert_array_equal(np.load(tmp_path / "output_0.npy"), np.array([11, 21], np.float32))
+
+
+def test_steps_beside_the_native_kernels(program: Path, capsys: Capture) -> None:
+    assert main(["run", str(program), "--aten", "--steps"]) == 0
+    heading, step, output = capsys.readouterr().out.splitlines()
+    assert step.split() == ["0.0", "aten::add.out", "float32[2]", "0"]
+    assert output == "output 0: float32[2] [11., 21.]"
+
+
 @pytest.mark.parametrize(("method", "value"), [("version", "3"), ("label", "'digits'")])
 def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -> None:
     assert main(["run", str(program), "--method", method, "--threads", "1"]) == 0
@@ -44,6 +57,8 @@ def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -
         (["run", "PROGRAM", "--inputs", "1.5"], "input 0 takes float32[2], not float"),
         (["run", "PROGRAM", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["run", "PROGRAM", "--data", "absent.ptd"], "absent.ptd"),
+        (["run", "PROGRAM", "--steps"], "--steps needs --aten"),
+        (["run", "PROGRAM", "--aten", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["compile", "model.py"], "'model.py' is not of the form FILE.py:FACTORY"),
         (["compile", "absent.py:make"], "no file absent.py"),
     ],

@@ -67,8 +67,12 @@ def load_program(options: argparse.Namespace) -> Program:
 
 def load_method(program: Program, options: argparse.Namespace) -> Method:
     """The method that the options name."""
-    names = program.method_names
-    return program.load_method(options.method or (min(names) if len(names) == 1 else "forward"))
+    return program.load_method(method_name(program.method_names, options))
+
+
+def method_name(names: set[str], options: argparse.Namespace) -> str:
+    """Which of the program's methods the options name."""
+    return options.method or (min(names) if len(names) == 1 else "forward")
 
 
 def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.cli.arguments import Commands, add_program_options, load_method, load_program, read_inputs
+from rushlight.cli.arguments import (
+    Commands,
+    add_program_options,
+    load_libraries,
+    load_method,
+    load_program,
+    method_name,
+    read_inputs,
+)
+from rushlight.runtime.errors import NotSupportedError
 
 
 def add_to(commands: Commands) -> None:
@@ -16,19 +25,54 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("run", help="run a method and print or save its outputs")
     add_program_options(parser)
     parser.add_argument("--outputs", type=Path, metavar="DIR", help="save output i as DIR/output_i.npy")
+    parser.add_argument(
+        "--aten", action="store_true", help="run on torch's kernels, one instruction at a time"
+    )
+    parser.add_argument(
+        "--steps",
+        action="store_true",
+        help="with --aten: print each instruction and how far the native kernel is from torch's",
+    )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the method; prints each output, or saves tensors as .npy files."""
-    method = load_method(load_program(options), options)
-    outputs = method.execute(read_inputs(method.metadata, options.inputs))
+    """Runs the method; prints each output, or saves tensors as .npy files.
+
+    Raises:
+        NotSupportedError: ATen mode without torch, or steps of another mode.
+    """
+    outputs = _run_on_torch(options) if options.aten else _run(options)
     if options.outputs:
         options.outputs.mkdir(parents=True, exist_ok=True)
     for index, value in enumerate(outputs):
         print(f"output {index}: {_text(value)}")
         if options.outputs and isinstance(value, np.ndarray):
             np.save(options.outputs / f"output_{index}.npy", value)
+
+
+def _run(options: argparse.Namespace) -> list[Any]:
+    if options.steps:
+        raise NotSupportedError("--steps needs --aten: the native runtime does not stop between instructions")
+    method = load_method(load_program(options), options)
+    return method.execute(read_inputs(method.metadata, options.inputs))
+
+
+def _run_on_torch(options: argparse.Namespace) -> list[Any]:
+    try:
+        from rushlight.runtime import aten
+    except ModuleNotFoundError as error:
+        raise NotSupportedError(f"--aten needs torch ({error}): pip install rushlight[compile]") from None
+    load_libraries(options)
+    program = aten.Runtime.get().load_program(
+        options.program, data_path=options.data or None, threads=options.threads
+    )
+    steps = aten.NativeComparison() if options.steps else None
+    method = program.load_method(method_name(program.method_names, options), hook=steps)
+    outputs = method.execute(read_inputs(method.metadata, options.inputs))
+    if steps is not None:
+        print(steps.table(), end="")
+    return [aten.to_numpy(value) for value in outputs]
 
 
 def _text(value: Any) -> str:

@@ -153,6 +153,7 @@ MODULES: dict[str, Names] = {
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
     "executorch.extension.pybindings": Names(),
+    "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
     "executorch.runtime": Names(("rushlight.runtime",)),
 }

@@ -109,8 +109,8 @@ class ExecuTorchProgram:
 class ExecuTorchModule:
     """A program whose methods are loaded when they are first run."""
 
-    def __init__(self, program: _native.Program) -> None:
-        self._program = ExecuTorchProgram(program)
+    def __init__(self, program: ExecuTorchProgram) -> None:
+        self._program = program
         self._methods: dict[str, ExecuTorchMethod] = {}
 
     def _method(self, name: str) -> ExecuTorchMethod:
@@ -168,7 +168,7 @@ def _load_for_executorch(
     program_verification: Verification = Verification.InternalConsistency,
 ) -> ExecuTorchModule:
     """Loads a program from a file."""
-    return ExecuTorchModule(_load(program_path, data_path, enable_etdump))
+    return ExecuTorchModule(ExecuTorchProgram(_load(program_path, data_path, enable_etdump)))
 
 
 def _load_for_executorch_from_buffer(
@@ -179,7 +179,7 @@ def _load_for_executorch_from_buffer(
     program_verification: Verification = Verification.InternalConsistency,
 ) -> ExecuTorchModule:
     """Loads a program from bytes, and its external data from others."""
-    return ExecuTorchModule(_load(buffer, data_map_buffer, enable_etdump))
+    return ExecuTorchModule(ExecuTorchProgram(_load(buffer, data_map_buffer, enable_etdump)))
 
 
 def _load_program(

@@ -1,0 +1,152 @@
+"""Each kernel call of a run compared with the native runtime's kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rushlight.runtime.aten.events import InstructionEvent
+from rushlight.runtime.errors import RushlightError
+from rushlight.runtime.kernels import call_kernel, kernel_names
+
+
+@dataclass(frozen=True)
+class ComparedStep:
+    """An instruction and how far the native kernel is from torch's on the same inputs.
+
+    Attributes:
+        event: the instruction with its values.
+        difference: the largest absolute difference over all results; NaN equals NaN, and an infinity itself.
+            None where nothing was compared.
+        scale: the largest finite absolute value of torch's results.
+        note: why nothing was compared, or the native kernel's error.
+    """
+
+    event: InstructionEvent
+    difference: float | None
+    scale: float = 0.0
+    note: str = ""
+
+
+class NativeComparison:
+    """A hook that runs each kernel call again in the native runtime, on what torch's kernel read.
+
+    Each step starts from torch's values, so that an error does not spread: the step where it
+    arises stands out.
+    Operators that draw random numbers differ, naturally.
+    """
+
+    def __init__(self, library: str | None = None) -> None:
+        """library: whose kernels, as for `call_kernel`; None for those that a program would use."""
+        self.library = library
+        self.steps: list[ComparedStep] = []
+        self._names = set(kernel_names(library))
+
+    def __call__(self, event: InstructionEvent) -> None:
+        self.steps.append(self._compare(event))
+
+    def worst(self) -> ComparedStep | None:
+        """The step with the largest difference relative to its scale (at least 1e-6), if one was compared."""
+        compared = [step for step in self.steps if step.difference is not None]
+        return max(compared, key=_relative, default=None)
+
+    def table(self) -> str:
+        """One line a step, for people: place, operator, results, difference, source."""
+        rows = [("step", "instruction", "writes", "difference", "")]
+        for step in self.steps:
+            event = step.event
+            difference = "-" if step.difference is None else f"{step.difference:.3g}"
+            last = step.note or (event.source or "")
+            writes = ", ".join(_text(value) for value in event.outputs)
+            rows.append((f"{event.chain}.{event.index}", event.name, writes, difference, last))
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        return "".join(
+            "  ".join(
+                [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]
+            ).rstrip()
+            + "\n"
+            for row in rows
+        )
+
+    def _compare(self, event: InstructionEvent) -> ComparedStep:
+        if event.kind != "kernel" or event.name.startswith("executorch_prim::et_view"):
+            return ComparedStep(event, None)
+        name = event.name
+        if name not in self._names:
+            return ComparedStep(event, None, note="no native kernel")
+        inputs = [_copy(value) for value in event.inputs]
+        if event.written_inputs:
+            results = [inputs[index] for index in event.written_inputs]
+            arguments = inputs
+        else:
+            results = [_blank(value) for value in event.outputs]
+            arguments = [*inputs, *results]
+        try:
+            written = call_kernel(name, arguments, self.library)
+        except RushlightError as error:
+            return ComparedStep(event, None, note=str(error))
+        pairs: list[tuple[Any, Any]] = []
+        for result, expected, shape in zip(results, event.outputs, written, strict=False):
+            if isinstance(expected, list):
+                pairs += zip(result, expected, strict=True)
+            elif isinstance(expected, torch.Tensor):
+                if not event.written_inputs and tuple(expected.shape) != shape:
+                    note = f"the native kernel gives the shape {list(_shape(shape))}"
+                    return ComparedStep(event, float("inf"), note=note)
+                pairs.append((result, expected))
+            else:
+                pairs.append((torch.tensor(shape), torch.tensor(expected)))
+        differences = [_difference(result, expected) for result, expected in pairs]
+        return ComparedStep(
+            event, max(differences, default=0.0), max((_scale(wanted) for _, wanted in pairs), default=0.0)
+        )
+
+
+def _relative(step: ComparedStep) -> float:
+    assert step.difference is not None
+    return step.difference / max(step.scale, 1e-6)
+
+
+def _shape(written: Any) -> tuple[Any, ...]:
+    return written if isinstance(written, tuple) else ()
+
+
+def _copy(value: Any) -> Any:
+    # Kernels take tensors that are dense in some dim order.
+    if isinstance(value, torch.Tensor):
+        copied = value.clone(memory_format=torch.preserve_format)
+        return copied if copied.is_contiguous() or copied.stride() == value.stride() else copied.contiguous()
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _blank(value: Any) -> Any:
+    """What a kernel may write such a result into, without the result."""
+    if isinstance(value, torch.Tensor):
+        return torch.zeros_like(value, memory_format=torch.preserve_format)
+    return [_blank(item) for item in value] if isinstance(value, list) else type(value)(0)
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
+def _difference(result: torch.Tensor, expected: torch.Tensor) -> float:
+    a, b = _wide(result), _wide(expected)
+    same = (a == b) | (a.isnan() & b.isnan())
+    distance = torch.where(same, 0.0, (a - b).abs())
+    # One is NaN or infinite where the other is not.
+    return float(distance.nan_to_num(nan=torch.inf).max()) if distance.numel() else 0.0
+
+
+def _scale(tensor: torch.Tensor) -> float:
+    values = _wide(tensor).abs()
+    values = values[values.isfinite()]
+    return float(values.max()) if values.numel() else 0.0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
+    return f"[{', '.join(map(_text, value))}]" if isinstance(value, list) else repr(value)

@@ -1,0 +1,172 @@
+"""Runtime and Program of the ATen mode."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from rushlight.format.ptd import read_ptd
+from rushlight.format.pte import PTEFile, read_pte
+from rushlight.runtime import _native
+from rushlight.runtime._native import MethodMeta
+from rushlight.runtime.aten.events import Hook
+from rushlight.runtime.aten.method import Method
+from rushlight.runtime.errors import NotFoundError
+from rushlight.runtime.module import Module
+from rushlight.runtime.program import (
+    BackendRegistry,
+    DataSource,
+    ProgramSource,
+    Verification,
+    load_native,
+)
+
+
+class OperatorRegistry:
+    """The operators that torch has."""
+
+    @property
+    def operator_names(self) -> set[str]:
+        """Names with overload, such as "aten::add.out"."""
+        return set(torch._C._dispatch_get_all_op_names())
+
+
+class Program:
+    """A program whose methods run on torch's kernels."""
+
+    def __init__(
+        self, native: _native.Program, file: PTEFile, external: Mapping[str, Any], data: Any
+    ) -> None:
+        self.native = native
+        self._file = file
+        self._external = external
+        self._data = data
+        self._methods: dict[str, Method] = {}
+
+    @property
+    def method_names(self) -> set[str]:
+        """Names of the program's methods."""
+        return set(self.native.method_names())
+
+    def load_method(
+        self,
+        name: str,
+        hook: Hook | None = None,
+        lowered: Sequence[Callable[..., Any]] | None = None,
+    ) -> Method:
+        """The method of that name, loaded the first time.
+
+        Args:
+            name: as in `method_names`.
+            hook: becomes the method's, if given.
+            lowered: what runs in place of each delegate, in the plan's order: the lowered modules that it was
+                made from (`rushlight.delegate.lowered.get_lowered_backend_modules`), or functions of one
+                result. By default the native runtime's backends run them. Loads the method anew.
+
+        Raises:
+            NotFoundError: the program has no such method, or it needs a backend that is not here.
+            OperatorMissingError: torch has no such operator.
+            InvalidArgumentError: `lowered` has another number of modules than the method has delegates.
+        """
+        method = self._methods.get(name)
+        if method is None or lowered is not None:
+            method = self._methods[name] = self.new_method(name, lowered)
+        if hook is not None:
+            method.hook = hook
+        return method
+
+    def new_method(self, name: str, lowered: Sequence[Callable[..., Any]] | None = None) -> Method:
+        """The method loaded anew, with state of its own. Arguments and errors as of `load_method`."""
+        metadata = self.metadata(name)
+        (plan,) = (plan for plan in self._file.program.execution_plan if plan.name == name)
+        return Method(self._file, plan, metadata, self._external, self._data, lowered=lowered)
+
+    def metadata(self, method_name: str) -> MethodMeta:
+        """What the program says about a method. Raises NotFoundError."""
+        return self.native.method_meta(method_name)
+
+    def named_data(self) -> list[str]:
+        """Keys of the blobs that the program stores by name."""
+        return self.native.named_data()
+
+    def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
+        """Raises NotFoundError: this mode records no traces; `load_method` takes a hook."""
+        raise NotFoundError("there is no event trace in ATen mode; use a hook")
+
+    def __repr__(self) -> str:
+        return f"Program({', '.join(self.native.method_names())})"
+
+
+class Runtime:
+    """Loads programs for torch's kernels. There is one, `Runtime.get()`."""
+
+    def __init__(self) -> None:
+        self.backend_registry = BackendRegistry()
+        self.operator_registry = OperatorRegistry()
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1)
+    def get() -> Runtime:
+        """The runtime of this process."""
+        return Runtime()
+
+    def load_program(
+        self,
+        data: ProgramSource,
+        *,
+        verification: Verification = Verification.InternalConsistency,
+        data_path: DataSource | None = None,
+        threads: int | None = None,
+    ) -> Program:
+        """Loads a program, with the checks of the native runtime.
+
+        Arguments and errors are those of `rushlight.runtime.Runtime.load_program`; `threads` is for the parts
+        that were lowered to backends, torch has settings of its own.
+        """
+        contents = _contents(data)
+        native = load_native(contents, data_path, threads)
+        external: dict[str, Any] = {}
+        for source in _sources(data_path):
+            for key, entry in read_ptd(source).items():
+                external.setdefault(key, entry)
+        return Program(native, read_pte(contents), external, _native_data(data_path))
+
+
+def load(source: ProgramSource, *, data_path: DataSource | None = None) -> Module:
+    """Loads a .pte file in ATen mode as a module with the model's own signature, as `rushlight.load` does."""
+    # A module asks of its program and methods what those of both modes have.
+    return Module(cast(Any, Runtime.get().load_program(source, data_path=data_path)))
+
+
+def _contents(data: ProgramSource) -> bytes | memoryview:
+    if isinstance(data, (str, os.PathLike)):
+        load_native(data, None, None)  # the error of a missing file
+        with open(data, "rb") as file:
+            return file.read()
+    if isinstance(data, (bytes, memoryview)):
+        return data
+    return bytes(data) if isinstance(data, bytearray) else data.read()
+
+
+def _sources(data: DataSource | None) -> list[bytes | memoryview]:
+    if data is None:
+        return []
+    if isinstance(data, (bytes, memoryview)):
+        return [data]
+    found: list[bytes | memoryview] = []
+    for path in [data] if isinstance(data, (str, os.PathLike)) else data:
+        with open(path, "rb") as file:
+            found.append(file.read())
+    return found
+
+
+def _native_data(data: DataSource | None) -> Any:
+    if data is None:
+        return []
+    if isinstance(data, (str, os.PathLike)):
+        return [os.fspath(data)]
+    return data if isinstance(data, (bytes, memoryview)) else [os.fspath(path) for path in data]

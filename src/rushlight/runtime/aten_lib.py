@@ -1,0 +1,106 @@
+"""The names of ExecuTorch's `extension.pybindings.aten_lib`: those of `portable_lib`, on torch's kernels."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from rushlight.runtime import aten
+from rushlight.runtime._native import MethodMeta, TensorInfo
+from rushlight.runtime.errors import NotSupportedError
+from rushlight.runtime.portable_lib import (
+    ExecuTorchMethod,
+    ExecuTorchModule,
+    ExecuTorchProgram,
+    _get_registered_backend_names,
+    _is_available,
+    _threadpool_get_thread_count,
+    _unsafe_reset_threadpool,
+)
+from rushlight.runtime.program import DataSource, ProgramSource, Verification
+
+__all__ = [
+    "ExecuTorchMethod",
+    "ExecuTorchModule",
+    "ExecuTorchProgram",
+    "MethodMeta",
+    "TensorInfo",
+    "Verification",
+    "_get_operator_names",
+    "_get_registered_backend_names",
+    "_is_available",
+    "_load_for_executorch",
+    "_load_for_executorch_from_buffer",
+    "_load_program",
+    "_load_program_from_buffer",
+    "_threadpool_get_thread_count",
+    "_unsafe_reset_threadpool",
+]
+
+
+class _Program(ExecuTorchProgram):
+    """A program whose methods run on torch's kernels."""
+
+    def __init__(self, program: aten.Program) -> None:
+        super().__init__(program.native)
+        self._aten = program
+
+    def load_method(self, method_name: str) -> ExecuTorchMethod:
+        """Loads a method."""
+        return ExecuTorchMethod(cast(Any, self._aten.new_method(method_name)))
+
+
+def _load(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> _Program:
+    if enable_etdump:
+        raise NotSupportedError(
+            "ATen mode records no event traces; a hook of rushlight.runtime.aten sees all"
+        )
+    return _Program(aten.Runtime.get().load_program(source, data_path=data))
+
+
+def _load_for_executorch(
+    program_path: str,
+    data_path: str | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.InternalConsistency,
+) -> ExecuTorchModule:
+    """Loads a program from a file."""
+    return ExecuTorchModule(_load(program_path, data_path, enable_etdump))
+
+
+def _load_for_executorch_from_buffer(
+    buffer: bytes,
+    data_map_buffer: bytes | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.InternalConsistency,
+) -> ExecuTorchModule:
+    """Loads a program from bytes, and its external data from others."""
+    return ExecuTorchModule(_load(buffer, data_map_buffer, enable_etdump))
+
+
+def _load_program(
+    path: str,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.Minimal,
+    data_path: str | None = None,
+) -> ExecuTorchProgram:
+    """Loads a program from a file."""
+    return _load(path, data_path, enable_etdump)
+
+
+def _load_program_from_buffer(
+    buffer: bytes,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    program_verification: Verification = Verification.Minimal,
+    data_path: str | None = None,
+) -> ExecuTorchProgram:
+    """Loads a program from bytes."""
+    return _load(buffer, data_path, enable_etdump)
+
+
+def _get_operator_names() -> list[str]:
+    """Names of the operators that torch has."""
+    return sorted(aten.Runtime.get().operator_registry.operator_names)
