@@ -62,6 +62,27 @@ def elementwise(dtype: torch.dtype) -> Iterator[Case]:
     yield case("where.self_out", dtype, [filled(torch.bool, 2048, 2048), x, y], out)
 
 
+def quantized() -> Iterator[Case]:
+    x, q, r = (
+        filled(torch.float32, 2048, 2048),
+        filled(torch.int8, 2048, 2048),
+        filled(torch.int8, 2048, 2048),
+    )
+    scales, zeros = torch.rand(2048) + 0.1, torch.zeros(2048, dtype=torch.int64)
+    whole, channels = (0.05, 3, -128, 127, torch.int8), (scales, zeros, 0, -128, 127, torch.int8)
+    operand, space = (0.05, 3, -128, 127), "quantized_decomposed::"
+    bytes, floats = torch.empty_like(q), torch.empty_like(x)
+    for label, kernel, arguments, out in (
+        ("quantize", "quantize_per_tensor", [x, *whole], bytes),
+        ("quantize channels", "quantize_per_channel", [x, *channels], bytes),
+        ("dequantize", "dequantize_per_tensor", [q, *whole, None], floats),
+        ("dequantize channels", "dequantize_per_channel", [q, *channels, None], floats),
+        ("quantized add", "add", [q, *operand, r, *operand, *operand], bytes),
+    ):
+        tensors = [item for item in arguments if isinstance(item, torch.Tensor)]
+        yield Case(label, f"{space}{kernel}.out", arguments, out, size_of(*tensors, out))
+
+
 def casts() -> Iterator[Case]:
     f32, f16, i64, u8 = torch.float32, torch.float16, torch.int64, torch.uint8
     pairs = [
@@ -134,6 +155,7 @@ def cases() -> Iterator[Case]:
     for dtype in (*common, torch.int32, torch.bfloat16):
         yield from elementwise(dtype)
     yield from casts()
+    yield from quantized()
     for dtype in common:
         yield from reductions(dtype)
     for dtype in common:

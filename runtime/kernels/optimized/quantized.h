@@ -9,6 +9,29 @@
 
 namespace rushlight::optimized {
 
+bool dequantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
+                                const std::optional<Tensor>& zero_points, int64_t axis, int64_t quant_min,
+                                int64_t quant_max, ScalarType dtype, std::optional<ScalarType> out_dtype, Tensor& out);
+bool dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, double scale, int64_t zero_point,
+                               int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                               std::optional<ScalarType> out_dtype, Tensor& out);
+bool dequantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                      const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                                      std::optional<ScalarType> out_dtype, Tensor& out);
+bool quantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
+                              const Tensor& zero_points, int64_t axis, int64_t quant_min, int64_t quant_max,
+                              ScalarType dtype, Tensor& out);
+bool quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, double scale, int64_t zero_point,
+                             int64_t quant_min, int64_t quant_max, ScalarType dtype, Tensor& out);
+bool quantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
+                                    const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                                    Tensor& out);
+bool quantized_add_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
+                       const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
+                       int64_t least, int64_t most, Tensor& out);
+bool quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
+                       const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
+                       int64_t least, int64_t most, Tensor& out);
 bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,

@@ -71,6 +71,20 @@ struct ByteChannels {
   int32_t* sums;
 };
 
+// A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
+struct ByteRange {
+  int32_t zero, least, most;
+};
+
+// real = (number - zero) * scale; `step` is 1, or 0 for one number.
+struct ByteOperand {
+  const uint8_t* data;
+  int64_t step;
+  uint8_t flip;  // bytes XOR flip are int8
+  int32_t zero;  // as int8
+  float scale;
+};
+
 struct ByteTiles {
   const char* name;
   int lanes;        // sums in a vector
@@ -91,6 +105,18 @@ struct ByteTiles {
   void (*dots)(int64_t rows, int64_t columns, const ByteDots& dots);
 
   void (*channel_sums)(const ByteChannels& channels, int64_t pixels);
+
+  // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even; 0 for NaN.
+  void (*quantize_bytes)(const float* x, int64_t n, const ByteRange& range, float inverse, uint8_t* to);
+  // (int8(x[i] ^ flip) - zero) * scale.
+  void (*dequantize_bytes)(const uint8_t* x, uint8_t flip, int64_t n, int32_t zero, float scale, float* to);
+  // n numbers of 4 bits, the even ones in the high halves, each plus 8: (number - zero) * scale. n is even.
+  void (*dequantize_nibbles)(const uint8_t* x, int64_t n, float zero, float scale, float* to);
+  // The least number and 0, the largest and 0; false if one is NaN.
+  bool (*extremes)(const float* x, int64_t n, float* least, float* most);
+  // The product or sum of two reals, quantized; `to` may be an operand. Not both steps are 0 unless n is 1.
+  void (*combine_bytes)(bool multiply, const ByteOperand& a, const ByteOperand& b, const ByteRange& range,
+                        float inverse, int64_t n, uint8_t* to);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

@@ -18,6 +18,7 @@
 #include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/optimized/tiles/impl/byte_channels.h"
 #include "kernels/optimized/tiles/impl/byte_dots.h"
+#include "kernels/optimized/tiles/impl/byte_elements.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/inline.h"
 
@@ -98,6 +99,11 @@ static constexpr ByteTiles make_byte_tiles(const char* name) {
   t.gemm = &byte_gemm;
   t.dots = &dots;
   t.channel_sums = &channel_sums;
+  t.quantize_bytes = &quantize_bytes;
+  t.dequantize_bytes = &dequantize_bytes;
+  t.dequantize_nibbles = &dequantize_nibbles;
+  t.extremes = &extremes;
+  t.combine_bytes = &combine_bytes;
   t.requantize = &requantize;
   t.dequantize = &dequantize;
   return t;

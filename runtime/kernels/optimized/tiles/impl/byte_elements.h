@@ -1,0 +1,98 @@
+// Quantized elements, in namespace rushlight::tiles::RL_TILES_ISA: loops that compilers vectorize.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_rows.h"
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+// round(x) + zero for x within `least` and `most`, which are less than 2^22; NaN becomes 0.
+RL_INLINE uint8_t to_byte(float x, float least, float most, int32_t zero) {
+  float bounded = x > least ? x : least;
+  bounded = (bounded < most ? bounded : most) + kRounding;
+  int32_t bits;
+  std::memcpy(&bits, &bounded, sizeof(bits));
+  return static_cast<uint8_t>(x == x ? bits - kRoundingBits + zero : 0);
+}
+
+static void quantize_bytes(const float* __restrict x, int64_t n, const ByteRange& range, float inverse,
+                           uint8_t* __restrict to) {
+  const float least = static_cast<float>(range.least - range.zero), most = static_cast<float>(range.most - range.zero);
+  const int32_t zero = range.zero;
+  for (int64_t i = 0; i < n; ++i) to[i] = to_byte(x[i] * inverse, least, most, zero);
+}
+
+static void dequantize_bytes(const uint8_t* __restrict x, uint8_t flip, int64_t n, int32_t zero, float scale,
+                             float* __restrict to) {
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(x[i] ^ flip)) - zero) * scale;
+  }
+}
+
+static void dequantize_nibbles(const uint8_t* __restrict x, int64_t n, float zero, float scale, float* __restrict to) {
+  for (int64_t i = 0; i < n / 2; ++i) {
+    const int32_t byte = x[i];
+    to[2 * i] = (static_cast<float>((byte >> 4) - 8) - zero) * scale;
+    to[2 * i + 1] = (static_cast<float>((byte & 15) - 8) - zero) * scale;
+  }
+}
+
+static bool extremes(const float* x, int64_t n, float* least, float* most) {
+  float low = 0, high = 0;
+  int32_t unordered = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+    unordered |= x[i] != x[i];
+  }
+  *least = low, *most = high;
+  return unordered == 0;
+}
+
+template <typename Op>
+RL_INLINE void combine(const ByteOperand& a, const ByteOperand& b, const ByteRange& range, float inverse, int64_t n,
+                       uint8_t* to, const Op& op) {
+  const float least = static_cast<float>(range.least - range.zero), most = static_cast<float>(range.most - range.zero);
+  const int32_t zero = range.zero, a_zero = a.zero, b_zero = b.zero;
+  const uint8_t a_flip = a.flip, b_flip = b.flip;
+  const float a_scale = a.scale, b_scale = b.scale;
+  const uint8_t *x = a.data, *y = b.data;
+  const auto real_a = [=](uint8_t byte) {
+    return static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(byte ^ a_flip)) - a_zero) * a_scale;
+  };
+  const auto real_b = [=](uint8_t byte) {
+    return static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(byte ^ b_flip)) - b_zero) * b_scale;
+  };
+  // Chunks leave through a buffer: `to` may be an operand.
+  constexpr int64_t kChunk = 512;
+  uint8_t results[kChunk];
+  const float fixed_a = real_a(x[0]), fixed_b = real_b(y[0]);
+  for (int64_t done = 0; done < n; done += kChunk) {
+    const int64_t m = n - done < kChunk ? n - done : kChunk;
+    if (a.step == 0) {
+      for (int64_t i = 0; i < m; ++i) {
+        results[i] = to_byte(op(fixed_a, real_b(y[done + i])) * inverse, least, most, zero);
+      }
+    } else if (b.step == 0) {
+      for (int64_t i = 0; i < m; ++i) {
+        results[i] = to_byte(op(real_a(x[done + i]), fixed_b) * inverse, least, most, zero);
+      }
+    } else {
+      for (int64_t i = 0; i < m; ++i) {
+        results[i] = to_byte(op(real_a(x[done + i]), real_b(y[done + i])) * inverse, least, most, zero);
+      }
+    }
+    std::memcpy(to + done, results, static_cast<size_t>(m));
+  }
+}
+
+static void combine_bytes(bool multiply, const ByteOperand& a, const ByteOperand& b, const ByteRange& range,
+                          float inverse, int64_t n, uint8_t* to) {
+  if (multiply) return combine(a, b, range, inverse, n, to, [](float x, float y) { return x * y; });
+  combine(a, b, range, inverse, n, to, [](float x, float y) { return x + y; });
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
