@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from rushlight.ir import meta
+from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.memory.apply import PlanOptions, plan_memory
-from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, build_timeline
+from rushlight.memory.timeline import build_timeline
 
 aten = torch.ops.aten
 SHAPE = [16, 16]

@@ -39,6 +39,8 @@ _BACKEND = {
     "ExportedProgram": "torch.export:ExportedProgram",
 }
 
+_PYTREE = "torch.utils._pytree"
+
 _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compile")
@@ -62,7 +64,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.error": Names(
         ("rushlight.ir.errors",),
     ),
-    "executorch.exir.graph_module": Names(("rushlight.delegate.program_copy",)),
+    "executorch.exir.graph_module": Names(("rushlight.ir.control_flow",)),
     "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
     "executorch.exir.memory_planning": Names(("rushlight.memory.algorithms",)),
     "executorch.exir.pass_base": Names(
@@ -75,7 +77,10 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
     "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.give_specs",)),
     "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.external_constants",)),
-    "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.external_constants",)),
+    "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.initial_state",)),
+    "executorch.exir.passes.propagate_device_config": Names(
+        names={"PropagateDeviceConfig": "rushlight.compile.config:PropagateDeviceConfig"}
+    ),
     "executorch.exir.print_program": Names(("rushlight.ir.text",)),
     "executorch.exir.schema": Names(("rushlight.format.program",)),
     "executorch.exir.tensor": Names(("rushlight.ir.spec",)),
@@ -152,6 +157,17 @@ MODULES: dict[str, Names] = {
     "executorch.export.stages": Names(("rushlight.export.stages",)),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
+    "executorch.extension.pytree": Names(
+        names={
+            "tree_flatten": f"{_PYTREE}:tree_flatten",
+            "tree_unflatten": f"{_PYTREE}:tree_unflatten",
+            "tree_map": f"{_PYTREE}:tree_map",
+            "TreeSpec": f"{_PYTREE}:TreeSpec",
+            "from_str": f"{_PYTREE}:treespec_loads",
+            "register_custom": f"{_PYTREE}:_register_pytree_node",
+            "broadcast_to_and_flatten": f"{_PYTREE}:_broadcast_to_and_flatten",
+        }
+    ),
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),

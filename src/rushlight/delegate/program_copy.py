@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.ir.program import copy_signature, lazy_module, make_program
-
-_CONTROL_FLOW = {"cond", "while_loop", "map", "map_impl", "scan"}
 
 
 def copy_graph_module(module: GraphModule) -> GraphModule:
@@ -60,22 +57,3 @@ def rebuild_program(program: ExportedProgram, module: GraphModule) -> ExportedPr
         constants=dict(program.constants),
         verifiers=[program.verifier],
     )
-
-
-def is_control_flow(node: Node) -> bool:
-    """Whether the node is a higher-order operator whose arguments are graph modules."""
-    return isinstance(node.target, torch._ops.HigherOrderOperator) and str(node.target) in _CONTROL_FLOW
-
-
-def control_flow_submodules(module: GraphModule) -> list[tuple[str, GraphModule, Node]]:
-    """(attribute name, branch or body, the node that runs it) of the graph's control-flow nodes, in order."""
-    found = []
-    for node in module.graph.nodes:
-        if node.op != "call_function" or not is_control_flow(node):
-            continue
-        for argument in node.args:
-            if isinstance(argument, Node) and argument.op == "get_attr":
-                child = getattr(module, str(argument.target))
-                if isinstance(child, GraphModule):
-                    found.append((str(argument.target), child, node))
-    return found

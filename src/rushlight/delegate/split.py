@@ -30,8 +30,9 @@ from torch.utils import _pytree as pytree
 from rushlight.delegate.lowered import LoweredBackendModule, add_lowered_module
 from rushlight.delegate.order import order_of_parts
 from rushlight.delegate.partitioner import DelegationSpec
-from rushlight.delegate.program_copy import control_flow_submodules, copy_node
+from rushlight.delegate.program_copy import copy_node
 from rushlight.ir import meta
+from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.errors import CompileError
 
 _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

@@ -17,8 +17,9 @@ from rushlight.emit.state import MethodState
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import Bool, Int, TensorShapeDynamism
 from rushlight.ir import meta
+from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.spec import TensorSpec
-from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, bodies_of
+from rushlight.memory.timeline import bodies_of
 
 
 class BodyEmitter(Protocol):

@@ -20,10 +20,10 @@ from rushlight.emit.tensors import is_planned, make_tensor
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import FreeCall, Tensor
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.control_flow import is_control_flow
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.ir.sym_ops import PYTHON_TO_PRIM
-from rushlight.memory.timeline import is_control_flow
 
 
 class GraphEmitter:

@@ -140,7 +140,8 @@ class MethodEmitter(GraphEmitter):
         index = 0
         if options.state_values and is_planned(spec):
             tensor = self._real_tensor(node, name)
-            if not isinstance(tensor, torch._subclasses.FakeTensor) and bool(tensor.ne(0).any()):
+            real = not isinstance(tensor, torch._subclasses.FakeTensor)
+            if real and (meta.keeps_initial_state(node) or bool(tensor.ne(0).any())):
                 data = tensor_bytes(_in_order(tensor, spec.dim_order))
                 index = self.state.constants.state.add(data)
         return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index)))

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
+
+class ExportErrorType(Enum):
+    """What kind of mistake in the input an ExportError tells of."""
+
+    INVALID_INPUT_TYPE = 1
+    INVALID_OUTPUT_TYPE = 2
+    VIOLATION_OF_SPEC = 3
+    NOT_SUPPORTED = 4
+    MISSING_PROPERTY = 5
+    UNINITIALIZED = 6
+
 
 class CompileError(RuntimeError):
     """A program cannot be compiled; the message names what, where and what would help."""
 
 
 class ExportError(CompileError):
-    """The input is not a program that this stage accepts."""
+    """The input is not a program that this stage accepts: `ExportError(message)` or with its kind first."""
+
+    def __init__(self, kind: ExportErrorType | str, message: str | None = None) -> None:
+        super().__init__(str(kind) if message is None else f"[{kind}]: {message}")
+        self.kind = kind if isinstance(kind, ExportErrorType) else None
 
 
 class VerificationError(ExportError):
@@ -25,3 +42,9 @@ class PassError(CompileError):
 
 class InternalError(CompileError):
     """An invariant of the compiler does not hold."""
+
+
+def internal_assert(condition: bool, message: str) -> None:
+    """Raises InternalError with the message unless the condition holds."""
+    if not condition:
+        raise InternalError(message)

@@ -22,6 +22,9 @@ DEBUG_HANDLE = "debug_handle"
 STACK_TRACE = "stack_trace"
 DELEGATION_TAG = "delegation_tag"
 CONSTANT_TAG = "constant_tag"
+DELEGATE_CONSTANT_TAG = "delegate_constant_tag"
+INITIAL_STATE = "et_init_buffer"
+CUSTOM = "custom"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
 ORIGIN = "origin"
 FROM_NODE = "from_node"
@@ -127,6 +130,21 @@ def get_constant_tag(node: Node) -> str | None:
 
 def set_constant_tag(node: Node, tag: str) -> None:
     node.meta[CONSTANT_TAG] = tag
+
+
+def set_delegate_constant_tag(node: Node, tag: str | None) -> None:
+    """Names the file (without suffix) in which a backend is to keep a constant that it takes over."""
+    node.meta.setdefault(CUSTOM, {})[DELEGATE_CONSTANT_TAG] = tag
+
+
+def get_delegate_constant_tag(node: Node) -> str | None:
+    tag: str | None = (node.meta.get(CUSTOM) or {}).get(DELEGATE_CONSTANT_TAG)
+    return tag
+
+
+def keeps_initial_state(node: Node) -> bool:
+    """Whether a mutable buffer's initial value is always written, also one that is all zeros."""
+    return bool(node.meta.get(INITIAL_STATE, False))
 
 
 def copy_origin(source: Node, target: Node) -> None:

@@ -12,12 +12,13 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import changed_targets
+from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.in_place import in_place_pairs, same_elements
 from rushlight.memory.op_arguments import argument, written_names
 from rushlight.memory.storage import Owner, Storage, Storages
-from rushlight.memory.timeline import COND, MAP, SCAN, WHILE_LOOP, Step, Timeline, build_timeline
+from rushlight.memory.timeline import Step, Timeline, build_timeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import torch
-from torch._ops import HigherOrderOperator
 from torch.fx import GraphModule, Node
 
-COND = torch.ops.higher_order.cond
-WHILE_LOOP = torch.ops.higher_order.while_loop
-MAP = torch.ops.higher_order.map_impl
-SCAN = torch.ops.higher_order.scan
-
-_BODY_ARGS: dict[object, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
+from rushlight.ir.control_flow import CONTROL_FLOW, is_control_flow
 
 
 @dataclass(slots=True)
@@ -36,14 +29,9 @@ class Timeline:
     last: int = 0
 
 
-def is_control_flow(node: Node) -> bool:
-    """Whether the node runs bodies of its own."""
-    return isinstance(node.target, HigherOrderOperator) and node.target in _BODY_ARGS
-
-
 def bodies_of(node: Node) -> tuple[GraphModule, ...]:
     """The graphs that a control-flow node runs, in the order in which its instructions come."""
-    return tuple(_resolve(node, node.args[index]) for index in _BODY_ARGS[node.target])
+    return tuple(_resolve(node, node.args[index]) for index in CONTROL_FLOW[node.target])
 
 
 def build_timeline(graph_module: GraphModule) -> Timeline:

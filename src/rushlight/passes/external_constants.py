@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import GraphModule, Node
@@ -29,6 +30,21 @@ def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None 
                 meta.set_constant_tag(node, tag)
                 changed = True
     return PassResult(graph_module, changed)
+
+
+def delegate_external_constants_pass_unlifted(
+    module: torch.nn.Module, gen_tag_fn: TagOf | None = None
+) -> PassResult:
+    """Tags the constants of a captured module, whose constants are still attributes, before it is exported
+    again: a backend that takes such a constant over keeps it in the file of that name."""
+    changed = False
+    for graph_module in module.modules():
+        if isinstance(graph_module, GraphModule) and gen_tag_fn is not None:
+            for node in graph_module.graph.nodes:
+                if node.op == "get_attr":
+                    meta.set_delegate_constant_tag(node, gen_tag_fn(node))
+                    changed = True
+    return PassResult(module, changed)
 
 
 def external_mutable_weights_pass(graph_module: GraphModule, program: ExportedProgram) -> PassResult:

@@ -16,9 +16,9 @@ from rushlight.backends.xnnpack.support import KEPT, operation, why_not
 from rushlight.delegate.constants import tag_constant_data
 from rushlight.delegate.grouping import form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
-from rushlight.delegate.program_copy import control_flow_submodules
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
+from rushlight.ir.control_flow import control_flow_submodules
 
 logger = logging.getLogger(__name__)
 aten = torch.ops.aten

@@ -1,0 +1,87 @@
+"""Control flow in graphs: the higher-order operators and the graph modules that they run."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from rushlight.ir.edge_ops import EdgeOpOverload
+
+Submodule = tuple[str, GraphModule, Node]
+
+COND = torch.ops.higher_order.cond
+WHILE_LOOP = torch.ops.higher_order.while_loop
+MAP = torch.ops.higher_order.map_impl
+SCAN = torch.ops.higher_order.scan
+
+# The positions of the arguments that are graph modules.
+CONTROL_FLOW: Mapping[Any, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
+
+
+def is_control_flow(node: Node) -> bool:
+    """Whether the node is a higher-order operator whose arguments are graph modules."""
+    return node.op == "call_function" and node.target in CONTROL_FLOW
+
+
+def control_flow_submodules(
+    module: GraphModule, operators: Collection[Any] = CONTROL_FLOW.keys()
+) -> list[Submodule]:
+    """(attribute name, branch or body, the node that runs it) of the graph's control-flow nodes, in order.
+
+    Bodies of bodies are not listed.
+    """
+    return list(_submodules(module, operators))
+
+
+def _submodules(module: GraphModule, operators: Collection[Any]) -> Iterator[Submodule]:
+    for node in module.graph.nodes:
+        if node.op != "call_function" or node.target not in operators:
+            continue
+        for position in CONTROL_FLOW[node.target]:
+            attribute = node.args[position]
+            if isinstance(attribute, Node) and attribute.op == "get_attr":
+                child = module.get_submodule(str(attribute.target))
+                if isinstance(child, GraphModule):
+                    yield str(attribute.target), child, node
+
+
+def get_control_flow_submodules(graph_module: GraphModule) -> list[Submodule]:
+    """Those of cond, map and scan: each is run for every value that its node computes."""
+    return control_flow_submodules(graph_module, (COND, MAP, SCAN))
+
+
+def get_cond_while_submodules(graph_module: GraphModule) -> list[Submodule]:
+    """Those of cond and while_loop."""
+    return control_flow_submodules(graph_module, (COND, WHILE_LOOP))
+
+
+def get_scan_submodules(graph_module: GraphModule) -> list[Submodule]:
+    """Those of scan."""
+    return control_flow_submodules(graph_module, (SCAN,))
+
+
+def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]) -> None:
+    """Calls `node_op` with every node of the graph, then of the bodies that its control flow runs."""
+    queue = deque([gm])
+    while queue:
+        module = queue.popleft()
+        for node in module.graph.nodes:
+            node_op(node)
+        queue.extend(child for _, child, _ in get_control_flow_submodules(module))
+
+
+def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[Any]) -> bool:
+    """Whether the graph or a body in it calls one of `ops`; an edge operator counts as the torch operator
+    that it wraps."""
+    if any(
+        node.op == "call_function"
+        and (node.target._op if isinstance(node.target, EdgeOpOverload) else node.target) in ops
+        for node in graph_module.graph.nodes
+    ):
+        return True
+    children = (child for _, child, _ in get_control_flow_submodules(graph_module))
+    return any(contains_any_call_fn_target_op(child, ops) for child in children)

@@ -1,0 +1,22 @@
+"""Marks on mutable buffers whose initial value is part of the program."""
+
+from __future__ import annotations
+
+from rushlight.ir import meta as keys
+from rushlight.passes.export_pass import Argument, ExportPass, NodeMetadata, ProxyValue
+
+
+class InitializedMutableBufferPass(ExportPass):
+    """Has the initial value of each buffer whose input name contains one of `patterns` written in any case.
+
+    Values other than zero are written without it.
+    """
+
+    def __init__(self, patterns: list[str]) -> None:
+        super().__init__()
+        self.patterns = patterns
+
+    def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
+        if any(pattern in name for pattern in self.patterns):
+            meta[keys.INITIAL_STATE] = True
+        return super().placeholder(name, arg, meta)
