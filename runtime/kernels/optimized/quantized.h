@@ -9,6 +9,12 @@
 
 namespace rushlight::optimized {
 
+bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                             const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token,
+                             bool symmetric, int64_t quant_min, int64_t quant_max, double eps, Tensor& out);
+bool dynamic_linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                        const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token, bool symmetric,
+                        int64_t quant_min, int64_t quant_max, double eps, Tensor& out);
 bool dequantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
                                 const std::optional<Tensor>& zero_points, int64_t axis, int64_t quant_min,
                                 int64_t quant_max, ScalarType dtype, std::optional<ScalarType> out_dtype, Tensor& out);
@@ -32,6 +38,23 @@ bool quantized_add_out(KernelRuntimeContext& context, const Tensor& a, double a_
 bool quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
                        int64_t least, int64_t most, Tensor& out);
+bool embedding_4bit_dtype_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& scales,
+                              const std::optional<Tensor>& zero_points, int64_t quant_min, int64_t quant_max,
+                              const Tensor& indices, std::optional<ScalarType> dtype, Tensor& out);
+bool embedding_4bit_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& scales,
+                        const std::optional<Tensor>& zero_points, int64_t quant_min, int64_t quant_max,
+                        const Tensor& indices, Tensor& out);
+bool embedding_byte_dtype_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& scales,
+                              const std::optional<Tensor>& zero_points, int64_t quant_min, int64_t quant_max,
+                              const Tensor& indices, std::optional<ScalarType> dtype, Tensor& out);
+bool embedding_byte_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& scales,
+                        const std::optional<Tensor>& zero_points, int64_t quant_min, int64_t quant_max,
+                        const Tensor& indices, Tensor& out);
+bool linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, const Tensor& weight_scales,
+                     const std::optional<Tensor>& zero_points, const std::optional<Tensor>& bias, Tensor& out);
+bool mixed_linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                      const Tensor& weight_scales, const std::optional<Tensor>& zero_points,
+                      std::optional<ScalarType> dtype, Tensor& out);
 bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,

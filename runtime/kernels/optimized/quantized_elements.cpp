@@ -50,7 +50,7 @@ bool dequantize_parts(KernelRuntimeContext& context, const Tensor& in, const Ten
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
       tiles.dequantize_bytes(in.const_data_ptr<uint8_t>() + at[1], flip_of(in), n,
-                             static_cast<int32_t>(zero_of(in, static_cast<int64_t>(parts.zero[at[2]]))),
+                             static_cast<float>(zero_of(in, static_cast<int64_t>(parts.zero[at[2]]))),
                              static_cast<float>(parts.scale[at[2]]), out.mutable_data_ptr<float>() + at[0]);
     });
   });

@@ -355,5 +355,85 @@ TEST_P(ByteTilesTest, ChannelsWithFiltersOfTheirOwn) {
   }
 }
 
+TEST_P(ByteTilesTest, NumbersOfFourBits) {
+  for (const int64_t group : {32, 96}) {
+    const int64_t rows = 6, columns = 3, groups = 2, k = groups * group;
+    const auto left = numbers(rows * k), bytes = numbers(columns * k / 2);
+    const auto* const right = reinterpret_cast<const uint8_t*>(bytes.data());
+    const auto scales = reals(columns * groups, 0.5f, 1.5f);
+    std::vector<uint8_t> packed(static_cast<size_t>(rows * k));
+    for (int64_t i = 0; i < rows; ++i) tiles.pack_nibble_left(left.data() + i * k, k, packed.data() + i * k);
+    std::vector<float> sums(static_cast<size_t>(rows * columns)), weights(static_cast<size_t>(k));
+    tiles.nibble_dots(rows, columns,
+                      {packed.data(), k, right, k / 2, scales.data(), groups, groups, group, sums.data(), columns});
+    for (int64_t j = 0; j < columns; ++j) {
+      tiles.dequantize_nibbles(right + j * k / 2, k, 1.0f, 2.0f, weights.data());
+      for (int64_t i = 0; i < rows; ++i) {
+        double want = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          const uint8_t byte = right[(j * k + l) / 2];
+          const int number = (l % 2 == 0 ? byte >> 4 : byte & 15) - 8;
+          ASSERT_EQ(weights[static_cast<size_t>(l)], static_cast<float>(number - 1) * 2);
+          want += (left[static_cast<size_t>(i * k + l)] + tiles.nibble_offset) * number *
+                  double(scales[static_cast<size_t>(j * groups + l / group)]);
+        }
+        ASSERT_NEAR(sums[static_cast<size_t>(i * columns + j)], want, 1e-5 * std::fabs(want) + 0.02);
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, ElementsToBytesAndBack) {
+  for (const int64_t n : {1, 8, 61, 1000}) {
+    auto x = reals(n, -400, 400);
+    for (size_t i = 0; i < x.size(); i += 3) x[i] = std::nearbyint(x[i]) + 0.5f;
+    float least = 0, most = 0;
+    EXPECT_TRUE(tiles.extremes(x.data(), n, &least, &most));
+    EXPECT_EQ(least, std::min(0.0f, *std::min_element(x.begin(), x.end())));
+    EXPECT_EQ(most, std::max(0.0f, *std::max_element(x.begin(), x.end())));
+    x.back() = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(tiles.extremes(x.data(), n, &least, &most));
+    for (const ByteRange& range : {ByteRange{3, -128, 127}, ByteRange{120, 2, 255}}) {
+      std::vector<uint8_t> bytes(x.size() + 1, 77);
+      tiles.quantize_bytes(x.data(), n, range, 0.5f, bytes.data());
+      EXPECT_EQ(bytes.back(), 77);
+      for (size_t i = 0; i + 1 < x.size(); ++i) {
+        const double want = std::clamp<double>(std::nearbyint(x[i] * 0.5f) + range.zero, range.least, range.most);
+        ASSERT_EQ(bytes[i], static_cast<uint8_t>(static_cast<int>(want))) << x[i];
+      }
+      EXPECT_EQ(bytes[x.size() - 1], 0);
+      std::vector<float> back(x.size());
+      tiles.dequantize_bytes(bytes.data(), 0x80, n, 5.0f, 0.25f, back.data());
+      for (size_t i = 0; i < back.size(); ++i) {
+        ASSERT_EQ(back[i], static_cast<float>(int{bytes[i]} - 128 - 5) * 0.25f);
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, SumsAndProductsOfQuantizedNumbers) {
+  const int64_t n = 700;
+  const auto a = numbers(n), b = numbers(n);
+  const auto* const x = reinterpret_cast<const uint8_t*>(a.data());
+  const auto* const y = reinterpret_cast<const uint8_t*>(b.data());
+  for (const bool multiply : {false, true}) {
+    for (const int steps : {1, 2, 3}) {
+      const ByteOperand left{x, steps & 1, 0, 4, 0.5f}, right{y, steps >> 1, 0x80, -3, 0.25f};
+      std::vector<uint8_t> out(a.begin(), a.end());
+      ByteOperand in_place = left;
+      if (left.step == 1) in_place.data = out.data();
+      tiles.combine_bytes(multiply, in_place, right, {-2, -128, 120}, 0.125f, n, out.data());
+      for (int64_t i = 0; i < n; ++i) {
+        const float real_a = static_cast<float>(a[static_cast<size_t>(i * left.step)] - 4) * 0.5f;
+        const auto flipped = static_cast<int8_t>(y[i * right.step] ^ 0x80);
+        const float real_b = static_cast<float>(flipped + 3) * 0.25f;
+        const float real = (multiply ? real_a * real_b : real_a + real_b) * 0.125f;
+        const double want = std::clamp<double>(std::nearbyint(real) - 2, -128, 120);
+        ASSERT_EQ(static_cast<int8_t>(out[static_cast<size_t>(i)]), want) << multiply << steps;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rushlight::tiles

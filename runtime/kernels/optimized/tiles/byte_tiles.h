@@ -71,6 +71,19 @@ struct ByteChannels {
   int32_t* sums;
 };
 
+// sums[i, j] = sum over groups g of scales[j, g] times the sum within the group of left[i, k] * right[j, k].
+struct NibbleDots {
+  const uint8_t* left;  // [rows, groups * group] of pack_nibble_left(), so many bytes apart
+  int64_t left_stride;
+  const uint8_t* right;  // two numbers a byte, each plus 8, the even one in the high half; bytes from column to column
+  int64_t right_stride;
+  const float* scales;
+  int64_t scale_stride;   // from column to column
+  int64_t groups, group;  // numbers of a group: a multiple of 32
+  float* sums;            // [rows, columns], row stride sums_stride
+  int64_t sums_stride;
+};
+
 // A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
 struct ByteRange {
   int32_t zero, least, most;
@@ -109,7 +122,7 @@ struct ByteTiles {
   // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even; 0 for NaN.
   void (*quantize_bytes)(const float* x, int64_t n, const ByteRange& range, float inverse, uint8_t* to);
   // (int8(x[i] ^ flip) - zero) * scale.
-  void (*dequantize_bytes)(const uint8_t* x, uint8_t flip, int64_t n, int32_t zero, float scale, float* to);
+  void (*dequantize_bytes)(const uint8_t* x, uint8_t flip, int64_t n, float zero, float scale, float* to);
   // n numbers of 4 bits, the even ones in the high halves, each plus 8: (number - zero) * scale. n is even.
   void (*dequantize_nibbles)(const uint8_t* x, int64_t n, float zero, float scale, float* to);
   // The least number and 0, the largest and 0; false if one is NaN.
@@ -117,6 +130,11 @@ struct ByteTiles {
   // The product or sum of two reals, quantized; `to` may be an operand. Not both steps are 0 unless n is 1.
   void (*combine_bytes)(bool multiply, const ByteOperand& a, const ByteOperand& b, const ByteRange& range,
                         float inverse, int64_t n, uint8_t* to);
+
+  int nibble_offset;  // what pack_nibble_left() adds
+  // n is a multiple of 32.
+  void (*pack_nibble_left)(const int8_t* from, int64_t n, uint8_t* to);
+  void (*nibble_dots)(int64_t rows, int64_t columns, const NibbleDots& dots);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

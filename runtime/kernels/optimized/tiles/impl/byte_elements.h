@@ -1,6 +1,10 @@
 // Quantized elements, in namespace rushlight::tiles::RL_TILES_ISA: loops that compilers vectorize.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <cstring>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
@@ -25,15 +29,31 @@ static void quantize_bytes(const float* __restrict x, int64_t n, const ByteRange
   for (int64_t i = 0; i < n; ++i) to[i] = to_byte(x[i] * inverse, least, most, zero);
 }
 
-static void dequantize_bytes(const uint8_t* __restrict x, uint8_t flip, int64_t n, int32_t zero, float scale,
+static void dequantize_bytes(const uint8_t* __restrict x, uint8_t flip, int64_t n, float zero, float scale,
                              float* __restrict to) {
   for (int64_t i = 0; i < n; ++i) {
-    to[i] = static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(x[i] ^ flip)) - zero) * scale;
+    to[i] = (static_cast<float>(static_cast<int8_t>(x[i] ^ flip)) - zero) * scale;
   }
 }
 
 static void dequantize_nibbles(const uint8_t* __restrict x, int64_t n, float zero, float scale, float* __restrict to) {
-  for (int64_t i = 0; i < n / 2; ++i) {
+  int64_t i = 0;
+#if defined(__AVX2__)
+  const __m256 shift = _mm256_set1_ps(zero), factor = _mm256_set1_ps(scale);
+  for (; i + 16 <= n / 2; i += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i));
+    const __m128i low = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
+    const __m128i even = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), low), eight);
+    const __m128i odd = _mm_sub_epi8(_mm_and_si128(bytes, low), eight);
+    const __m128i halves[] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
+    RL_UNROLL for (int j = 0; j < 4; ++j) {
+      const __m128i eights = j % 2 == 0 ? halves[j / 2] : _mm_srli_si128(halves[j / 2], 8);
+      const __m256 reals = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eights));
+      _mm256_storeu_ps(to + 2 * i + 8 * j, _mm256_mul_ps(_mm256_sub_ps(reals, shift), factor));
+    }
+  }
+#endif
+  for (; i < n / 2; ++i) {
     const int32_t byte = x[i];
     to[2 * i] = (static_cast<float>((byte >> 4) - 8) - zero) * scale;
     to[2 * i + 1] = (static_cast<float>((byte & 15) - 8) - zero) * scale;

@@ -19,6 +19,7 @@
 #include "kernels/optimized/tiles/impl/byte_channels.h"
 #include "kernels/optimized/tiles/impl/byte_dots.h"
 #include "kernels/optimized/tiles/impl/byte_elements.h"
+#include "kernels/optimized/tiles/impl/byte_nibbles.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/inline.h"
 
@@ -104,6 +105,9 @@ static constexpr ByteTiles make_byte_tiles(const char* name) {
   t.dequantize_nibbles = &dequantize_nibbles;
   t.extremes = &extremes;
   t.combine_bytes = &combine_bytes;
+  t.nibble_offset = kNibbleOffset;
+  t.pack_nibble_left = &pack_nibble_left;
+  t.nibble_dots = &nibble_dots;
   t.requantize = &requantize;
   t.dequantize = &dequantize;
   return t;

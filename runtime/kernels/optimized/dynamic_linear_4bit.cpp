@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include "kernels/optimized/dynamic_rows.h"
+#include "kernels/optimized/layout.h"
+#include "kernels/optimized/quantized.h"
+#include "kernels/optimized/quantized_arguments.h"
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/workers.h"
+#include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/linear_arguments.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kBlock = 32;     // numbers that tiles take at once
+constexpr int64_t kColumns = 16;   // that are not divided further
+constexpr int64_t kMostRows = 48;  // of the input that are taken at once
+constexpr int64_t kSerialWork = 1 << 17;
+
+struct Problem {
+  int64_t rows, columns, depth;
+  const uint8_t* left;  // a row of ones above the others
+  tiles::NibbleDots dots;
+  const float* row_scales;
+  const int32_t* row_zeros;
+  const float* bias;  // or null
+  float* out;
+};
+
+void multiply_columns(const tiles::ByteTiles& tiles, const Problem& p, int64_t n0, int64_t n1) {
+  float sums[kMostRows * kColumns], ones[kColumns];
+  for (int64_t j = n0; j < n1; j += kColumns) {
+    const int64_t columns = std::min(kColumns, n1 - j);
+    tiles::NibbleDots d = p.dots;
+    d.right += j * d.right_stride;
+    d.scales += j * d.scale_stride;
+    // The first rows come together with the row of ones.
+    for (int64_t row = -1; row < p.rows;) {
+      const int64_t rows = std::min(kMostRows, p.rows - row);
+      d.left = p.left + (row + 1) * p.depth;
+      d.sums = sums;
+      d.sums_stride = kColumns;
+      tiles.nibble_dots(rows, columns, d);
+      if (row < 0) std::copy_n(sums, columns, ones);
+      for (int64_t i = row < 0 ? 1 : 0; i < rows; ++i) {
+        const float scale = p.row_scales[row + i];
+        const float zero = static_cast<float>(p.row_zeros[row + i] + tiles.nibble_offset);
+        float* const to = p.out + (row + i) * p.columns + j;
+        for (int64_t l = 0; l < columns; ++l) {
+          to[l] = (sums[i * kColumns + l] - zero * ones[l]) * scale + (p.bias ? p.bias[j + l] : 0.0f);
+        }
+      }
+      row += rows;
+    }
+  }
+}
+
+}  // namespace
+
+bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
+                             const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token,
+                             bool symmetric, int64_t quant_min, int64_t quant_max, double eps, Tensor& out) {
+  if (!is_plain(in) || !is_plain(out) || !is_plain_bytes(weight) || weight.scalar_type() != ScalarType::Byte ||
+      weight.dim() != 2 || weight.size(1) == 0 || !is_plain(weight_scales) || weight_scales.dim() > 2) {
+    return false;
+  }
+  const int64_t columns = weight.size(0), depth = weight.size(1) * 2;
+  const int64_t groups = weight_scales.dim() == 2 ? weight_scales.size(1) : 1;
+  const bool shared = weight_scales.dim() < 2 && weight_scales.numel() == 1;
+  if (groups == 0 || depth % groups != 0 || depth / groups % kBlock != 0 ||
+      (!shared && weight_scales.numel() != columns * groups)) {
+    return false;
+  }
+  if (!quantized::require_range(context, quant_min, quant_max, ScalarType::Char) ||
+      !quantized::resize_linear(context, in, depth, columns, bias, out) || out.numel() == 0) {
+    return true;
+  }
+  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  quantized::DynamicRows rows;
+  Problem p{};
+  p.bias = bias ? floats_of(context, *bias, columns) : nullptr;
+  if (context.failed() ||
+      !quantize_dynamic_rows(context, in, {per_token, symmetric, quant_min, quant_max, eps}, &rows)) {
+    return true;
+  }
+  uint8_t* const left = context.allocate_temporary_array<uint8_t>(static_cast<size_t>((rows.rows + 1) * depth));
+  if (left == nullptr) return true;
+  std::fill_n(left, depth, uint8_t{1});
+  context.parallel_for(0, rows.rows, kSerialWork / depth + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      tiles.pack_nibble_left(rows.numbers + i * depth, depth, left + (i + 1) * depth);
+    }
+  });
+  p.rows = rows.rows, p.columns = columns, p.depth = depth;
+  p.left = left;
+  p.dots.left_stride = depth;
+  p.dots.right = weight.const_data_ptr<uint8_t>(), p.dots.right_stride = depth / 2;
+  p.dots.scales = weight_scales.const_data_ptr<float>(), p.dots.scale_stride = shared && columns != 1 ? 0 : groups;
+  p.dots.groups = groups, p.dots.group = depth / groups;
+  p.row_scales = rows.scales, p.row_zeros = rows.zeros;
+  p.out = out.mutable_data_ptr<float>();
+  const int64_t workers = p.rows * columns * depth < kSerialWork ? 1 : worker_count(context);
+  for_workers(context, workers, (columns + kColumns - 1) / kColumns, [&](int64_t, int64_t begin, int64_t end) {
+    multiply_columns(tiles, p, begin * kColumns, std::min(end * kColumns, columns));
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,84 @@
+#include "kernels/optimized/dynamic_rows.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/workers.h"
+#include "kernels/quantized/choose.h"
+
+namespace rushlight::optimized {
+
+using quantized::Affine;
+
+namespace {
+
+constexpr int64_t kGrain = 16 * 1024;
+// What a worker reads of a tensor at a time.
+constexpr int64_t kPart = 4096;
+
+// The one range of a whole tensor, 0 included; false and the failure recorded if a number is NaN.
+bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantized::Extremes* extremes) {
+  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const int64_t workers = n < kGrain ? 1 : worker_count(context);
+  auto* const parts = context.allocate_temporary_array<quantized::Extremes>(static_cast<size_t>(workers));
+  if (parts == nullptr) return false;
+  std::atomic<bool> ordered{true};
+  for (int64_t w = 0; w < workers; ++w) parts[w] = {0, 0};
+  for_workers(context, workers, (n + kPart - 1) / kPart, [&](int64_t w, int64_t begin, int64_t end) {
+    const int64_t first = begin * kPart, last = std::min(n, end * kPart);
+    if (!tiles.extremes(x + first, last - first, &parts[w].least, &parts[w].most)) ordered = false;
+  });
+  *extremes = {0, 0};
+  for (int64_t w = 0; w < workers; ++w) {
+    extremes->least = std::min(extremes->least, parts[w].least);
+    extremes->most = std::max(extremes->most, parts[w].most);
+  }
+  if (!ordered) context.fail(Error::InvalidArgument, "a tensor with NaN has no range");
+  return ordered;
+}
+
+}  // namespace
+
+bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, const quantized::DynamicRange& range,
+                           quantized::DynamicRows* result) {
+  quantized::DynamicRows& r = *result;
+  r.depth = in.size(in.dim() - 1);
+  r.rows = in.numel() / r.depth;
+  r.numbers = context.allocate_temporary_array<int8_t>(static_cast<size_t>(in.numel()));
+  r.scales = context.allocate_temporary_array<float>(static_cast<size_t>(r.rows));
+  r.zeros = context.allocate_temporary_array<int32_t>(static_cast<size_t>(r.rows));
+  if (context.failed()) return false;
+  const float* const x = in.const_data_ptr<float>();
+  Affine whole{1, 0};
+  if (!range.per_token) {
+    quantized::Extremes extremes;
+    if (!range_of(context, x, in.numel(), &extremes)) return false;
+    whole = range.symmetric
+                ? quantized::choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
+                                              ScalarType::Char)
+                : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
+  }
+  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  std::atomic<bool> ordered{true};
+  context.parallel_for(0, r.rows, kGrain / r.depth + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* const row = x + i * r.depth;
+      Affine chosen = whole;
+      if (range.per_token) {
+        float least, most;
+        if (!tiles.extremes(row, r.depth, &least, &most)) ordered = false;
+        chosen = quantized::choose_token_affine(least, most);
+      }
+      r.scales[i] = static_cast<float>(chosen.scale);
+      r.zeros[i] = static_cast<int32_t>(chosen.zero);
+      tiles.quantize_bytes(row, r.depth,
+                           {r.zeros[i], static_cast<int32_t>(range.quant_min), static_cast<int32_t>(range.quant_max)},
+                           1.0f / r.scales[i], reinterpret_cast<uint8_t*>(r.numbers + i * r.depth));
+    }
+  });
+  if (!ordered) context.fail(Error::InvalidArgument, "a token with NaN has no range");
+  return ordered;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,127 @@
+// Products with numbers of 4 bits, in namespace rushlight::tiles::RL_TILES_ISA. Left numbers come in blocks of 32:
+// those of even, then those of odd indices.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+#include <utility>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+inline constexpr int kNibbles = 32, kNibbleRows = 4;
+
+#if defined(__AVX2__)
+inline constexpr int kNibbleLanes = 8, kNibbleOffset = 128;
+typedef int32_t NibbleSums __attribute__((vector_size(32)));
+using NibbleRight = __m256i;
+RL_INLINE NibbleRight load_nibbles(const uint8_t* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_srli_epi16(bytes, 4)), bytes, 1);
+  return _mm256_sub_epi8(_mm256_and_si256(both, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
+}
+// 255 * 8 * 2 fits 16 bits.
+RL_INLINE void add_nibbles(NibbleSums& sums, const uint8_t* left, NibbleRight right) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(left));
+  const __m256i pairs = _mm256_maddubs_epi16(x, right);
+  sums += reinterpret_cast<NibbleSums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#elif defined(__ARM_NEON)
+inline constexpr int kNibbleLanes = 4, kNibbleOffset = 0;
+typedef int32_t NibbleSums __attribute__((vector_size(16)));
+struct NibbleRight {
+  int8x16_t even, odd;
+};
+RL_INLINE NibbleRight load_nibbles(const uint8_t* p) {
+  const uint8x16_t bytes = vld1q_u8(p);
+  const int8x16_t eight = vdupq_n_s8(8);
+  return {vsubq_s8(vreinterpretq_s8_u8(vshrq_n_u8(bytes, 4)), eight),
+          vsubq_s8(vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15))), eight)};
+}
+RL_INLINE void add_nibbles(NibbleSums& sums, const uint8_t* left, const NibbleRight& right) {
+  const int8x16_t even = vld1q_s8(reinterpret_cast<const int8_t*>(left));
+  const int8x16_t odd = vld1q_s8(reinterpret_cast<const int8_t*>(left) + 16);
+#if defined(__ARM_FEATURE_DOTPROD)
+  sums = NibbleSums(vdotq_s32(vdotq_s32(int32x4_t(sums), even, right.even), odd, right.odd));
+#else
+  // 4 products of at most 128 * 8 fit 16 bits.
+  int16x8_t pairs = vmull_s8(vget_low_s8(even), vget_low_s8(right.even));
+  pairs = vmlal_s8(pairs, vget_high_s8(even), vget_high_s8(right.even));
+  pairs = vmlal_s8(pairs, vget_low_s8(odd), vget_low_s8(right.odd));
+  pairs = vmlal_s8(pairs, vget_high_s8(odd), vget_high_s8(right.odd));
+  sums = NibbleSums(vpadalq_s16(int32x4_t(sums), pairs));
+#endif
+}
+#else
+inline constexpr int kNibbleLanes = 4, kNibbleOffset = 0;
+typedef int32_t NibbleSums __attribute__((vector_size(16)));
+using NibbleRight = const uint8_t*;
+RL_INLINE NibbleRight load_nibbles(const uint8_t* p) { return p; }
+RL_INLINE void add_nibbles(NibbleSums& sums, const uint8_t* left, NibbleRight right) {
+  int32_t sum = 0;
+  for (int i = 0; i < kNibbles / 2; ++i) {
+    sum += static_cast<int8_t>(left[i]) * ((right[i] >> 4) - 8);
+    sum += static_cast<int8_t>(left[i + 16]) * ((right[i] & 15) - 8);
+  }
+  sums[0] += sum;
+}
+#endif
+
+typedef float NibbleReals __attribute__((vector_size(kNibbleLanes * 4)));
+
+template <int Rows>
+static void nibble_column(const NibbleDots& d, const uint8_t* left, const uint8_t* right, const float* scales,
+                          float* sums) {
+  NibbleReals acc[Rows];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i] = NibbleReals{};
+  for (int64_t g = 0; g < d.groups; ++g) {
+    NibbleSums part[Rows];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) part[i] = NibbleSums{};
+    for (int64_t k = 0; k < d.group; k += kNibbles, right += kNibbles / 2, left += kNibbles) {
+      const NibbleRight w = load_nibbles(right);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) add_nibbles(part[i], left + i * d.left_stride, w);
+    }
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i] += __builtin_convertvector(part[i], NibbleReals) * scales[g];
+  }
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    float sum = 0;
+    RL_UNROLL for (int l = 0; l < kNibbleLanes; ++l) sum += acc[i][l];
+    sums[i * d.sums_stride] = sum;
+  }
+}
+
+template <int... I>
+static void nibble_rows(int rows, const NibbleDots& d, const uint8_t* left, const uint8_t* right, const float* scales,
+                        float* sums, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const NibbleDots&, const uint8_t*, const uint8_t*, const float*,
+                                     float*) = {&nibble_column<I + 1>...};
+  by_rows[rows - 1](d, left, right, scales, sums);
+}
+
+static void nibble_dots(int64_t rows, int64_t columns, const NibbleDots& d) {
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; i += kNibbleRows) {
+      const int64_t n = rows - i < kNibbleRows ? rows - i : kNibbleRows;
+      nibble_rows(static_cast<int>(n), d, d.left + i * d.left_stride, d.right + j * d.right_stride,
+                  d.scales + j * d.scale_stride, d.sums + i * d.sums_stride + j,
+                  std::make_integer_sequence<int, kNibbleRows>{});
+    }
+  }
+}
+
+static void pack_nibble_left(const int8_t* from, int64_t n, uint8_t* to) {
+  for (int64_t k = 0; k < n; k += kNibbles) {
+    for (int i = 0; i < kNibbles / 2; ++i) {
+      to[k + i] = static_cast<uint8_t>(from[k + 2 * i] + kNibbleOffset);
+      to[k + kNibbles / 2 + i] = static_cast<uint8_t>(from[k + 2 * i + 1] + kNibbleOffset);
+    }
+  }
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
