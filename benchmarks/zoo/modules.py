@@ -767,7 +767,13 @@ def vmapped() -> Model:
 @zoo(GROUP)
 def gradient_inside() -> Model:
     """The gradient of a function as part of the forward pass."""
-    return model(lambda x: torch.func.grad(lambda v: (v.sin() * v).sum())(x), torch.randn(4))
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad((x.sin() * x).sum(), x)[0]
+
+    return model(run, torch.randn(4))
 
 
 @zoo(GROUP)

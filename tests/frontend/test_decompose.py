@@ -14,7 +14,6 @@ from rushlight.ir import meta
 
 # What the walk leaves to torch, and why.
 GENERAL = {
-    "cond": "higher-order operator cond",
     "data_dependent": "aten.nonzero.default makes a size that depends on data",
     "item": "aten.item.default makes a size that depends on data",
 }

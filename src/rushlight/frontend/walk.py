@@ -1,0 +1,370 @@
+"""One walk over a graph and the bodies of its control flow: operators expand by recorded decompositions.
+
+Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
+distinct expansion recorded once. In-place operators become functional. What the walk cannot prove simple
+raises `NotSimple`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_aggregate
+
+from rushlight.frontend import tables
+from rushlight.frontend.aliases import Aliases, Handle
+from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, functional_form
+from rushlight.frontend.symbols import SymbolNodes
+from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
+from rushlight.ir.program import lazy_module
+
+aten = torch.ops.aten
+
+_SCALARS = (int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
+
+_INLINED = ("wrap_with_set_grad_enabled",)
+
+_CONTROL_FLOW = ("cond", "while_loop", "map_impl", "scan")
+
+# A lifted constant is an input of the graph, so its copy is an ordinary one.
+_MEANS_IN_GRAPH = {aten.lift_fresh_copy.default: aten.clone.default}
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the walks over one program share: the decompositions, and what is known of their results."""
+
+    table: Mapping[OpOverload, tables.Decomposition]
+    preserve: frozenset[OpOverload]
+    expander: Expander
+    evaluator: Evaluator
+
+    @classmethod
+    def of(cls, graph: Graph, preserve: Collection[OpOverload]) -> Tools:
+        kept = frozenset(preserve)
+        table = tables.python_table(kept)
+        fake_mode = fake_mode_of(graph)
+        return cls(table, kept, Expander(fake_mode, table, kept), Evaluator(fake_mode))
+
+
+class Walk:
+    """The state of one walk: the new graph, and the handle (or sequence of them) of each old node."""
+
+    def __init__(self, module: GraphModule, tools: Tools) -> None:
+        self.module = module
+        self.tools = tools
+        self.graph = Graph()
+        self.attributes: dict[str, Any] = {}
+        self.env: dict[Node, Any] = {}
+        self.symbols = SymbolNodes(self.graph)
+        self.aliases = Aliases(self._sizes)
+        self.placeholders: list[Node] = []
+        self.origin: Node = next(iter(module.graph.nodes))
+
+    def run(self) -> Node:
+        """Walks the graph but for its output node, which is returned."""
+        for node in self.module.graph.nodes:
+            if node.op == "placeholder":
+                self._placeholder(node)
+            elif node.op == "call_function":
+                self._call(node, self.module)
+            elif node.op == "output":
+                output: Node = node
+            elif node.op == "get_attr":
+                self._attribute(node)
+            else:
+                raise NotSimple(f"{node.op} node {node.name}")
+        return output
+
+    def _attribute(self, node: Node) -> None:
+        """Graphs of control flow are walked where they are run."""
+        value = attribute_of(self.module, node)
+        if isinstance(value, GraphModule):
+            return
+        if not isinstance(value, torch.Tensor):
+            raise NotSimple(f"{node.name} reads {type(value).__name__}")
+        self.attributes[str(node.target)] = value
+        new = self.graph.create_node("get_attr", str(node.target), name=node.name)
+        new.meta = dict(node.meta)
+        meta.set_val(new, self.tools.evaluator.like(value))
+        self.env[node] = self.aliases.of(new)
+
+    def finish(self, results: Any, old: Node) -> None:
+        """Ends the new graph with its output."""
+        node = self.graph.output(results)
+        node.meta = dict(old.meta)
+        meta.set_val(node, map_aggregate(results, _val_of))
+        self.symbols.finish()
+        _eliminate_dead_code(self.graph)
+
+    def content(self, node: Node) -> Node:
+        """What a placeholder of the new graph holds after all writes."""
+        current: Node = self._content(self.aliases.of(node))
+        return current
+
+    def mapped(self, item: Any) -> Any:
+        """The new node of an old node's content, or the sequence of them."""
+        return map_aggregate(self._handles(item), self._content)
+
+    def _placeholder(self, node: Node) -> None:
+        new = self.graph.create_node("placeholder", str(node.target), name=node.name)
+        new.name = node.name  # also one that torch.fx would not give, such as `input`
+        new.meta = dict(node.meta)
+        self.env[node] = self.aliases.of(new)
+        self.placeholders.append(new)
+        self.symbols.add_placeholder(new)
+
+    def _call(self, node: Node, owner: GraphModule) -> None:
+        self.origin = node
+        target = node.target
+        if target is operator.getitem:
+            source: Any = node.args[0]
+            index: Any = node.args[1]
+            items = self.env[source]
+            self.env[node] = items[index] if isinstance(items, (list, tuple)) else self._copy(node)
+        elif isinstance(target, OpOverload):
+            self._operator(node, target)
+        elif isinstance(target, HigherOrderOperator):
+            self._higher_order(node, target, owner)
+        elif isinstance(node.meta.get(meta.VAL), _SCALARS):
+            self.env[node] = self._copy(node)
+        else:
+            raise NotSimple(f"{getattr(target, '__name__', target)} is no operator")
+
+    def _higher_order(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
+        if target.name() in _CONTROL_FLOW:
+            self._control_flow(node, target, owner)
+        elif target.name() in _INLINED:
+            self._inline(node, target, owner)
+        else:
+            raise NotSimple(f"higher-order operator {target.name()}")
+
+    def _control_flow(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
+        args = [self._operand(arg, owner) for arg in node.args]
+        if not self._inputs_unchanged(node):
+            raise NotSimple(f"decomposition changes what {node.name} is given")
+        new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
+        new.meta = dict(node.meta)
+        meta.set_origin(new, meta.origin_of(node))
+        self.env[node] = self.aliases.of(new)
+
+    def _operand(self, argument: Any, owner: GraphModule) -> Any:
+        """A body as the `get_attr` node of the walked graph, other arguments as they are in the new graph."""
+        if not isinstance(argument, Node) or argument.op != "get_attr":
+            return self._arguments(argument)
+        module = attribute_of(owner, argument)
+        if not isinstance(module, GraphModule):
+            return self._arguments(argument)
+        name = str(argument.target)
+        while name in self.attributes:
+            name += "_"
+        self.attributes[name] = _walk_body(module, self.tools)
+        new = self.graph.create_node("get_attr", name, name=argument.name)
+        new.meta = dict(argument.meta)
+        return new
+
+    def _inline(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
+        _, body, *operands = node.args
+        submodule = attribute_of(owner, body)  # type: ignore[arg-type]
+        if not isinstance(submodule, GraphModule):
+            raise NotSimple(f"{target.name()} over {body}")
+        values = iter(operands)
+        for inner in submodule.graph.nodes:
+            if inner.op == "placeholder":
+                self.env[inner] = self.env[next(values)]  # type: ignore[index]
+            elif inner.op == "call_function":
+                self._call(inner, submodule)
+            elif inner.op == "output":
+                self.env[node] = map_aggregate(inner.args[0], self._handles)
+            elif inner.op == "get_attr" and not isinstance(attribute_of(submodule, inner), GraphModule):
+                raise NotSimple(f"{target.name()} reads a constant")
+
+    def _operator(self, node: Node, op: OpOverload) -> None:
+        if "unbacked_bindings" in node.meta:
+            raise NotSimple(f"{op} makes a size that depends on data")
+        if op._schema.is_mutable:
+            self._in_place(node, op)
+            return
+        args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
+        results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs)
+        self.env[node] = map_aggregate(results, self._handles_of_new)
+
+    def _emit(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
+        """New nodes that compute `op`: its expansion, or the operator itself."""
+        expands = op in self.tools.table or (
+            tables.is_composite(op) and not tables.is_kept_composite(op, self.tools.preserve)
+        )
+        if not expands:
+            return self._keep(op, args, kwargs)
+        expansion, inputs = self.tools.expander.expand(op, args, kwargs)
+        return self._instantiate(expansion, inputs)
+
+    def _keep(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
+        new = self._new_call(op, args, kwargs)
+        old = self.origin
+        val = old.meta.get(meta.VAL)
+        if op is not old.target or not self._inputs_unchanged(old):
+            val = self.tools.evaluator.value(op, args, kwargs)
+        meta.set_val(new, _without_grad(val))
+        return new
+
+    def _inputs_unchanged(self, node: Node) -> bool:
+        """Whether the new inputs have the metadata of the old ones, so that the old result's holds."""
+        for old in node.all_input_nodes:
+            if old not in self.env:  # a body
+                continue
+            new = self.mapped(old)
+            if not isinstance(new, Node):
+                return False
+            before, after = meta.get_val(old), meta.get_val(new)
+            if before is after:
+                continue
+            if not isinstance(before, torch.Tensor) or not isinstance(after, torch.Tensor):
+                continue
+            if tensor_key(before) != tensor_key(after):
+                return False
+        return True
+
+    def _instantiate(self, expansion: Expansion, inputs: list[Node]) -> Any:
+        results: list[Any] = []
+
+        def to_node(item: Any) -> Any:
+            if isinstance(item, Ref):
+                if item.step < 0:
+                    return inputs[item.index or 0]
+                result = results[item.step]
+                return result if item.index is None else result[item.index]
+            return self.symbols.node_of(item)
+
+        for step in expansion.steps:
+            args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
+            new = self._new_call(step.target, args, kwargs)
+            meta.set_val(new, step.val)
+            single = step.val is None or isinstance(step.val, torch.Tensor)
+            results.append(new if single else self._items(new, step.val))
+        return map_aggregate(expansion.output, to_node)
+
+    def _new_call(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
+        name = op._schema.name.split("::")[1]
+        new = self.graph.create_node("call_function", op, args, kwargs, name=name)
+        _take_origin(self.origin, new)
+        return new
+
+    def _items(self, new: Node, val: Any) -> list[Node | None]:
+        items: list[Node | None] = []
+        for index, part in enumerate(val):
+            if not isinstance(part, torch.Tensor):
+                items.append(None)
+                continue
+            item = self.graph.call_function(operator.getitem, (new, index))
+            _take_origin(self.origin, item)
+            meta.set_val(item, part)
+            items.append(item)
+        return items
+
+    def _in_place(self, node: Node, op: OpOverload) -> None:
+        target = node.args[0] if node.args else None
+        if not isinstance(target, Node) or not isinstance(self.env[target], Handle):
+            raise NotSimple(f"{op} writes its arguments")
+        handle = self.env[node] = self.env[target]
+        args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
+        if op is aten.detach_.default or (op is aten.copy_.default and args[1] is args[0]):
+            return
+        if tables.is_composite(op) and self._writes_nothing(op, args, kwargs):
+            return
+        functional = functional_form(op)
+        if functional is None:
+            raise NotSimple(f"{op} writes its arguments")
+        before = meta.get_val(args[0])
+        new = self._emit(functional, args, kwargs)
+        if not isinstance(new, Node) or meta.get_val(new).shape != before.shape:
+            raise NotSimple(f"{op} changes the shape of what it writes")
+        if meta.get_val(new).dtype != before.dtype:
+            new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
+        self.aliases.write(handle, new, self._emit)
+
+    def _writes_nothing(self, op: OpOverload, args: Any, kwargs: Any) -> bool:
+        """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
+        try:
+            expansion, _ = self.tools.expander.expand(op, args, kwargs)
+        except NotSimple:
+            return False
+        return not expansion.steps and expansion.output == Ref(-1, 0)
+
+    def _sizes(self, node: Node) -> list[Any]:
+        """The shape of a node, symbolic sizes as nodes."""
+        return [self.symbols.node_of(size) for size in meta.get_val(node).shape]
+
+    def _copy(self, node: Node) -> Handle:
+        target: Any = node.target
+        new = self.graph.call_function(target, self._arguments(node.args), self._arguments(node.kwargs))
+        new.meta = dict(node.meta)
+        meta.set_origin(new, meta.origin_of(node))
+        source = new.args[0] if new.args else None
+        if target is operator.getitem and isinstance(source, Node):
+            meta.set_val(new, meta.get_val(source)[new.args[1]])
+        self.symbols.add(new)
+        return self.aliases.of(new)
+
+    def _handles(self, item: Any) -> Any:
+        return self.env[item] if isinstance(item, Node) else item
+
+    def _handles_of_new(self, item: Any) -> Any:
+        return self.aliases.of(item) if isinstance(item, Node) else item
+
+    def _mapped(self, item: Any) -> Any:
+        """The new node of an old node's content, or the sequence of them."""
+        return map_aggregate(self._handles(item), self._content)
+
+    def _content(self, item: Any) -> Any:
+        return self.aliases.current(item, self._emit) if isinstance(item, Handle) else item
+
+    def _arguments(self, tree: Any) -> Any:
+        return map_aggregate(tree, self.mapped)
+
+
+def _walk_body(module: GraphModule, tools: Tools) -> GraphModule:
+    """The body of a control-flow operator in Core ATen."""
+    walk = Walk(module, tools)
+    output = walk.run()
+    if any(walk.content(node) is not node for node in walk.placeholders):
+        raise NotSimple("a body of control flow writes what it is given")
+    walk.finish(map_aggregate(output.args[0], walk.mapped), output)
+    return lazy_module(walk.attributes, walk.graph)
+
+
+def _val_of(item: Any) -> Any:
+    return item.meta.get(meta.VAL) if isinstance(item, Node) else item
+
+
+def _take_origin(old: Node, new: Node) -> None:
+    meta.copy_origin(old, new)
+    meta.set_origin(new, meta.origin_of(old))
+
+
+def attribute_of(owner: GraphModule, node: Node) -> Any:
+    value: Any = owner
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _without_grad(val: Any) -> Any:
+    if isinstance(val, torch.Tensor):
+        return val.detach() if val.requires_grad else val
+    if isinstance(val, (list, tuple)):
+        return type(val)(_without_grad(item) for item in val)
+    return val
+
+
+def _eliminate_dead_code(graph: Graph) -> None:
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and not node.users and not node.is_impure():
+            graph.erase_node(node)
