@@ -1,15 +1,15 @@
-"""python -m benchmarks [latency|compile|call|memory ...]: prints the tables that the README quotes."""
+"""python -m benchmarks [latency|compile|chains|call ...]: prints the tables that the README quotes."""
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import compile_time, latency, python_call
+from benchmarks import chains, compile_time, latency, python_call
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="*", help="latency, compile, call; all of them if none is named")
+    parser.add_argument("what", nargs="*", help="latency, compile, chains, call; all if none is named")
     parser.add_argument("--models", nargs="+", default=["mobilenet_v2"])
     parser.add_argument(
         "--systems",
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
-    what = options.what or ["latency", "compile", "call"]
+    what = options.what or ["latency", "compile", "chains", "call"]
     if "latency" in what:
         for model in options.models:
             for threads in options.threads:
@@ -29,6 +29,8 @@ def main() -> None:
                 )
     if "compile" in what:
         print(compile_time.table(options.models), flush=True)
+    if "chains" in what:
+        print(chains.table(), flush=True)
     if "call" in what:
         print(python_call.table(), flush=True)
 

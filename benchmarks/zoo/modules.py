@@ -75,17 +75,6 @@ def lstm_cell_loop() -> Model:
 
 
 @zoo(GROUP)
-def lstm_packed() -> Model:
-    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-    def run(m: nn.Module, x: torch.Tensor) -> Any:
-        packed = pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True)
-        return pad_packed_sequence(m(packed)[0], batch_first=True)[0]
-
-    return model(Lambda(run, nn.LSTM(6, 8, batch_first=True)), torch.randn(2, 5, 6))
-
-
-@zoo(GROUP)
 def kv_cache_slice() -> Model:
     """Rows of a cache written by slice, as decoders do."""
 
@@ -200,6 +189,34 @@ def state_shared_between_methods() -> Model:
     x = torch.randn(2)
     methods = {"up": Method(Counter(1), (x,), {}), "down": Method(Counter(-2), (x,), {})}
     return Model(methods, [Call(m, (torch.randn(2),), {}) for m in ("up", "down", "up", "up", "down")])
+
+
+@zoo(GROUP)
+def cache_in_an_attribute() -> Model:
+    """State in tensors that are no buffers of the module."""
+
+    class M(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cache = [torch.zeros(4, 3), torch.ones(4, 3)]
+
+        def forward(self, x: torch.Tensor, position: torch.Tensor) -> Any:
+            for cache in self.cache:
+                cache.index_copy_(0, position, x)
+            return self.cache[0] + self.cache[1]
+
+    inputs = [(torch.randn(1, 3), torch.tensor([i])) for i in range(4)]
+    return steps(M(), *inputs)
+
+
+@zoo(GROUP)
+def string_input() -> Model:
+    """A string chooses what is exported, and is given again to the program."""
+
+    def run(x: torch.Tensor, mode: str, scale: int) -> Any:
+        return (x.relu() if mode == "relu" else x.tanh()) * scale, mode, scale
+
+    return model(run, torch.randn(3), "relu", 3)
 
 
 @zoo(GROUP)
@@ -662,7 +679,24 @@ def linear_solvers() -> Model:
 
     def run(a: torch.Tensor) -> Any:
         s = a @ a.mT + 3 * torch.eye(3)
-        return torch.linalg.inv(s), torch.linalg.cholesky(s), torch.linalg.solve(s, a), torch.logdet(s)
+        return (
+            torch.linalg.inv(s),
+            torch.linalg.cholesky(s),
+            torch.linalg.solve(s, a),
+            torch.logdet(s),
+            torch.linalg.pinv(a[:, :2]),
+            torch.linalg.eigvalsh(s),
+            torch.linalg.svdvals(a),
+            torch.linalg.qr(a),
+            torch.linalg.matrix_exp(a),
+            torch.linalg.matrix_power(s, 3),
+            torch.linalg.lu(s),
+            torch.linalg.solve_triangular(s, a, upper=True),
+            torch.cholesky_solve(a, torch.linalg.cholesky(s)),
+            torch.addbmm(a, a[None], s[None], beta=0.5),
+            torch.linalg.cond(s),
+            torch.linalg.matrix_norm(a, "nuc"),
+        )
 
     return model(run, torch.randn(3, 3))
 
@@ -706,7 +740,7 @@ def grids_and_masks() -> Model:
             torch.diag_embed(x),
             torch.block_diag(x, x),
             torch.cartesian_prod(x[0], x[1]),
-            torch.combinations(x[0]),
+            torch.tril_indices(3, 3),
         )
 
     return model(run, torch.randn(4, 4))

@@ -69,7 +69,7 @@ def _video(name: str, frames: int, size: int) -> None:
 _video("r3d_18", 4, 32)
 _video("mc3_18", 4, 32)
 _video("r2plus1d_18", 4, 32)
-_video("s3d", 16, 64)
+_video("s3d", 16, 224)
 _video("swin3d_t", 4, 64)
 _video("mvit_v2_s", 16, 224)
 
@@ -120,9 +120,9 @@ def fcos_heads() -> Model:
     import_torchvision()
     from torchvision.models.detection.fcos import FCOSHead
 
-    head = FCOSHead(16, 1, 3, 2)
+    head = FCOSHead(32, 1, 3, 2)
     run: Callable[..., Any] = lambda m, a, b: tuple(m([a, b]).values())  # noqa: E731
-    return model(Lambda(run, head), torch.randn(1, 16, 8, 8), torch.randn(1, 16, 4, 4))
+    return model(Lambda(run, head), torch.randn(1, 32, 8, 8), torch.randn(1, 32, 4, 4))
 
 
 @zoo(GROUP)

@@ -25,6 +25,8 @@ void argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<i
 void argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
 void argsort_stable_out(KernelRuntimeContext& context, const Tensor& in, bool stable, int64_t dim, bool descending,
                         Tensor& out);
+void bincount_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& weights,
+                  int64_t minlength, Tensor& out);
 void bucketize_scalar_out(KernelRuntimeContext& context, const Scalar& number, const Tensor& boundaries, bool out_int32,
                           bool right, Tensor& out);
 void bucketize_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& boundaries, bool out_int32,

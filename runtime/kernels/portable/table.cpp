@@ -10,6 +10,9 @@
 #if __has_include("kernels/portable/index.inc")
 #include "kernels/portable/index.h"
 #endif
+#if __has_include("kernels/portable/linalg.inc")
+#include "kernels/portable/linalg.h"
+#endif
 #if __has_include("kernels/portable/nn.inc")
 #include "kernels/portable/nn.h"
 #endif
@@ -37,6 +40,9 @@ constexpr Kernel kRows[] = {
 #endif
 #if __has_include("kernels/portable/index.inc")
 #include "kernels/portable/index.inc"
+#endif
+#if __has_include("kernels/portable/linalg.inc")
+#include "kernels/portable/linalg.inc"
 #endif
 #if __has_include("kernels/portable/nn.inc")
 #include "kernels/portable/nn.inc"

@@ -71,8 +71,13 @@ def _guard(
     ranges: Mapping[Any, Any],
 ) -> _Guard:
     low, high = bounds(size)
-    symbol, scale, offset = _linear(size.node.expr)
-    if symbol in ranges:
+    expression = size.node.expr
+    symbol, scale, offset = _linear(expression)
+    if expression in ranges:
+        lowest, highest = (as_int(bound) for bound in (ranges[expression].lower, ranges[expression].upper))
+        low = low if lowest is None else lowest
+        high = high if highest is None else highest
+    elif symbol in ranges:
         lowest, highest = (as_int(bound) for bound in (ranges[symbol].lower, ranges[symbol].upper))
         low = low if lowest is None else scale * lowest + offset
         high = high if highest is None else scale * highest + offset

@@ -68,7 +68,7 @@ def _walk(program: ExportedProgram, preserve: Collection[OpOverload]) -> Exporte
 def _outputs(program: ExportedProgram, walk: Walk, output: Node) -> tuple[ExportGraphSignature, list[Any]]:
     """The new signature and the results: what is written first, then what the old program gives.
 
-    A tensor that is no buffer of its module but is written, such as a cache in a plain attribute, becomes one.
+    A tensor that is no buffer of its module but is written, such as a cache in an attribute, becomes one.
     """
     signature = program.graph_signature
     inputs = list(signature.input_specs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -129,6 +129,7 @@ class Recorder(TorchDispatchMode):
         with self:
             output = functional(*args, **kwargs)
         if torch.Tag.inplace_view in func.tags:
+            self._keep_shape(target)
             func(*args, **kwargs)
             self._refs[id(target)] = self._refs[id(output)]
             return target
@@ -136,6 +137,16 @@ class Recorder(TorchDispatchMode):
             raise NotSimple(f"{func} changes what it writes")
         self._refs[id(target)] = self._refs[id(output)]
         return target
+
+    def _keep_shape(self, tensor: torch.Tensor) -> None:
+        """Gives steps that recorded a tensor a copy of it before it changes its shape."""
+        copy = tensor.detach()
+        for index, step in enumerate(self._expansion.steps):
+            if step.val is tensor:
+                self._expansion.steps[index] = replace(step, val=copy)
+            elif isinstance(step.val, (list, tuple)) and any(item is tensor for item in step.val):
+                vals = tuple(copy if item is tensor else item for item in step.val)
+                self._expansion.steps[index] = replace(step, val=vals)
 
     def _track(self, tensor: torch.Tensor, ref: Ref) -> None:
         self._refs[id(tensor)] = ref

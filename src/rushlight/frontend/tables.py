@@ -80,6 +80,46 @@ def _conj(x: torch.Tensor) -> torch.Tensor:
     return conjugate
 
 
+def _addbmm(
+    x: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> torch.Tensor:
+    product = torch.bmm(batch1, batch2).sum(0)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return product + (x if beta == 1 else x * beta)
+
+
+def _pseudo_inverse(
+    x: torch.Tensor,
+    *,
+    atol: torch.Tensor | None = None,
+    rtol: torch.Tensor | None = None,
+    hermitian: bool = False,
+) -> Any:
+    """Singular values at most max(atol, rtol * the largest) count as zero."""
+    if 0 in x.shape:
+        return NotImplemented
+    if hermitian:
+        values, u = torch.linalg.eigh(x)
+        s, vh = values.abs(), torch.sgn(values)[..., None] * u.mT
+    else:
+        u, s, vh = torch.linalg.svd(x, full_matrices=False)
+    least = torch.finfo(x.dtype).eps * max(x.shape[-2:]) if rtol is None else rtol[..., None]
+    if atol is not None:
+        if rtol is None:
+            least = torch.where(atol[..., None] > 0, 0.0, least)
+        limit = torch.maximum(atol[..., None], least * s.amax(-1, True))
+    else:
+        limit = s.amax(-1, True) * least
+    inverted = torch.where(s > limit, s.reciprocal(), 0.0)
+    return vh.mT @ (inverted[..., None] * u.mT)
+
+
+def _empty_permuted(size: Any, order: Any, *, dtype: Any = None, **options: Any) -> torch.Tensor:
+    return torch.empty(size, dtype=dtype)
+
+
 def _checked_elsewhere(info: torch.Tensor, name: str, *, is_matrix: bool) -> None:
     """Kernels report a singular matrix themselves."""
 
@@ -89,6 +129,9 @@ _OWN.update(
         torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         torch.ops.aten.index_reduce.default: _index_reduce,
         torch.ops.aten._conj.default: _conj,
+        torch.ops.aten.addbmm.default: _addbmm,
+        torch.ops.aten.linalg_pinv.atol_rtol_tensor: _pseudo_inverse,
+        torch.ops.aten.empty_permuted.default: _empty_permuted,
         torch.ops.aten._linalg_check_errors.default: _checked_elsewhere,
     }
 )
