@@ -7,17 +7,17 @@ import sys
 from collections.abc import Sequence
 
 from rushlight import __version__
-from rushlight.cli import bench, compile, config, info, kernels, run
+from rushlight.cli import bench, compile, config, info, kernels, quantize, run
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser; each subcommand stores its function as `command`."""
     top = argparse.ArgumentParser(
-        prog="rushlight", description="Compile, inspect, run and time .pte programs."
+        prog="rushlight", description="Compile, quantize, inspect, run and time .pte programs."
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (run, info, bench, compile, kernels, config):
+    for module in (run, info, bench, compile, quantize, kernels, config):
         module.add_to(commands)
     return top
 

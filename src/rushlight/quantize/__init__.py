@@ -13,8 +13,19 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from rushlight.quantize.comparison import compare
+from rushlight.quantize.damage import Hybrid, Sensitivity, hybrid, sensitivity
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.flow import calibrate, convert_pt2e, prepare_pt2e, prepare_qat_pt2e, quantize
+from rushlight.quantize.flow import (
+    calibrate,
+    convert_pt2e,
+    export_float,
+    prepare_pt2e,
+    prepare_qat_pt2e,
+    quantize,
+)
+from rushlight.quantize.leave_float import LeaveFloat
+from rushlight.quantize.report import Report
 from rushlight.quantize.specs import (
     dynamic_int8,
     dynamic_int8_weight_int4,
@@ -29,22 +40,30 @@ __all__ = [
     "ComposableQuantizer",
     "DerivedQuantizationSpec",
     "FixedQParamsQuantizationSpec",
+    "Hybrid",
+    "LeaveFloat",
     "QuantizationAnnotation",
     "QuantizationConfig",
     "QuantizationError",
     "QuantizationSpec",
     "Quantizer",
+    "Report",
+    "Sensitivity",
     "SharedQuantizationSpec",
     "calibrate",
+    "compare",
     "convert_pt2e",
     "dynamic_int8",
     "dynamic_int8_weight_int4",
+    "export_float",
     "get_symmetric_quantization_config",
+    "hybrid",
     "prepare_pt2e",
     "prepare_qat_pt2e",
     "quantize",
-    "static_int8",
+    "sensitivity",
     "static_int16",
+    "static_int8",
     "weight_only_int4",
     "weight_only_int8",
 ]

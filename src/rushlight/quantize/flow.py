@@ -79,13 +79,16 @@ def quantize(
     dynamic_shapes: as torch.export takes them. The result goes to `to_edge` or `rushlight.compile`.
     Raises QuantizationError as the steps do.
     """
-    if isinstance(model, ExportedProgram):
-        program, example = model, model.example_inputs[0] if example_inputs is None else example_inputs
-    else:
-        if example_inputs is None:
-            raise QuantizationError("example_inputs are needed to export a module")
-        example = example_inputs
-        program = _export(model, as_arguments(example), dynamic_shapes)
+    program = export_float(model, example_inputs, dynamic_shapes)
+    example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
+    converted = quantized_module(program, quantizer, data)
+    return torch.export.export(converted, example, dynamic_shapes=dynamic_shapes, strict=False)
+
+
+def quantized_module(
+    program: ExportedProgram, quantizer: Quantizer, data: Iterable[Inputs] | None
+) -> GraphModule:
+    """Prepares, calibrates and converts, as `quantize` does, without exporting again."""
     prepared = prepare_pt2e(program, quantizer)
     if data is not None:
         calibrate(prepared, data)
@@ -94,8 +97,18 @@ def quantize(
             "calibration: no data was given, and this configuration takes the ranges of activations from "
             "data; pass data=, or use a dynamic or weight-only configuration"
         )
-    converted = convert_pt2e(prepared)
-    return torch.export.export(converted, as_arguments(example), dynamic_shapes=dynamic_shapes, strict=False)
+    return convert_pt2e(prepared)
+
+
+def export_float(
+    model: torch.nn.Module | ExportedProgram, example_inputs: Inputs | None, dynamic_shapes: Any = None
+) -> ExportedProgram:
+    """The program of a model in evaluation; one that is exported already stays as it is."""
+    if isinstance(model, ExportedProgram):
+        return model
+    if example_inputs is None:
+        raise QuantizationError("example_inputs are needed to export a module")
+    return _export(model, as_arguments(example_inputs), dynamic_shapes)
 
 
 def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: Any) -> ExportedProgram:

@@ -49,8 +49,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
 
     # ---- Configurations ----
 
+    def check(self, quantization_config: QuantizationConfig) -> None:
+        """Raises QuantizationError if the backend cannot run any operator by this configuration."""
+
     def set_global(self, quantization_config: QuantizationConfig | None) -> Self:
         """For every operator without a nearer configuration."""
+        self._check(quantization_config)
         self.global_config = quantization_config
         return self
 
@@ -59,6 +63,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
 
         Raises QuantizationError if this quantizer's backend cannot run it quantized.
         """
+        self._check(quantization_config)
         if quantization_config is not None and not self._overloads(operator_type):
             raise QuantizationError(
                 f"{self.name} cannot quantize {operator_type}: its backend has no quantized form of it. "
@@ -69,11 +74,13 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
 
     def set_module_type(self, module_type: Any, quantization_config: QuantizationConfig | None) -> Self:
         """For all operators in modules of a type, nested ones as well."""
+        self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
         return self
 
     def set_module_name(self, module_name: str, quantization_config: QuantizationConfig | None) -> Self:
         """For all operators in the module of a name, such as `blocks.0.attention`."""
+        self._check(quantization_config)
         self.module_name_config[module_name] = quantization_config
         return self
 
@@ -81,6 +88,10 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """Quantizes only operators for whose node `filter_fn` is true."""
         self.filter_fn = filter_fn
         return self
+
+    def _check(self, config: QuantizationConfig | None) -> None:
+        if config is not None:
+            self.check(config)
 
     def _overloads(self, operator_type: Any) -> list[Any]:
         return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]
@@ -94,9 +105,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         for name in reversed(names):
             if name in self.module_name_config:
                 return self.module_name_config[name]
-        types = {_type_name(kind) for _, kind in stack}
+        types = {type_name(kind) for _, kind in stack}
         for kind, config in self.module_type_config.items():
-            if _type_name(kind) in types:
+            if type_name(kind) in types:
                 return config
         for operator_type, config in self.operator_type_config.items():
             if node.target is operator_type or getattr(node.target, "overloadpacket", None) is operator_type:
@@ -279,7 +290,8 @@ def _weight_spec(weight: Node, spec: QuantizationSpec, axis: int) -> Quantizatio
     return specs.on_axis(spec, axis)
 
 
-def _type_name(kind: Any) -> str:
+def type_name(kind: Any) -> str:
+    """The full name of a class of modules, which may be given as that name."""
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
 

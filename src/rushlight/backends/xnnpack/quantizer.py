@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch.fx import Node
 
 from rushlight.ir import meta
+from rushlight.quantize import QuantizationConfig, QuantizationError
 from rushlight.quantize import patterns as p
 from rushlight.quantize.pattern_quantizer import PatternQuantizer, is_depthwise
 from rushlight.quantize.patterns import Kind, Pattern
@@ -58,3 +60,12 @@ class XNNPACKQuantizer(PatternQuantizer):
             always=False,
         ),
     )
+
+    def check(self, quantization_config: QuantizationConfig) -> None:
+        """Raises QuantizationError for activations wider than 8 bits."""
+        spec = quantization_config.input_activation
+        if spec is not None and spec.dtype not in (torch.int8, torch.uint8):
+            raise QuantizationError(
+                f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}: "
+                "XNNPACK has 8-bit ones; CPUQuantizer has both"
+            )

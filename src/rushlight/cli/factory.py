@@ -1,0 +1,59 @@
+"""Functions that the command line names as FILE.py:FUNCTION or package.module:FUNCTION."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rushlight.runtime.errors import InvalidArgumentError
+
+
+def load_function(text: str) -> tuple[str, Callable[[], Any]]:
+    """The name and the function.
+
+    Raises:
+        InvalidArgumentError: the text has another form, or there is no such file or function.
+        ImportError: a module cannot be imported.
+    """
+    where, separator, name = text.rpartition(":")
+    if not separator or not name:
+        raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FUNCTION")
+    function = getattr(_import(where), name, None)
+    if not callable(function):
+        raise InvalidArgumentError(f"{where} has no function {name}")
+    return name, function
+
+
+def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
+    """The name of a factory, and the model and example inputs that it returns.
+
+    Raises:
+        InvalidArgumentError: as `load_function`, or the factory returns something else.
+    """
+    name, factory = load_function(text)
+    made = factory()
+    if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
+        raise InvalidArgumentError(f"{name}() must return the model and a tuple of its example inputs")
+    return name, made[0], tuple(made[1])
+
+
+def _import(where: str) -> ModuleType:
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    path = Path(where).resolve()
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InvalidArgumentError(f"there is no file {where}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent))
+    spec.loader.exec_module(module)
+    return module

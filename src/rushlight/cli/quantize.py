@@ -1,0 +1,191 @@
+"""`rushlight quantize`: a model from a Python file to a quantized .pte file, with a report on it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rushlight
+from rushlight.cli.arguments import Commands, add_library_option, load_libraries, size_text
+from rushlight.cli.factory import load_function, load_model
+from rushlight.runtime.errors import InvalidArgumentError
+
+_CONFIGS = (
+    "static_int8",
+    "static_int16",
+    "dynamic_int8",
+    "dynamic_int8_weight_int4",
+    "weight_only_int8",
+    "weight_only_int4",
+)
+_GROUPED = ("dynamic_int8_weight_int4", "weight_only_int8", "weight_only_int4")
+
+
+def add_to(commands: Commands) -> None:
+    """Declares the subcommand."""
+    parser = commands.add_parser(
+        "quantize",
+        help="quantize and compile a model, and report what it lost (needs rushlight[compile])",
+        description="FACTORY() returns the model and a tuple of its example inputs.",
+    )
+    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
+    parser.add_argument("-o", "--output", type=Path, help="the .pte file (default: FACTORY.pte)")
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="SOURCE",
+        help="inputs to calibrate with and to compare on: FILE.py:FUNCTION, which gives tuples of tensors or "
+        "tensors; or a .npy file for each input, along whose first axis the samples stand",
+    )
+    parser.add_argument(
+        "--config", choices=_CONFIGS, default=_CONFIGS[0], help="what is quantized (default: %(default)s)"
+    )
+    parser.add_argument("--group-size", type=int, help="weights by groups of this size along their input")
+    parser.add_argument(
+        "--backend", choices=("cpu", "xnnpack"), default="cpu", help="what runs it (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
+    )
+    parser.add_argument("--float-modules", nargs="+", default=[], metavar="NAME", help="left in float")
+    parser.add_argument("--float-types", nargs="+", default=[], metavar="CLASS", help="left in float")
+    parser.add_argument("--float-layers", nargs="+", default=[], metavar="LAYER", help="left in float")
+    parser.add_argument("--report", action="store_true", help="compare with the float program, by layer")
+    parser.add_argument("--sensitivity", action="store_true", help="rank layers by the damage each does")
+    parser.add_argument(
+        "--min-snr",
+        type=float,
+        metavar="DB",
+        help="leave the fewest of the most sensitive layers in float with which the results reach this",
+    )
+    parser.add_argument(
+        "--floor", type=float, default=10.0, metavar="DB", help="a layer below is wrong (default: 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page with plots")
+    add_library_option(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Quantizes, compiles and writes; files appear whole or not at all."""
+    load_libraries(options)
+    quantize = _room()
+    name, model, example = load_model(options.factory)
+    quantizer = _quantizer(options)
+    data = _data(options.data, example)
+    program = quantize.export_float(model, example)
+    facts: dict[str, Any] = {}
+    pages: list[str] = []
+    lines: list[str] = []
+    left: list[str] = list(options.float_layers)
+
+    if options.sensitivity or options.min_snr is not None:
+        found = quantize.sensitivity(program, None, quantizer, data)
+        facts["sensitivity"] = found.to_dict()
+        if options.sensitivity:
+            lines += [found.text(), ""]
+            pages.append(found.html())
+    if options.min_snr is None:
+        quantized = quantize.quantize(program, example, quantizer, data or None)
+    else:
+        chosen = quantize.hybrid(program, example, quantizer, data, min_snr_db=options.min_snr, found=found)
+        quantized, left = chosen.program, left + chosen.left
+    compiled = rushlight.compile(quantized, partitioner=_partitioners(options.backend))
+    report = None
+    if options.report:
+        loaded = rushlight.load(compiled.buffer)
+        report = quantize.compare(
+            program, quantized, data, floor_db=options.floor, also={"compiled, in the runtime": loaded}
+        )
+        facts["report"] = report.to_dict()
+        lines += [report.text(), ""]
+        pages.insert(0, report.html())
+    output = options.output or Path(f"{name}.pte")
+    compiled.save(output)
+    if options.html is not None:
+        options.html.write_text("\n".join(pages), encoding="utf-8")
+    if left:
+        lines.append(f"left in float: {', '.join(left)}")
+    lines.append(f"{output}: {size_text(output.stat().st_size)}")
+    facts |= {"file": str(output), "bytes": output.stat().st_size, "float": left}
+    print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
+
+
+def _room() -> Any:
+    """rushlight.quantize, which needs torch."""
+    try:
+        from rushlight import quantize
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "torchao"):
+            raise ImportError("rushlight quantize needs torch: pip install 'rushlight[compile]'") from error
+        raise
+    return quantize
+
+
+def _quantizer(options: argparse.Namespace) -> Any:
+    from rushlight.quantize import LeaveFloat
+
+    if options.quantizer is not None:
+        quantizer = load_function(options.quantizer)[1]()
+    else:
+        quantizer = _built_in(options)
+    if options.float_layers or options.float_modules or options.float_types:
+        return LeaveFloat(
+            quantizer, options.float_layers, modules=options.float_modules, types=options.float_types
+        )
+    return quantizer
+
+
+def _built_in(options: argparse.Namespace) -> Any:
+    from rushlight import quantize
+    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
+
+    make: Callable[..., Any] = getattr(quantize, options.config)
+    if options.group_size is not None and options.config not in _GROUPED:
+        raise InvalidArgumentError(
+            f"--group-size: {options.config} has no groups; {', '.join(_GROUPED)} have"
+        )
+    config = make() if options.group_size is None else make(group_size=options.group_size)
+    return (CPUQuantizer if options.backend == "cpu" else XNNPACKQuantizer)().set_global(config)
+
+
+def _partitioners(backend: str) -> list[Any]:
+    if backend == "cpu":
+        return []
+    from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+
+    return [XnnpackPartitioner()]
+
+
+def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The items of data; without a source there are none."""
+    import torch
+
+    if not sources:
+        return []
+    if not all(source.endswith(".npy") for source in sources):
+        if len(sources) != 1:
+            raise InvalidArgumentError("--data: give one FILE.py:FUNCTION, or a .npy file for each input")
+        items = [
+            item if isinstance(item, (tuple, list)) else (item,) for item in load_function(sources[0])[1]()
+        ]
+        return [tuple(item) for item in items]
+    arrays = [np.load(source, allow_pickle=False) for source in sources]
+    if len(arrays) != len(example):
+        raise InvalidArgumentError(f"--data: {len(arrays)} files for a model of {len(example)} inputs")
+    counts = {len(array) for array in arrays}
+    if len(counts) != 1:
+        raise InvalidArgumentError(f"--data: the files hold different numbers of samples: {sorted(counts)}")
+    batch = int(example[0].shape[0])
+    return [
+        tuple(torch.from_numpy(array[start : start + batch]) for array in arrays)
+        for start in range(0, counts.pop() - batch + 1, batch)
+    ]

@@ -1,0 +1,264 @@
+"""Which layers suffer most from quantization, and which of them to leave in float."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from rushlight.quantize.comparison import Pair
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.flow import (
+    Inputs,
+    as_arguments,
+    export_float,
+    quantize,
+    quantized_module,
+)
+from rushlight.quantize.layers import Layer, how
+from rushlight.quantize.leave_float import LeaveFloat, units_of
+from rushlight.quantize.measures import Difference, Meter, difference, tensors_of
+from rushlight.quantize.report import decibels
+from rushlight.quantize.tables import bars, page, text_table
+
+
+@dataclass(frozen=True)
+class LayerDamage:
+    """What quantizing one layer alone does.
+
+    result: to the model's results. own: to the layer's value. weights: numbers in its stored weights.
+    """
+
+    name: str
+    operator: str
+    how: str
+    source: str | None
+    weights: int
+    result: Difference
+    own: Difference
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "layer": self.name,
+            "operator": self.operator,
+            "how": self.how,
+            "source": self.source,
+            "weights": self.weights,
+            "result": self.result.to_dict(),
+            "own": self.own.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Layers by the damage that each does alone, the greatest first; whole: with all quantized."""
+
+    layers: list[LayerDamage]
+    whole: Difference
+    items: int
+
+    def worst(self, count: int) -> list[str]:
+        """The names of the layers that do most damage, for `LeaveFloat`."""
+        return [row.name for row in self.layers[:count]]
+
+    def text(self) -> str:
+        """A ranked table for a terminal, with bars."""
+        noise = [_noise(row.result) for row in self.layers]
+        longest = max(noise, default=0.0) or 1.0
+        rows = [
+            [
+                str(rank),
+                row.name,
+                row.operator,
+                row.how,
+                f"{row.weights:,}",
+                decibels(row.own.snr_db),
+                decibels(row.result.snr_db),
+                "#" * round(24 * amount / longest),
+            ]
+            for rank, (row, amount) in enumerate(zip(self.layers, noise, strict=True), 1)
+        ]
+        table = text_table(_HEAD, rows, right={0, 4, 5, 6})
+        return f"{table}\n\nAll layers quantized: {decibels(self.whole.snr_db)} dB over {self.items} inputs."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "items": self.items,
+            "whole": self.whole.to_dict(),
+            "layers": [row.to_dict() for row in self.layers],
+        }
+
+    def svg(self) -> str:
+        """The plot: for each layer, the signal to noise of the results with it alone quantized."""
+        return bars(
+            [row.name for row in self.layers],
+            {
+                "results, this layer alone": [row.result.snr_db for row in self.layers],
+                "the layer itself": [row.own.snr_db for row in self.layers],
+            },
+            "signal to noise, dB: short bars are damage",
+            line=self.whole.snr_db if math.isfinite(self.whole.snr_db) else None,
+        )
+
+    def html(self) -> str:
+        """The plot and the table, in a page that needs no other file."""
+        return page(
+            "Sensitivity to quantization",
+            [
+                ("Damage by layer", self.svg()),
+                ("", f"<pre>{html.escape(self.text())}</pre>"),
+            ],
+        )
+
+
+_HEAD = ["", "layer", "operator", "quantized", "weights", "own dB", "result dB", "damage"]
+
+
+def _noise(found: Difference) -> float:
+    """The error's amplitude beside the signal's."""
+    if math.isinf(found.snr_db):
+        return 0.0 if found.snr_db > 0 else 1.0
+    return float(10 ** (-found.snr_db / 20))
+
+
+def sensitivity(
+    model: torch.nn.Module | ExportedProgram,
+    example_inputs: Inputs | None,
+    quantizer: Quantizer,
+    data: Iterable[Inputs],
+    *,
+    dynamic_shapes: Any = None,
+    items: int = 8,
+) -> Sensitivity:
+    """Measures each layer's damage: the float program with one layer quantized at a time.
+
+    Arguments are those of `quantize`; data calibrates, and its first `items` are measured.
+    Raises QuantizationError as `quantize` does, and without data.
+    """
+    inputs = [as_arguments(item) for item in data]
+    if not inputs:
+        raise QuantizationError("sensitivity: no data was given; pass a few representative inputs")
+    program = export_float(model, example_inputs, dynamic_shapes)
+    converted = quantized_module(program, quantizer, inputs)
+    pair = Pair(program, converted)
+    units = [unit for nodes in units_of(converted) if (unit := _Unit.of(nodes, pair)) is not None]
+    whole = Meter()
+    for arguments in inputs[:items]:
+        floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
+        expected = tensors_of(pair.reference.result(floats))
+        _add(whole, expected, tensors_of(pair.quantized.result(values)))
+        for unit in units:
+            value = pair.own(unit.last, floats, values, unit.nodes)
+            unit.own.add(floats[unit.last.reference], value)
+            changed = pair.reference.again(floats, {unit.last.reference: value})
+            _add(unit.result, expected, tensors_of(pair.reference.result(changed)))
+    rows = sorted((unit.row() for unit in units), key=lambda row: row.result.snr_db)
+    return Sensitivity(rows, whole.result(), min(items, len(inputs)))
+
+
+def _add(meter: Meter, expected: list[torch.Tensor], actual: list[torch.Tensor]) -> None:
+    for a, b in zip(expected, actual, strict=True):
+        meter.add(a, b)
+
+
+class _Unit:
+    def __init__(self, first: Layer, last: Layer, nodes: frozenset[Node]) -> None:
+        self.first, self.last, self.nodes = first, last, nodes
+        self.own, self.result = Meter(), Meter()
+
+    @classmethod
+    def of(cls, nodes: list[Node], pair: Pair) -> _Unit | None:
+        first, last = pair.layer_of(nodes[0]), pair.layer_of(nodes[-1])
+        if first is None or last is None or first.moves_only:
+            return None
+        return cls(first, last, frozenset(nodes))
+
+    def row(self) -> LayerDamage:
+        layer = self.first
+        return LayerDamage(
+            layer.name,
+            layer.operator,
+            how(layer),
+            None if layer.source is None else str(layer.source),
+            _weights(layer.reference),
+            self.result.result(),
+            self.own.result(),
+        )
+
+
+def _weights(node: Node) -> int:
+    return sum(
+        value.numel()
+        for arg in node.all_input_nodes
+        if arg.op == "get_attr" and isinstance(value := arg.meta.get("val"), torch.Tensor)
+    )
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """A quantized program, the layers that it leaves in float, and how near it comes to the float one."""
+
+    program: ExportedProgram
+    left: list[str]
+    difference: Difference
+
+
+def hybrid(
+    model: torch.nn.Module | ExportedProgram,
+    example_inputs: Inputs | None,
+    quantizer: Quantizer,
+    data: Iterable[Inputs],
+    *,
+    min_snr_db: float,
+    found: Sensitivity | None = None,
+    dynamic_shapes: Any = None,
+    items: int = 8,
+) -> Hybrid:
+    """Leaves the fewest of the most sensitive layers in float with which the results reach `min_snr_db`.
+
+    found: what `sensitivity` gave, measured here if None. The number is sought by halving, each step
+    quantizing anew. Raises QuantizationError if leaving all but one layer does not suffice.
+    """
+    inputs = [as_arguments(item) for item in data]
+    program = export_float(model, example_inputs, dynamic_shapes)
+    if found is None:
+        found = sensitivity(program, None, quantizer, inputs, items=items)
+
+    def attempt(count: int) -> Hybrid:
+        left = found.worst(count)
+        chosen = LeaveFloat(quantizer, left) if left else quantizer
+        made = quantize(program, None, chosen, inputs, dynamic_shapes=dynamic_shapes)
+        reference, quantized = program.module(), made.module()
+        with torch.no_grad():
+            results = [(reference(*x), quantized(*x)) for x in inputs[:items]]
+        return Hybrid(
+            made, left, difference([float_ for float_, _ in results], [ours for _, ours in results])
+        )
+
+    best = attempt(0)
+    if best.difference.snr_db >= min_snr_db:
+        return best
+    low, high = 0, len(found.layers) - 1
+    best = attempt(high)
+    if best.difference.snr_db < min_snr_db:
+        raise QuantizationError(
+            f"with all layers but {found.layers[-1].name} in float the results are "
+            f"{decibels(best.difference.snr_db)} dB above their error, not {min_snr_db:g}: ask for less, or "
+            "for wider numbers"
+        )
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = attempt(middle)
+        if tried.difference.snr_db >= min_snr_db:
+            best, high = tried, middle
+        else:
+            low = middle
+    return best

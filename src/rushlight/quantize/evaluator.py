@@ -1,0 +1,139 @@
+"""Runs graphs node by node: every value is kept, and any can be put in place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Interpreter, Node
+from torch.fx.node import map_arg
+
+Values = dict[Node, Any]
+
+
+class Evaluator:
+    """A float or quantized program that can be run in parts.
+
+    Operators that write to an argument work on a copy of it here, and later users of that argument read
+    the operator's result: what a node gave is what it gave when it ran. State is not carried over from run
+    to run.
+    """
+
+    def __init__(self, program: ExportedProgram | GraphModule) -> None:
+        module: Any = program.module() if isinstance(program, ExportedProgram) else program
+        self.module: GraphModule = module
+        self.nodes: list[Node] = list(module.graph.nodes)
+        self.order = {node: index for index, node in enumerate(self.nodes)}
+        self._interpreter = Interpreter(module)
+        self._arguments = {node: _after_writes(node, self.order) for node in self.nodes}
+        self._readers: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node, sources in self._arguments.items():
+            for source in sources.values():
+                self._readers[source].append(node)
+        self._output = next(node for node in reversed(self.nodes) if node.op == "output")
+
+    def run(self, inputs: Sequence[Any]) -> Values:
+        """The value of every node; inputs: the model's positional arguments."""
+        flat = iter(self.module.graph.process_inputs(*inputs))
+        values: Values = {}
+        with torch.no_grad():
+            for node in self.nodes:
+                values[node] = next(flat, None) if node.op == "placeholder" else self._call(node, values)
+        return values
+
+    def result(self, values: Values) -> Any:
+        """What the model returns."""
+        return self.module.graph.process_outputs(values[self._output])
+
+    def part(self, node: Node, known: Callable[[Node], Any]) -> Any:
+        """The value of one node, from values that `known` gives.
+
+        known: returns (value,) for nodes that need no computing, else None.
+        """
+        values: Values = {}
+        stack = [node]
+        with torch.no_grad():
+            while stack:
+                top = stack[-1]
+                if top in values:
+                    stack.pop()
+                    continue
+                given = known(top)
+                if given is not None:
+                    values[top] = given[0]
+                    continue
+                missing = [n for n in self.inputs_of(top) if n not in values]
+                if missing:
+                    stack.extend(missing)
+                else:
+                    values[top] = self._call(top, values)
+        return values[node]
+
+    def again(self, values: Values, replaced: Values) -> Values:
+        """A run in which some nodes give other values; only what depends on them is computed anew."""
+        changed: Values = dict(replaced)
+        view = _Overlay(changed, values)
+        with torch.no_grad():
+            for node in self.nodes:
+                if node not in replaced and any(source in changed for source in self.inputs_of(node)):
+                    changed[node] = self._call(node, view)
+        return {**values, **changed}
+
+    def inputs_of(self, node: Node) -> list[Node]:
+        """The nodes whose values a node reads."""
+        return list(self._arguments[node].values())
+
+    def readers_of(self, node: Node) -> list[Node]:
+        """The nodes that read a node's value."""
+        return self._readers[node]
+
+    def _call(self, node: Node, values: Any) -> Any:
+        if node.op == "call_module" and node.target == "_guards_fn":
+            return None
+        sources = self._arguments[node]
+        written = _written(node)
+
+        def value_of(name: Node) -> Any:
+            value = values[sources[name]]
+            return value.clone() if name in written else value
+
+        args, kwargs = map_arg(node.args, value_of), map_arg(node.kwargs, value_of)
+        return getattr(self._interpreter, node.op)(node.target, args, kwargs)
+
+
+class _Overlay:
+    def __init__(self, first: Values, second: Values) -> None:
+        self._first, self._second = first, second
+
+    def __getitem__(self, node: Node) -> Any:
+        return self._first[node] if node in self._first else self._second[node]
+
+
+def _written(node: Node) -> set[Node]:
+    """The arguments that an operator writes to and returns."""
+    op = node.target
+    if not isinstance(op, OpOverload) or not op._schema.is_mutable or not op._schema.returns:
+        return set()
+    return {
+        arg
+        for declared, arg in zip(op._schema.arguments, node.args, strict=False)
+        if declared.alias_info is not None and declared.alias_info.is_write and isinstance(arg, Node)
+    }
+
+
+def _after_writes(node: Node, order: dict[Node, int]) -> dict[Node, Node]:
+    """Each argument, and the node whose value it has by then: itself, or the last that wrote to it."""
+    arguments = {}
+    for source in node.all_input_nodes:
+        current, moved = source, True
+        while moved:
+            moved = False
+            for user in current.users:
+                if user is not node and order[user] < order[node] and current in _written(user):
+                    current, moved = user, True
+                    break
+        arguments[source] = current
+    return arguments

@@ -1,0 +1,162 @@
+"""Which node of a float program a node of its quantized form stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.quantize.evaluator import Evaluator
+from rushlight.quantize.patterns import BATCH_NORM, MOVEMENT
+
+_NAMESPACE = "quantized_decomposed"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An operator in both programs.
+
+    node: in the quantized program; result: what its readers see, `node` quantized and dequantized if it is.
+    """
+
+    reference: Node
+    node: Node
+    result: Node
+
+    @property
+    def name(self) -> str:
+        """The module's path and the node's name."""
+        return f"{self.path}.{self.node.name}" if self.path else self.node.name
+
+    @property
+    def path(self) -> str:
+        """The dotted name of the module, empty for the model itself."""
+        path = meta.module_path_of(self.node) or meta.module_path_of(self.reference) or ""
+        return path.removeprefix("L['self']").lstrip(".")
+
+    @property
+    def operator(self) -> str:
+        op = self.node.target
+        return op._schema.name.split("::")[-1] if isinstance(op, OpOverload) else str(op)
+
+    @property
+    def source(self) -> meta.SourceLocation | None:
+        """The line of the model that the layer comes from."""
+        return meta.source_of(self.reference) or meta.source_of(self.node)
+
+    @property
+    def moves_only(self) -> bool:
+        """Whether the operator changes no value."""
+        return self.node.target in MOVEMENT
+
+
+def is_quantization(node: Node) -> bool:
+    """Whether a node quantizes, dequantizes or finds parameters for it."""
+    return getattr(node.target, "namespace", "") == _NAMESPACE
+
+
+def _is(node: Node, word: str) -> bool:
+    return is_quantization(node) and str(node.target).split(".")[1].startswith(word)
+
+
+def pair_layers(reference: Evaluator, quantized: Evaluator) -> list[Layer]:
+    """The operators that both programs have, in the order of the quantized one.
+
+    Nodes belong together by where they come from: `node.meta["from_node"]`, which torch's export and
+    pt2e keep. A convolution that took in its batch norm stands for the batch norm.
+    """
+    by_name = {node.name: node for node in reference.nodes}
+    found: dict[Node, Node] = {}
+    for node in quantized.nodes:
+        if node.op == "call_function" and not is_quantization(node) and _is_tensor(node):
+            match = next((by_name[n] for n in _names(node) if _same(by_name.get(n), node)), None)
+            if match is not None:
+                found[match] = node
+    layers = []
+    for match, node in sorted(found.items(), key=lambda pair: quantized.order[pair[1]]):
+        batch_norm = next((user for user in match.users if user.target in BATCH_NORM), None)
+        if batch_norm is not None and batch_norm not in found and len(match.users) == 1:
+            match = batch_norm
+        layers.append(Layer(match, node, _result(node)))
+    return layers
+
+
+def _names(node: Node) -> Iterator[str]:
+    """What a node was called before, the oldest name first."""
+    names: list[str] = [node.name]
+    sources: Any = node.meta.get(meta.FROM_NODE)
+    while sources:
+        names.append(sources[-1].name)
+        sources = sources[-1].from_node
+    return reversed(names)
+
+
+def _same(candidate: Node | None, node: Node) -> bool:
+    return candidate is not None and candidate.op == node.op and candidate.target == node.target
+
+
+def _is_tensor(node: Node) -> bool:
+    value = node.meta.get(meta.VAL)
+    return value is None or (isinstance(value, torch.Tensor) and value.is_floating_point())
+
+
+def _result(node: Node) -> Node:
+    """The node itself, or its dequantized result if all that reads it is quantized the same way."""
+    users = list(node.users)
+    if len(users) != 1 or not _is(users[0], "quantize_per"):
+        return node
+    real = [user for user in users[0].users if _is(user, "dequantize")]
+    return real[0] if real and len(real) == len(users[0].users) else node
+
+
+def how(layer: Layer) -> str:
+    """How the layer is computed: such as "int8, weights int8", "dynamic int8, weights int4/32", "float"."""
+    activations = weights = ""
+    for arg in layer.node.all_input_nodes:
+        if not _is(arg, "dequantize"):
+            continue
+        text, is_weight = _describe(arg)
+        if is_weight:
+            weights = text
+        else:
+            activations = activations or text
+    if layer.result is not layer.node:
+        activations = activations or _describe(layer.result)[0]
+    elif not weights and not _goes_on_quantized(layer.node):
+        return "float"
+    parts = [activations, f"weights {weights}" if weights else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _goes_on_quantized(node: Node) -> bool:
+    """Whether an operator that reads this node alone, such as an activation, gives the quantized result."""
+    users = list(node.users)
+    if len(users) != 1 or is_quantization(users[0]) or users[0].op != "call_function":
+        return False
+    return len(users[0].all_input_nodes) == 1 and _result(users[0]) is not users[0]
+
+
+def _describe(dequantize: Node) -> tuple[str, bool]:
+    """The dtype that a dequantization reads, and whether it is of a stored weight."""
+    name = str(dequantize.target).split(".")[1]
+    stored: Any = dequantize.args[0]
+    if isinstance(stored, Node) and _is(stored, "quantize_per"):
+        stored = stored.args[0]
+    is_weight = isinstance(stored, Node) and stored.op == "get_attr"
+    numbers = [arg for arg in dequantize.args if isinstance(arg, int) and not isinstance(arg, bool)]
+    dtype = next((arg for arg in dequantize.args if isinstance(arg, torch.dtype)), torch.int8)
+    text = str(dtype).removeprefix("torch.")
+    if -8 in numbers and 7 in numbers:
+        text = "int4"
+    if name.endswith("channel_group"):
+        text = f"{text}/{numbers[-1]}"
+    if name.endswith("per_token"):
+        return f"dynamic {text} per token", is_weight
+    if str(dequantize.target).endswith(".tensor"):
+        return f"dynamic {text}", is_weight
+    return text, is_weight

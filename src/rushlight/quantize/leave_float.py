@@ -1,0 +1,144 @@
+"""Hybrid programs: any quantizer, with some layers left in float."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import (
+    DerivedQuantizationSpec,
+    QuantizationAnnotation,
+    Quantizer,
+    SharedQuantizationSpec,
+)
+
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.layers import is_quantization
+from rushlight.quantize.pattern_quantizer import KEY, type_name
+
+
+class LeaveFloat(Quantizer):  # type: ignore[misc]
+    """Another quantizer, but for layers named here.
+
+    layers: names of nodes (`conv2d_3`) or of layers as reports print them (`features.2.conv2d_3`).
+    modules: names of modules (`features.2`), with all in them. types: classes of modules, or their names
+    (`Linear`, `torch.nn.modules.linear.Linear`). An operator that fuses with a named one stays with it, and
+    so does what shares its parameters.
+    """
+
+    def __init__(
+        self,
+        quantizer: Quantizer,
+        layers: Collection[str] = (),
+        *,
+        modules: Collection[str] = (),
+        types: Collection[type | str] = (),
+    ) -> None:
+        super().__init__()
+        self.quantizer = quantizer
+        self._layers = {name.rpartition(".")[2]: name for name in layers}
+        self._modules = tuple(modules)
+        self._types = {kind if isinstance(kind, str) else type_name(kind) for kind in types}
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        transformed: GraphModule = self.quantizer.transform_for_annotation(model)
+        return transformed
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Annotates as the other quantizer does, then takes back what is to stay in float.
+
+        Raises QuantizationError if a name or type is not in the model.
+        """
+        model = self.quantizer.annotate(model)
+        self._check_names(model)
+        dropped = {
+            node for unit in units_of(model) if any(self._is_named(node) for node in unit) for node in unit
+        }
+        while dropped:
+            for node in dropped:
+                del node.meta[KEY]
+            annotated = [node for node in model.graph.nodes if KEY in node.meta]
+            dropped = {
+                node
+                for unit in units_of(model)
+                if any(_refers_to_lost(node, annotated) for node in unit)
+                for node in unit
+            }
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        self.quantizer.validate(model)
+
+    def _is_named(self, node: Node) -> bool:
+        if node.name in self._layers:
+            return True
+        paths, types = modules_of(node)
+        return any(path in self._modules for path in paths) or any(
+            kind in self._types or kind.rpartition(".")[2] in self._types for kind in types
+        )
+
+    def _check_names(self, model: GraphModule) -> None:
+        names = {node.name for node in model.graph.nodes}
+        stacks = [modules_of(node) for node in model.graph.nodes]
+        paths = {path for stack, _ in stacks for path in stack}
+        types = {word for _, kinds in stacks for kind in kinds for word in (kind, kind.rpartition(".")[2])}
+        for what, given, known in (
+            ("layer", self._layers, names),
+            ("module", self._modules, paths),
+            ("module of type", self._types, types),
+        ):
+            for name in given:
+                if name not in known:
+                    shown = self._layers[name] if what == "layer" else name
+                    raise QuantizationError(f"the model has no {what} {shown!r} to leave in float")
+
+
+def modules_of(node: Node) -> tuple[list[str], list[str]]:
+    """The paths and the types of the modules that a node is in, outermost first."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return [str(path).removeprefix("L['self'].") for path, _ in stack], [type_name(kind) for _, kind in stack]
+
+
+def units_of(model: GraphModule) -> list[list[Node]]:
+    """What a quantizer annotated as one: an operator whose inputs it quantizes, and what fuses behind it."""
+    units, behind = [], set()
+    for node in model.graph.nodes:
+        annotation = node.meta.get(KEY)
+        if annotation is None or node in behind or node.op != "call_function":
+            continue
+        unit = [node]
+        while (after := _fused_behind(unit[-1])) is not None:
+            unit.append(after)
+        behind.update(unit)
+        units.append(unit)
+    return units
+
+
+def _fused_behind(node: Node) -> Node | None:
+    annotation: QuantizationAnnotation = node.meta[KEY]
+    users = [user for user in node.users if user.target is not torch.ops.aten.sym_size.int]
+    if annotation.output_qspec is not None or len(users) != 1 or is_quantization(users[0]):
+        return None
+    following = users[0].meta.get(KEY)
+    if following is None or following.input_qspec_map:
+        return None
+    return users[0]
+
+
+def _refers_to_lost(node: Node, annotated: list[Node]) -> bool:
+    """Whether a node's parameters are to come from one that is no longer annotated."""
+    annotation: QuantizationAnnotation = node.meta[KEY]
+    specs = [annotation.output_qspec, *annotation.input_qspec_map.values()]
+    for spec in specs:
+        sources: list[Any] = []
+        if isinstance(spec, SharedQuantizationSpec):
+            sources = [spec.edge_or_node]
+        elif isinstance(spec, DerivedQuantizationSpec):
+            sources = list(spec.derived_from)
+        for source in sources:
+            owner = source[1] if isinstance(source, tuple) else source
+            if owner not in annotated:
+                return True
+    return False

@@ -1,0 +1,105 @@
+"""How far two tensors are apart: signal to noise, cosine, largest error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of a value that came out, from the one that was expected.
+
+    snr_db: 10 log10(expected² / error²); infinite where both are equal, minus infinite where what came out
+    holds NaN or infinity and the expected value does not. cosine: between both, flattened. max_error: the
+    largest absolute error; peak: the largest absolute value expected.
+    """
+
+    snr_db: float
+    cosine: float
+    max_error: float
+    peak: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For JSON, which knows no infinity: such numbers are None."""
+        return {key: value if math.isfinite(value) else None for key, value in vars(self).items()}
+
+
+class Meter:
+    """Adds up over many pairs of tensors."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._signal = self._error = self._dot = self._other = 0.0
+        self._max_error = self._peak = 0.0
+        self._broken = False
+
+    def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
+        """Two tensors of one shape. Values that are not finite in `expected` are left out."""
+        a, b = expected.detach().to(torch.float64).flatten(), actual.detach().to(torch.float64).flatten()
+        self.count += 1
+        usable = torch.isfinite(a)
+        if not bool(usable.all()):
+            a, b = a[usable], b[usable]
+        if a.numel() == 0:
+            return
+        if not bool(torch.isfinite(b).all()):
+            self._broken = True
+            return
+        error = b - a
+        self._signal += float(a.dot(a))
+        self._other += float(b.dot(b))
+        self._dot += float(a.dot(b))
+        self._error += float(error.dot(error))
+        self._max_error = max(self._max_error, float(error.abs().max()))
+        self._peak = max(self._peak, float(a.abs().max()))
+
+    def result(self) -> Difference:
+        """Of all pairs so far."""
+        if self._broken:
+            return Difference(-math.inf, math.nan, math.inf, self._peak)
+        if self._error == 0:
+            return Difference(math.inf, 1.0, 0.0, self._peak)
+        snr = 10 * math.log10(self._signal / self._error) if self._signal else -math.inf
+        norms = math.sqrt(self._signal * self._other)
+        return Difference(snr, self._dot / norms if norms else 0.0, self._max_error, self._peak)
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The floating tensors among a model's results, in order."""
+    return [
+        leaf
+        for leaf in pytree.tree_leaves(value)
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+    ]
+
+
+def difference(expected: Any, actual: Any) -> Difference:
+    """Of two results of a model, all their floating tensors together."""
+    meter = Meter()
+    for a, b in zip(tensors_of(expected), tensors_of(actual), strict=True):
+        meter.add(a, b)
+    return meter.result()
+
+
+class Agreement:
+    """How often the largest entry along the last dim is the same one."""
+
+    def __init__(self) -> None:
+        self.same = self.rows = 0
+
+    def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
+        """Two tensors of one shape [..., N]; nothing is counted where N is below 2."""
+        if expected.dim() < 2 or expected.shape[-1] < 2:
+            return
+        equal = expected.argmax(-1) == actual.argmax(-1)
+        self.same += int(equal.sum())
+        self.rows += equal.numel()
+
+    def share(self) -> float | None:
+        """Between 0 and 1; None where nothing was counted."""
+        return self.same / self.rows if self.rows else None

@@ -1,0 +1,181 @@
+"""What a comparison found, as text, plain data and a page."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rushlight.quantize.measures import Difference
+from rushlight.quantize.tables import bars, page, text_table
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A layer of a quantized program.
+
+    how: dtypes, or "float". source: "file:line" of the model, None where unknown; code: that line.
+    accumulated: with all layers before it quantized; own: on inputs of the float program.
+    """
+
+    name: str
+    operator: str
+    how: str
+    source: str | None
+    code: str
+    accumulated: Difference
+    own: Difference
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "layer": self.name,
+            "operator": self.operator,
+            "how": self.how,
+            "source": self.source,
+            "code": self.code,
+            "accumulated": self.accumulated.to_dict(),
+            "own": self.own.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """The results of a form of the program; top1: how often the largest entry is the same, None if unfit."""
+
+    name: str
+    difference: Difference
+    top1: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"program": self.name, "top1": self.top1, **self.difference.to_dict()}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Layers in the order they run in, and results end to end; floor_db: below it a layer is wrong."""
+
+    layers: list[LayerRow]
+    results: list[EndToEnd]
+    items: int
+    floor_db: float
+
+    @property
+    def first_wrong(self) -> LayerRow | None:
+        """The first layer whose value is less than `floor_db` above its error."""
+        return next((row for row in self.layers if row.accumulated.snr_db < self.floor_db), None)
+
+    @property
+    def blame(self) -> LayerRow | None:
+        """Of the layers up to the first wrong one, that which does most harm by itself."""
+        wrong = self.first_wrong
+        if wrong is None:
+            return None
+        upto = self.layers[: self.layers.index(wrong) + 1]
+        return min(upto, key=lambda row: row.own.snr_db)
+
+    def verdict(self) -> str:
+        """Which layer goes wrong first, and where it stands in the model's source."""
+        wrong, blame = self.first_wrong, self.blame
+        if wrong is None or blame is None:
+            return f"No layer falls below {self.floor_db:g} dB."
+        text = (
+            f"First layer below {self.floor_db:g} dB: {_where(wrong)}: "
+            f"{decibels(wrong.accumulated.snr_db)} dB with all before it, "
+            f"{decibels(wrong.own.snr_db)} dB by itself."
+        )
+        if wrong.code:
+            text += f"\n    {wrong.code}"
+        if blame is not wrong:
+            text += (
+                f"\nOf the layers up to it, {_where(blame)} does most harm: {decibels(blame.own.snr_db)} dB."
+            )
+        return text
+
+    def text(self) -> str:
+        """Tables for a terminal."""
+        return "\n".join(
+            [
+                text_table(_LAYER_HEAD, [_layer_cells(row) for row in self.layers], right=_LAYER_RIGHT),
+                "",
+                text_table(_END_HEAD, [_end_cells(row) for row in self.results], right={1, 2, 3, 4}),
+                "",
+                self.verdict(),
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; numbers that are not finite are None."""
+        wrong, blame = self.first_wrong, self.blame
+        return {
+            "items": self.items,
+            "floor_db": self.floor_db,
+            "results": [row.to_dict() for row in self.results],
+            "first_wrong": None if wrong is None else wrong.name,
+            "blame": None if blame is None else blame.name,
+            "layers": [row.to_dict() for row in self.layers],
+        }
+
+    def html(self) -> str:
+        """A page that needs no other file."""
+        labels = [row.name for row in self.layers]
+        chart = bars(
+            labels,
+            {
+                "with all before it": [row.accumulated.snr_db for row in self.layers],
+                "by itself": [row.own.snr_db for row in self.layers],
+            },
+            "signal to noise, dB",
+            line=self.floor_db,
+        )
+        return page(
+            "Quantized and float",
+            [
+                ("Result", f"<pre>{html.escape(self.verdict())}</pre>"),
+                ("End to end", (_END_HEAD, [_end_cells(row) for row in self.results])),
+                ("Layers", chart),
+                ("", (_LAYER_HEAD, [_layer_cells(row) for row in self.layers])),
+            ],
+        )
+
+
+_LAYER_HEAD = ["layer", "operator", "quantized", "SNR dB", "cosine", "max error", "own dB", "source"]
+_LAYER_RIGHT = {3, 4, 5, 6}
+_END_HEAD = ["end to end", "SNR dB", "cosine", "max error", "top-1 equal"]
+
+
+def _layer_cells(row: LayerRow) -> list[str]:
+    all_before, own = row.accumulated, row.own
+    return [
+        row.name,
+        row.operator,
+        row.how,
+        decibels(all_before.snr_db),
+        f"{all_before.cosine:.5f}",
+        f"{all_before.max_error:.3g}",
+        decibels(own.snr_db),
+        Path(row.source).name if row.source else "",
+    ]
+
+
+def _end_cells(row: EndToEnd) -> list[str]:
+    found = row.difference
+    return [
+        row.name,
+        decibels(found.snr_db),
+        f"{found.cosine:.5f}",
+        f"{found.max_error:.3g}",
+        "" if row.top1 is None else f"{row.top1:.1%}",
+    ]
+
+
+def _where(row: LayerRow) -> str:
+    return f"{row.name} ({row.operator})" + (f" at {row.source}" if row.source else "")
+
+
+def decibels(value: float) -> str:
+    """Such as "31.4", "exact" without any error, "broken" where NaN or infinity came out."""
+    if math.isinf(value):
+        return "exact" if value > 0 else "broken"
+    return f"{value:.1f}"

@@ -1,0 +1,96 @@
+"""Tables for terminals, bars in SVG and pages in HTML that need no other file."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence, Set
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+_COLORS = ("#3b6ea5", "#e39b3b")
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1em }
+table { border-collapse: collapse }
+th, td { padding: .25em .8em; text-align: left; border-bottom: 1px solid #ddd }
+td { font-variant-numeric: tabular-nums } pre { background: #f5f5f5; padding: .8em; white-space: pre-wrap }
+svg text { font: 12px system-ui, sans-serif }
+"""
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] = frozenset()) -> str:
+    """Columns padded to their widest cell; `right` are those set flush right."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(cells)
+        ]
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def bars(
+    labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str, *, line: float | None = None
+) -> str:
+    """An SVG of horizontal bars, a group a label.
+
+    Infinite values fill the width, or have none if negative. line: a value marked through all bars.
+    """
+    finite = [value for values in series.values() for value in values if math.isfinite(value)]
+    top = max([1.0, *finite, *([line] if line is not None else [])]) * 1.08
+    left, width, bar = 8 + 7 * max((len(label) for label in labels), default=0), 620, 9
+    step = bar * len(series) + 8
+    height = 58 + step * len(labels)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 80}" height="{height}">']
+
+    def x(value: float) -> float:
+        if math.isinf(value):
+            return float(width) if value > 0 else 0.0
+        return width * max(0.0, value) / top
+
+    for index, name in enumerate(series):
+        at = left + 160 * index
+        parts.append(f'<rect x="{at}" y="8" width="12" height="12" fill="{_COLORS[index % 2]}"/>')
+        parts.append(f'<text x="{at + 18}" y="18">{html.escape(name)}</text>')
+    parts.append(f'<text x="{left}" y="{height - 6}" fill="#777">{html.escape(unit)}</text>')
+    for row, label in enumerate(labels):
+        y = 30 + row * step
+        parts.append(f'<text x="{left - 6}" y="{y + step / 2}" text-anchor="end">{html.escape(label)}</text>')
+        for index, values in enumerate(series.values()):
+            value = values[row]
+            color = _COLORS[index % 2]
+            at = y + bar * index
+            parts.append(
+                f'<rect x="{left}" y="{at}" width="{x(value):.1f}" height="{bar - 1}" fill="{color}"/>'
+            )
+            shown = f"{value:.1f}" if math.isfinite(value) else "exact" if value > 0 else "broken"
+            parts.append(f'<text x="{left + x(value) + 4:.1f}" y="{at + 8}" fill="#777">{shown}</text>')
+    if line is not None:
+        at_x = left + x(line)
+        parts.append(
+            f'<line x1="{at_x:.1f}" x2="{at_x:.1f}" y1="26" y2="{height - 24}" stroke="#c33" '
+            'stroke-dasharray="4 3"/>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def page(title: str, sections: Sequence[tuple[str, str | Table]]) -> str:
+    """A page of sections: a heading, and markup or a table."""
+    body = [f"<h1>{html.escape(title)}</h1>"]
+    for heading, content in sections:
+        if heading:
+            body.append(f"<h2>{html.escape(heading)}</h2>")
+        body.append(content if isinstance(content, str) else _table(content))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{_STYLE}</style><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _table(table: Table) -> str:
+    head, rows = table
+    heads = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

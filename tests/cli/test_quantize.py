@@ -1,0 +1,153 @@
+"""`rushlight quantize`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import rushlight
+from rushlight.cli.main import main
+
+MODEL = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+        self.head = nn.Linear(144, 10)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.conv(x)).flatten(1))
+
+
+def net():
+    torch.manual_seed(0)
+    return Net(), (torch.zeros(2, 1, 8, 8),)
+
+
+def sine():
+    class Sine(nn.Module):
+        def forward(self, x):
+            return torch.sin(x)
+    return Sine(), (torch.zeros(3),)
+
+
+def data():
+    torch.manual_seed(1)
+    return [torch.rand(2, 1, 8, 8) for _ in range(4)]
+
+
+def bad():
+    return [torch.full((2, 1, 8, 8), torch.nan)]
+
+
+def mine():
+    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.quantize import dynamic_int8
+    return CPUQuantizer().set_global(dynamic_int8())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "quantized_model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_report_names_layers_and_the_runtime(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["quantized_model.py:net", "--data", "quantized_model.py:data", "--report", "--sensitivity"]
+    assert main(["quantize", *arguments, "--html", "report.html"]) == 0
+    out = capsys.readouterr().out
+    assert "conv.conv2d" in out and "head.linear" in out and "quantized_model.py:13" in out
+    assert "compiled, in the runtime" in out and "No layer falls below 10 dB." in out
+    assert "All layers quantized" in out and "net.pte" in out
+    page = (folder / "report.html").read_text()
+    assert "Quantized and float" in page and "Sensitivity" in page
+    images = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
+    assert rushlight.load(folder / "net.pte")(images).shape == (2, 10)
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = np.random.default_rng(0).random((9, 1, 8, 8), np.float32)
+    np.save("images.npy", images)
+    arguments = ["quantized_model.py:net", "--data", "images.npy", "--report", "--json", "--floor", "80"]
+    assert main(["quantize", *arguments, "-o", "small.pte"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["file"] == "small.pte" and facts["bytes"] == (folder / "small.pte").stat().st_size
+    assert facts["report"]["items"] == 4 and facts["report"]["first_wrong"] == "conv.conv2d"
+    assert [row["program"] for row in facts["report"]["results"]] == ["quantized", "compiled, in the runtime"]
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        (["--float-modules", "head"], {"head.linear"}),
+        (["--float-types", "Conv2d"], {"conv.conv2d"}),
+        (["--float-layers", "conv.conv2d"], {"conv.conv2d"}),
+        (["--quantizer", "quantized_model.py:mine"], {"conv.conv2d"}),
+        (["--config", "weight_only_int4", "--group-size", "16"], {"conv.conv2d"}),
+        (["--backend", "xnnpack"], set()),
+    ],
+    ids=str,
+)
+def test_what_is_quantized(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], left: set[str]
+) -> None:
+    arguments = ["quantized_model.py:net", "--data", "quantized_model.py:data", "--report", "--json"]
+    assert main(["quantize", *arguments, *more]) == 0
+    layers = json.loads(capsys.readouterr().out)["report"]["layers"]
+    weighted = [row for row in layers if row["operator"] in ("conv2d", "linear")]
+    assert {row["layer"] for row in weighted if row["how"] == "float"} == left
+
+
+def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["quantized_model.py:net", "--data", "quantized_model.py:data", "--json"]
+    assert main(["quantize", *arguments, "--sensitivity"]) == 0
+    found = json.loads(capsys.readouterr().out)["sensitivity"]
+    goal = str(found["whole"]["snr_db"] + 0.3)
+    assert main(["quantize", *arguments, "--min-snr", goal]) == 0
+    assert json.loads(capsys.readouterr().out)["float"] == [found["layers"][0]["layer"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quantized_model.py:net"], "calibration: no data was given"),
+        (
+            ["quantized_model.py:sine", "--data", "quantized_model.py:data"],
+            "there is nothing to quantize: the model's operators are aten.sin.default",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:bad"],
+            "calibration: 128 of 128 values at input x are not finite (NaN)",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:data", "--config", "static_int16"]
+            + ["--backend", "xnnpack"],
+            "XNNPACKQuantizer cannot quantize activations to int16",
+        ),
+        (["quantized_model.py:net", "--config", "dynamic_int8", "--report"], "comparison: no data was given"),
+        (
+            ["quantized_model.py:net", "--config", "static_int8", "--group-size", "4"],
+            "static_int8 has no groups",
+        ),
+        (["quantized_model.py:net", "--float-modules", "tail"], "the model has no module 'tail'"),
+        (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FUNCTION"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_input_writes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["quantize", *arguments]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob("*.pte"))

@@ -1,0 +1,121 @@
+"""Sensitivity analysis, and hybrid programs made from it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.quantize import (
+    LeaveFloat,
+    QuantizationError,
+    compare,
+    export_float,
+    hybrid,
+    quantize,
+    sensitivity,
+    static_int8,
+    weight_only_int4,
+)
+
+qd = torch.ops.quantized_decomposed
+
+
+class Chain(torch.nn.Module):
+    """Four layers; the third has one weight and one channel of input so large that the others vanish."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(16, 16) for _ in range(4)])
+        with torch.no_grad():
+            self.layers[1].weight[0] *= 300
+            self.layers[2].weight[:, 0] /= 300
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+
+@pytest.fixture(scope="module")
+def chain() -> tuple[Any, list[tuple[torch.Tensor, ...]]]:
+    torch.manual_seed(0)
+    model = Chain().eval()
+    data = [(torch.randn(8, 16),) for _ in range(4)]
+    return export_float(model, data[0]), data
+
+
+def quantizer() -> CPUQuantizer:
+    return CPUQuantizer().set_global(static_int8())
+
+
+def test_layers_are_ranked_by_the_damage_that_each_does(chain: Any) -> None:
+    program, data = chain
+    found = sensitivity(program, None, quantizer(), data)
+    assert [row.operator for row in found.layers] == ["linear"] * 4
+    # Layer 1 has the wide output, and layer 2 reads it.
+    assert {row.name for row in found.layers[:2]} == {"layers.1.linear_1", "layers.2.linear_2"}
+    damage = [row.result.snr_db for row in found.layers]
+    assert damage == sorted(damage)
+    assert damage[1] + 6 < damage[2]
+    assert all(row.weights == 16 * 16 + 16 for row in found.layers)
+    assert found.items == 4 and found.whole.snr_db < min(damage) + 0.5
+
+
+def test_one_layers_damage_is_that_of_a_program_with_the_others_in_float(chain: Any) -> None:
+    program, data = chain
+    found = sensitivity(program, None, quantizer(), data)
+    for row in found.layers[2:]:
+        others = [other.name for other in found.layers if other is not row]
+        alone = quantize(program, None, LeaveFloat(quantizer(), others), data)
+        (end,) = compare(program, alone, data).results
+        assert end.difference.snr_db == pytest.approx(row.result.snr_db, abs=0.5)
+
+
+def test_table_plot_and_data_tell_the_same(chain: Any) -> None:
+    program, data = chain
+    found = sensitivity(program, None, quantizer(), data, items=2)
+    facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [row["layer"] for row in facts["layers"]] == [row.name for row in found.layers]
+    assert facts["items"] == 2
+    svg, text = found.svg(), found.text()
+    assert svg.count("<rect") == 2 + 2 * 4 and all(row.name in svg for row in found.layers)
+    ranked = [line.split()[1] for line in text.splitlines()[2:6]]
+    assert ranked == [row.name for row in found.layers]
+    assert "#" * 24 in text and text.splitlines()[2].endswith("#" * 24)
+    assert found.svg() in found.html()
+
+
+def test_weights_alone_are_ranked_too(chain: Any) -> None:
+    program, data = chain
+    found = sensitivity(program, None, CPUQuantizer().set_global(weight_only_int4(group_size=16)), data)
+    assert len(found.layers) == 4
+    assert all(5 < row.own.snr_db < math.inf for row in found.layers)
+
+
+def test_a_hybrid_leaves_just_enough(chain: Any) -> None:
+    program, data = chain
+    found = sensitivity(program, None, quantizer(), data)
+    whole = hybrid(program, None, quantizer(), data, min_snr_db=found.whole.snr_db - 1, found=found)
+    assert whole.left == []
+    goal = found.whole.snr_db + 3
+    made = hybrid(program, None, quantizer(), data, min_snr_db=goal, found=found)
+    assert made.left == found.worst(len(made.left)) and 0 < len(made.left) < 4
+    assert made.difference.snr_db >= goal
+    fewer = quantize(program, None, LeaveFloat(quantizer(), made.left[:-1]), data)
+    (end,) = compare(program, fewer, data).results
+    assert end.difference.snr_db < goal
+    weights = sum(node.target is qd.dequantize_per_channel.default for node in made.program.graph.nodes)
+    assert weights == 4 - len(made.left)
+
+
+def test_bad_input(chain: Any) -> None:
+    program, data = chain
+    with pytest.raises(QuantizationError, match="sensitivity: no data was given"):
+        sensitivity(program, None, quantizer(), [])
+    with pytest.raises(QuantizationError, match=r"all layers but .* dB above their error, not 200"):
+        hybrid(program, None, quantizer(), data, min_snr_db=200)
