@@ -2,11 +2,13 @@
 
 #include "kernels/optimized/elementwise.h"
 #include "kernels/optimized/elementwise_map.h"
+#include "kernels/optimized/elementwise_whole.h"
 
 namespace rushlight::optimized {
 
 bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out) {
+  if (is_whole(in)) return (min || max) && whole_clamp(context, in, min, max, out);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float low = min ? min->to<float>() : -kInfinity;
   const float high = max ? max->to<float>() : kInfinity;

@@ -1,5 +1,7 @@
 #include "kernels/optimized/elementwise_map.h"
 
+#include "kernels/optimized/elementwise_halves.h"
+#include "kernels/optimized/elementwise_whole.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/shared/loop_nest.h"
 #include "kernels/shared/promotion.h"
@@ -133,6 +135,7 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, 
 }  // namespace
 
 bool map_unary(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, const Tensor& out, float p, float q) {
+  if (is_half(in)) return half_unary(context, op, in, out, p, q);
   if (!all_float(in, out)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!same_layout(in, out)) return false;
@@ -147,28 +150,39 @@ bool map_unary(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, cons
 
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out,
                 float p) {
+  if (is_whole(a)) return whole_binary(context, op, a, b, out);
+  if (is_half(a)) return half_binary(context, op, a, b, out);
   if (result_type(a, b) != ScalarType::Float) return false;
   return run_binary(context, op, Operand(a), Operand(b), out, p);
 }
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out,
                 float p) {
+  if (is_whole(a)) return whole_binary(context, op, a, b, out);
+  if (is_half(a)) return half_binary(context, op, a, b, out);
   return is_float(a) && run_binary(context, op, Operand(a), Operand(b.to<float>()), out, p);
 }
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out,
                 float p) {
+  if (is_whole(b)) return whole_binary(context, op, a, b, out);
+  if (is_half(b)) return half_binary(context, op, a, b, out);
   return is_float(b) && run_binary(context, op, Operand(a.to<float>()), Operand(b), out, p);
 }
 
 bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  if (is_whole(a)) return whole_compare(context, op, a, b, out);
+  if (is_half(a)) return half_compare(context, op, a, b, out);
   return all_float(a, b) && run_compare(context, op, Operand(a), Operand(b), out);
 }
 bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  if (is_whole(a)) return whole_compare(context, op, a, b, out);
+  if (is_half(a)) return half_compare(context, op, a, b, out);
   return is_float(a) && run_compare(context, op, Operand(a), Operand(b.to<float>()), out);
 }
 
 bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                const Tensor& out) {
-  if (condition.scalar_type() != ScalarType::Bool || !is_float(out)) return false;
+  if (condition.scalar_type() != ScalarType::Bool) return false;
+  if (!is_float(out)) return select_elements(context, condition, a, b, out);
   if (result_type(a, b) != ScalarType::Float) return false;
   const Operand yes(a), no(b);
   if (!yes.ok || !no.ok) return false;

@@ -1,6 +1,7 @@
 #include "kernels/shared/convert.h"
 
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/half.h"
 
 namespace rushlight {
 namespace {
@@ -58,8 +59,14 @@ void convert(const void* from, int64_t from_stride, void* to, int64_t to_stride,
   To* target = static_cast<To*>(to);
   if constexpr (is_common<From> && is_common<To>) {
     if (from_stride == 1 && to_stride == 1) {
-      for (int64_t i = 0; i < n; ++i) target[i] = cast<To>(source[i]);
-      return;
+      if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
+        return widen_half(source, target, n);
+      } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
+        return narrow_half(source, target, n);
+      } else {
+        for (int64_t i = 0; i < n; ++i) target[i] = cast<To>(source[i]);
+        return;
+      }
     }
   }
   convert_strided(source, from_stride, target, to_stride, n);
@@ -156,7 +163,7 @@ bool narrows(ScalarType stored, ScalarType common) {
 void narrow_to(ScalarType common, void* values, int64_t n) {
   switch (common) {
     case ScalarType::Half:
-      return narrow_all<Half, float>(values, n);
+      return round_half(static_cast<float*>(values), n);
     case ScalarType::BFloat16:
       return narrow_all<BFloat16, float>(values, n);
     case ScalarType::Byte:

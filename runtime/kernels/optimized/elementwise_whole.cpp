@@ -1,0 +1,187 @@
+#include "kernels/optimized/elementwise_whole.h"
+
+#include <cstring>
+#include <limits>
+
+#include "kernels/optimized/elementwise_rows.h"
+#include "kernels/optimized/tiles/whole_tiles.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::optimized {
+
+using tiles::BinaryOp;
+using tiles::CompareOp;
+using tiles::WholeOp;
+using tiles::WholeType;
+
+namespace {
+
+struct Whole {
+  WholeType type;
+  int64_t least, most;
+};
+
+bool whole_of(ScalarType type, Whole* whole) {
+  switch (type) {
+    case ScalarType::Byte:
+      *whole = {WholeType::UInt8, 0, 255};
+      return true;
+    case ScalarType::Char:
+      *whole = {WholeType::Int8, -128, 127};
+      return true;
+    case ScalarType::Short:
+      *whole = {WholeType::Int16, -32768, 32767};
+      return true;
+    case ScalarType::Int:
+      *whole = {WholeType::Int32, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+      return true;
+    case ScalarType::Long:
+      *whole = {WholeType::Int64, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool whole_op(BinaryOp op, WholeOp* whole) {
+  switch (op) {
+    case BinaryOp::Add:
+      *whole = WholeOp::Add;
+      return true;
+    case BinaryOp::Sub:
+      *whole = WholeOp::Sub;
+      return true;
+    case BinaryOp::Mul:
+      *whole = WholeOp::Mul;
+      return true;
+    case BinaryOp::Maximum:
+      *whole = WholeOp::Maximum;
+      return true;
+    case BinaryOp::Minimum:
+      *whole = WholeOp::Minimum;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A number of a type, little end first.
+struct Number {
+  int64_t value;
+  int64_t size;
+};
+
+bool number_of(const Scalar& from, const Tensor& tensor, Number* number) {
+  Whole whole;
+  if (!whole_of(tensor.scalar_type(), &whole) || from.is_double()) return false;
+  *number = {from.to<int64_t>(), static_cast<int64_t>(tensor.element_size())};
+  return number->value >= whole.least && number->value <= whole.most;
+}
+
+bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                const Tensor& out) {
+  Whole whole;
+  WholeOp wanted;
+  if (!whole_of(type, &whole) || !whole_op(op, &wanted) || out.scalar_type() != type) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const tiles::WholeTiles& tiles = tiles::whole_tiles();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      tiles.binary(whole.type, wanted, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                 const Tensor& out) {
+  Whole whole;
+  if (!whole_of(type, &whole) || out.scalar_type() != ScalarType::Bool) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const tiles::WholeTiles& tiles = tiles::whole_tiles();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      tiles.compare(whole.type, op, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+}  // namespace
+
+bool is_whole(const Tensor& tensor) {
+  Whole whole;
+  return whole_of(tensor.scalar_type(), &whole);
+}
+
+bool whole_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return a.scalar_type() == b.scalar_type() &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool whole_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  Number number;
+  return number_of(b, a, &number) &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
+}
+bool whole_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out) {
+  Number number;
+  return number_of(a, b, &number) &&
+         run_binary(context, op, b.scalar_type(), RowOperand(&number.value, number.size), RowOperand(b), out);
+}
+
+bool whole_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return a.scalar_type() == b.scalar_type() &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool whole_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  Number number;
+  return number_of(b, a, &number) &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
+}
+
+bool whole_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& least,
+                 const std::optional<Scalar>& most, const Tensor& out) {
+  Whole whole;
+  Number low, high;
+  if (!whole_of(in.scalar_type(), &whole) || out.scalar_type() != in.scalar_type()) return false;
+  if ((least && !number_of(*least, in, &low)) || (most && !number_of(*most, in, &high))) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (!same_layout(in, out)) return false;
+  const tiles::WholeTiles& tiles = tiles::whole_tiles();
+  context.parallel_for(0, in.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    tiles.clamp(whole.type, at(in, begin), at(out, begin), end - begin, least ? low.value : whole.least,
+                most ? high.value : whole.most);
+  });
+  return true;
+}
+
+bool select_elements(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
+                     const Tensor& out) {
+  const auto size = static_cast<int64_t>(out.element_size());
+  if (condition.scalar_type() != ScalarType::Bool || a.scalar_type() != out.scalar_type() ||
+      b.scalar_type() != out.scalar_type() || size > 8) {
+    return false;
+  }
+  const RowOperand yes(a), no(b), chosen(condition);
+  if (!resize_to_rows(context, out, {&yes, &no, &chosen})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&yes, &no, &chosen})) return false;
+  const int64_t steps[] = {row_step(nest, 1), row_step(nest, 2), row_step(nest, 3)};
+  const tiles::WholeTiles& tiles = tiles::whole_tiles();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      tiles.select(size, chosen.at(at[3]), steps[2], yes.at(at[1]), steps[0], no.at(at[2]), steps[1],
+                   rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,161 @@
+// Loops over whole numbers that compilers vectorize, in namespace rushlight::tiles::RL_TILES_ISA.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+#include "kernels/optimized/tiles/whole_tiles.h"
+
+// Elements depend on those of their own index alone.
+#if defined(__clang__)
+#define RL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define RL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+template <typename T, typename R, typename Function>
+RL_INLINE void map_whole(const T* a, int64_t a_step, const T* b, int64_t b_step, R* y, int64_t n, const Function& f) {
+  if (a_step && b_step) {
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else if (a_step) {
+    const T fixed = *b;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], fixed);
+  } else {
+    const T fixed = *a;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = f(fixed, b[i]);
+  }
+}
+
+// Calls body(T()) for the type.
+template <typename Body>
+RL_INLINE void for_type(WholeType type, const Body& body) {
+  switch (type) {
+    case WholeType::UInt8:
+      return body(uint8_t());
+    case WholeType::Int8:
+      return body(int8_t());
+    case WholeType::Int16:
+      return body(int16_t());
+    case WholeType::Int32:
+      return body(int32_t());
+    case WholeType::Int64:
+      return body(int64_t());
+  }
+}
+
+template <typename T>
+static void binary_of(WholeOp op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  using U = std::make_unsigned_t<T>;
+  // Small types would be multiplied as int, which may overflow.
+  using Product = std::conditional_t<(sizeof(T) < 4), uint32_t, U>;
+  switch (op) {
+    case WholeOp::Add:
+      return map_whole(a, a_step, b, b_step, y, n,
+                       [](T u, T v) { return static_cast<T>(static_cast<U>(static_cast<U>(u) + static_cast<U>(v))); });
+    case WholeOp::Sub:
+      return map_whole(a, a_step, b, b_step, y, n,
+                       [](T u, T v) { return static_cast<T>(static_cast<U>(static_cast<U>(u) - static_cast<U>(v))); });
+    case WholeOp::Mul:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) {
+        return static_cast<T>(static_cast<U>(static_cast<Product>(u) * static_cast<Product>(v)));
+      });
+    case WholeOp::Maximum:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) { return u > v ? u : v; });
+    case WholeOp::Minimum:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) { return u < v ? u : v; });
+  }
+}
+
+static void whole_binary(WholeType type, WholeOp op, const void* a, int64_t a_step, const void* b, int64_t b_step,
+                         void* y, int64_t n) {
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    binary_of(op, static_cast<const T*>(a), a_step, static_cast<const T*>(b), b_step, static_cast<T*>(y), n);
+  });
+}
+
+static void whole_clamp(WholeType type, const void* x, void* y, int64_t n, int64_t least, int64_t most) {
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    const T low = static_cast<T>(least), high = static_cast<T>(most);
+    const T* const from = static_cast<const T*>(x);
+    T* const to = static_cast<T*>(y);
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const T v = from[i] > low ? from[i] : low;
+      to[i] = v < high ? v : high;
+    }
+  });
+}
+
+template <typename T>
+static void compare_of(CompareOp op, const T* a, int64_t a_step, const T* b, int64_t b_step, uint8_t* y, int64_t n) {
+  switch (op) {
+    case CompareOp::Equal:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u == v; });
+    case CompareOp::NotEqual:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u != v; });
+    case CompareOp::Less:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u < v; });
+    case CompareOp::LessEqual:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u <= v; });
+    case CompareOp::Greater:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u > v; });
+    case CompareOp::GreaterEqual:
+      return map_whole(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u >= v; });
+  }
+}
+
+static void whole_compare(WholeType type, CompareOp op, const void* a, int64_t a_step, const void* b, int64_t b_step,
+                          uint8_t* y, int64_t n) {
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    compare_of(op, static_cast<const T*>(a), a_step, static_cast<const T*>(b), b_step, y, n);
+  });
+}
+
+template <typename T>
+static void select_of(const uint8_t* c, int64_t c_step, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y,
+                      int64_t n) {
+  if (c_step == 0) {
+    const T* const chosen = *c ? a : b;
+    const int64_t step = *c ? a_step : b_step;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = chosen[i * step];
+  } else if (a_step && b_step) {
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const T yes = a[i], no = b[i];
+      y[i] = c[i] ? yes : no;
+    }
+  } else if (a_step) {
+    const T no = *b;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const T yes = a[i];
+      y[i] = c[i] ? yes : no;
+    }
+  } else {
+    const T yes = *a;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const T no = b[b_step * i];
+      y[i] = c[i] ? yes : no;
+    }
+  }
+}
+
+static void whole_select(int64_t size, const uint8_t* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
+                         int64_t b_step, void* y, int64_t n) {
+  const auto run = [&](auto tag) {
+    using T = decltype(tag);
+    select_of(c, c_step, static_cast<const T*>(a), a_step, static_cast<const T*>(b), b_step, static_cast<T*>(y), n);
+  };
+  if (size == 1) return run(uint8_t());
+  if (size == 2) return run(uint16_t());
+  if (size == 4) return run(uint32_t());
+  run(uint64_t());
+}
+
+static constexpr WholeTiles make_whole_tiles(const char* name) {
+  return {name, &whole_binary, &whole_clamp, &whole_compare, &whole_select};
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

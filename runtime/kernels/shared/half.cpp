@@ -1,0 +1,60 @@
+#include "kernels/shared/half.h"
+
+#include <algorithm>
+
+namespace rushlight {
+
+#if defined(__x86_64__) || defined(__i386__)
+#define RL_HALF_X86 1
+// half_avx2.cpp; they return how many elements they converted.
+int64_t widen_half_f16c(const Half* from, float* to, int64_t n);
+int64_t narrow_half_f16c(const float* from, Half* to, int64_t n);
+#endif
+
+namespace {
+
+#if RL_HALF_X86
+bool has_f16c() {
+  static const bool has = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  }();
+  return has;
+}
+#endif
+
+}  // namespace
+
+void widen_half(const Half* __restrict from, float* __restrict to, int64_t n) {
+  int64_t i = 0;
+#if RL_HALF_X86
+  if (has_f16c()) i = widen_half_f16c(from, to, n);
+#elif defined(__aarch64__)
+  const auto* const source = reinterpret_cast<const __fp16*>(from);
+  for (; i < n; ++i) to[i] = static_cast<float>(source[i]);
+#endif
+  for (; i < n; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+void narrow_half(const float* __restrict from, Half* __restrict to, int64_t n) {
+  int64_t i = 0;
+#if RL_HALF_X86
+  if (has_f16c()) i = narrow_half_f16c(from, to, n);
+#elif defined(__aarch64__)
+  auto* const target = reinterpret_cast<__fp16*>(to);
+  for (; i < n; ++i) target[i] = static_cast<__fp16>(from[i]);
+#endif
+  for (; i < n; ++i) to[i] = Half(from[i]);
+}
+
+void round_half(float* values, int64_t n) {
+  constexpr int64_t kChunk = 256;
+  Half narrow[kChunk];
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t count = std::min(kChunk, n - i);
+    narrow_half(values + i, narrow, count);
+    widen_half(narrow, values + i, count);
+  }
+}
+
+}  // namespace rushlight

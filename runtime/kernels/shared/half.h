@@ -1,0 +1,17 @@
+// Conversions of runs of float16, with the machine's instructions where it has them.
+#pragma once
+
+#include <cstdint>
+
+#include "rushlight/core/scalar_type.h"
+
+namespace rushlight {
+
+// The ranges do not overlap.
+void widen_half(const Half* from, float* to, int64_t n);
+// Rounds to nearest, ties to even.
+void narrow_half(const float* from, Half* to, int64_t n);
+// Gives values the range and precision of float16.
+void round_half(float* values, int64_t n);
+
+}  // namespace rushlight
