@@ -42,3 +42,18 @@ def test_delegates_share_equal_data():
     constants = Constants()
     indices = [constants.add_delegate(memoryview(data)) for data in (b"x", b"y", b"x")]
     assert indices == [0, 1, 0] and len(constants.delegates) == 2
+
+
+def test_the_program_shows_its_data_and_what_lies_outside() -> None:
+    from rushlight.exir import ExecutorchBackendConfig, to_edge
+
+    linear = torch.nn.Linear(3, 2)
+    edge = to_edge(torch.export.export(linear, (torch.ones(1, 3),)))
+    program = edge.to_executorch().executorch_program
+    assert {24, 8} == {len(buffer.storage) for buffer in program.constant_buffer[1:]}
+    outside = edge.to_executorch(ExecutorchBackendConfig(external_constants=True))
+    output = outside._emitter_output
+    assert len(output.program.constant_buffer) == 1
+    (places,) = output.external_constant_map.values()
+    weight = output.external_constant_buffer[places["weight"]]
+    assert weight == linear.weight.detach().numpy().tobytes()

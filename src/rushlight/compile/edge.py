@@ -40,7 +40,7 @@ def options_of(config: EdgeCompileConfig, preserve: Sequence[Any] = ()) -> Optio
     """The verifier's options for a configuration."""
     return Options(
         dim_order=not config._skip_dim_order,
-        exceptions=frozenset(config._core_aten_ops_exception_list),
+        exceptions=frozenset(config._core_aten_ops_exception_list or ()),
         preserve=frozenset([*config.preserve_ops, *preserve]),
         core_only=config.core_aten_only,
     )
@@ -109,7 +109,7 @@ def to_edge_transform_and_lower(
         edge_programs[name] = make_edge_program(core, config, kept)
         preserved += [op for op in kept if op not in preserved]
     config._core_aten_ops_exception_list = list(
-        dict.fromkeys([*config._core_aten_ops_exception_list, *preserved])
+        dict.fromkeys([*(config._core_aten_ops_exception_list or ()), *preserved])
     )
     manager = EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=preserved)
     if generate_etrecord:

@@ -145,6 +145,7 @@ class ExecutorchProgramManager:
             "extract_delegate_segments": config.extract_delegate_segments,
         }
         self._buffer: bytes | None = None
+        self._data_files: dict[str, bytes] | None = None
 
     @property
     def methods(self) -> set[str]:
@@ -167,7 +168,7 @@ class ExecutorchProgramManager:
 
     @property
     def executorch_program(self) -> Program:
-        """The program's tables as they are before they are written."""
+        """The program as it is before it is written."""
         return self._emitter_output.program
 
     @property
@@ -199,6 +200,13 @@ class ExecutorchProgramManager:
         alignment = self._write_options["segment_alignment"]
         return {tag: write_ptd(entries, segment_alignment=alignment) for tag, entries in files.items()}
 
+    @property
+    def _tensor_data(self) -> dict[str, bytes]:
+        # What users of the field read.
+        if self._data_files is None:
+            self._data_files = self.data_files
+        return self._data_files
+
     def write_to_file(self, open_file: BinaryIO) -> None:
         """Writes the .pte file to an open binary file, without a copy of it in memory."""
         write_pte_to_file(self._emitter_output.pte, open_file, **self._write_options)
@@ -221,7 +229,7 @@ class ExecutorchProgramManager:
 
     def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
         """Prints the program: one line a value and an instruction, or with `verbose` every field."""
-        text = repr(self._emitter_output.program) if verbose else format_pte(self._emitter_output.pte)
+        text = repr(self._emitter_output.pte.program) if verbose else format_pte(self._emitter_output.pte)
         print(text, file=out if out is not None else sys.stdout)
 
     def get_etrecord(self) -> Any:

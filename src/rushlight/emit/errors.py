@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.ir.errors import CompileError
+from rushlight.ir.errors import InternalError
 from rushlight.ir.report import Refusal, refusal_table
 
 
-class EmitError(CompileError):
+class EmitError(InternalError):
     """A planned graph that cannot be written as a program."""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -14,7 +15,13 @@ from rushlight.emit.errors import EmitError
 from rushlight.emit.getters import emit_getter
 from rushlight.emit.method import MethodEmitter
 from rushlight.emit.state import EmitOptions, MethodState
-from rushlight.format.program import ExecutionPlan, Program, SubsegmentOffsets
+from rushlight.format.program import (
+    BackendDelegateInlineData,
+    Buffer,
+    ExecutionPlan,
+    Program,
+    SubsegmentOffsets,
+)
 from rushlight.format.pte import PTEFile
 from rushlight.format.segments import NamedDataEntry
 
@@ -37,9 +44,32 @@ class EmitterOutput:
     instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict)
     external_constants: dict[str, dict[str, NamedDataEntry]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def program(self) -> Program:
-        return self.pte.program
+        """The program with the bytes of its constants and delegates in it, copied at the first use."""
+        return replace(
+            self.pte.program,
+            constant_buffer=[Buffer(storage=bytes(data)) for data in self.pte.constants],
+            backend_delegate_data=[
+                BackendDelegateInlineData(data=bytes(data)) for data in self.pte.delegate_data
+            ],
+        )
+
+    @cached_property
+    def external_constant_buffer(self) -> list[bytes]:
+        """The different tensors of `external_constants`."""
+        return list(
+            {bytes(entry.data): None for file in self.external_constants.values() for entry in file.values()}
+        )
+
+    @cached_property
+    def external_constant_map(self) -> dict[str, dict[str, int]]:
+        """By file and qualified name, where a tensor is in `external_constant_buffer`."""
+        places = {data: index for index, data in enumerate(self.external_constant_buffer)}
+        return {
+            file: {name: places[bytes(entry.data)] for name, entry in entries.items()}
+            for file, entries in self.external_constants.items()
+        }
 
     @property
     def mutable_data(self) -> list[Any] | None:
@@ -73,7 +103,7 @@ def emit_program(
         raise EmitError(f"the names {', '.join(twice)} are given both to methods and to constant methods")
     constants = Constants()
     output = EmitterOutput(PTEFile(_empty_program()))
-    plans = output.program.execution_plan
+    plans = output.pte.program.execution_plan
     for name, program in sorted(methods.items()):
         plans.append(_emit_method(name, program, constants, options, output))
     for name, value in getters.items():

@@ -75,8 +75,10 @@ class MethodState:
             self.operators.append(Operator(name, overload))
         index = self.append(KernelCall(operator, [ref.index for ref in arguments]), node)
         handle = meta.get_debug_handle(node) if node is not None else None
-        if handle is not None:
+        if handle is not None and node is not None:
             self.debug_handles[index] = handle
+            # From here on the planned graph speaks of instructions.
+            meta.set_debug_handle(node, index)
         return index
 
     def move(self, source: Ref, target: Ref, node: Node) -> None:

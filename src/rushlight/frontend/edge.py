@@ -46,8 +46,9 @@ def to_edge_dialect(
     """The edge program of a functional Core ATen program.
 
     With `dim_order`, operators that take a memory format take a dim order instead. Constants that the graph
-    reads as attributes become buffers named `_lifted_tensor_constant<n>`, placed before the first user input;
-    constants that are neither contiguous nor channels last are made contiguous.
+    reads as attributes become buffers named `_lifted_tensor_constant<n>`, placed before the first user input
+    (first of all if there is none); constants that are neither contiguous nor channels last are made
+    contiguous.
     """
     evaluator = Evaluator.of(program.graph_module)
     state_dict = dict(program.state_dict)
@@ -74,9 +75,9 @@ class _Lift:
         signature = program.graph_signature
         self._count = len(signature.buffers)
         self._state_dict = state_dict
-        self._first_input = next(
-            (spec.arg.name for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT), None
-        )
+        index = _first_user_input(signature)
+        names = [spec.arg.name for spec in signature.input_specs]
+        self._first_input = names[index] if names else None
         self.specs: list[InputSpec] = []
 
     def wanted(self, module: GraphModule) -> list[tuple[Node, str]]:
@@ -200,11 +201,17 @@ def _attribute(module: GraphModule, node: Node) -> Any:
     return operator.attrgetter(str(node.target))(module)
 
 
+def _first_user_input(signature: ExportGraphSignature) -> int:
+    """The index of the first input of the user's, 0 if there is none."""
+    kinds = [spec.kind for spec in signature.input_specs]
+    return kinds.index(InputKind.USER_INPUT) if InputKind.USER_INPUT in kinds else 0
+
+
 def _signature(
     old: ExportGraphSignature, lifted: Sequence[InputSpec], renamed: dict[str, str]
 ) -> ExportGraphSignature:
     inputs = list(old.input_specs)
-    first = next((i for i, spec in enumerate(inputs) if spec.kind == InputKind.USER_INPUT), len(inputs))
+    first = _first_user_input(old)
     inputs[first:first] = lifted
     outputs = []
     for spec in old.output_specs:

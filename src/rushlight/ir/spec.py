@@ -168,13 +168,18 @@ class TensorSpec:
     def inplace_base(self) -> TensorSpec | None:
         """The spec whose memory this one takes over from offset 0."""
         if self.storage_base is not None and self.storage_base_offset != 0:
-            raise InternalError(f"{self!r} starts {self.storage_base_offset} bytes into its base")
+            raise InternalError(
+                f"{self!r} starts {self.storage_base_offset} bytes into its base, not at offset 0"
+            )
         return self.storage_base
 
     @inplace_base.setter
     def inplace_base(self, base: TensorSpec | None) -> None:
         if self.storage_base_offset != 0:
-            raise InternalError(f"{self!r} starts {self.storage_base_offset} bytes into its base")
+            raise InternalError(
+                f"{self!r} can take over a base only while its storage_base_offset is 0, "
+                f"not {self.storage_base_offset}"
+            )
         self.storage_base = base
 
     @property

@@ -102,7 +102,7 @@ class ProxyValue:
         yield from self.data
 
     def __bool__(self) -> bool:
-        self._refuse_symbols("used as a condition")
+        self._refuse_symbols("used in a boolean context")
         return bool(self.data)
 
     def __int__(self) -> int:
@@ -110,7 +110,8 @@ class ProxyValue:
         return int(self.data)
 
     def __index__(self) -> int:
-        return int(self)
+        self._refuse_symbols("used in index context")
+        return int(self.data)
 
     def __float__(self) -> float:
         self._refuse_symbols("converted to float")
@@ -292,7 +293,7 @@ class ExportPass(PassBase):
         try:
             env: dict[Node, Any] = {}
             values = iter(inputs)
-            placeholders: list[tuple[Node, Any]] = []
+            placeholders: list[tuple[Node, ProxyValue]] = []
             for node in graph_module.graph.nodes:
                 self.node_debug_str = node.name
                 if node.op == "placeholder":
@@ -304,11 +305,31 @@ class ExportPass(PassBase):
                     env[node] = self._visit(node, graph_module, env)
         finally:
             self._frames.pop()
-        for old, new in placeholders:
-            _keep_input(old, new)
+        for position, (old, new) in enumerate(placeholders):
+            self._keep_input(position, old, new.node)
         module = lazy_module(frame.root, frame.graph)
         module.meta = dict(graph_module.meta)
         return PassResult(module, True)
+
+    def _keep_input(self, position: int, old: Node, new: Node) -> None:
+        """Gives a new placeholder the value of the old one; a pass may not change inputs."""
+        before, after = old.meta.get("val"), new.meta.get("val")
+        if before is None:
+            return
+        if _symbols(before) != _symbols(after):
+            if not self.should_preserve_symbolic_input_metadata():
+                return
+            raise ExportPassBaseError(
+                f"Input at position {position} did not preserve symbolic metadata: the sizes of {old.name} "
+                f"were {_symbols(before)} and are now {_symbols(after)}"
+            )
+        if (
+            isinstance(after, torch.Tensor)
+            and isinstance(before, torch.Tensor)
+            and before.shape != after.shape
+        ):
+            raise ExportPassBaseError(f"an ExportPass cannot change the input {old.name}")
+        new.meta["val"] = before
 
     def _visit(self, node: Node, owner: GraphModule, env: dict[Node, Any]) -> Any:
         def load(tree: Any) -> Any:
@@ -403,14 +424,10 @@ def _data_of(tree: Any) -> Any:
     return map_aggregate(tree, lambda item: item.data if isinstance(item, ProxyValue) else item)
 
 
-def _keep_input(old: Node, value: Any) -> None:
-    """Gives a new placeholder the value of the old one; a pass may not change inputs."""
-    new = value.node
-    before, after = old.meta.get("val"), new.meta.get("val")
-    if isinstance(after, torch.Tensor) and isinstance(before, torch.Tensor) and before.shape != after.shape:
-        raise ExportPassBaseError(f"an ExportPass cannot change the input {old.name}")
-    if before is not None:
-        new.meta["val"] = before
+def _symbols(value: Any) -> list[str]:
+    """The symbolic sizes of a tensor, or a symbolic number itself, in order."""
+    sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+    return [str(size) for size in sizes if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool))]
 
 
 def map_args(

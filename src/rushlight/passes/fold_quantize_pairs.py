@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.fx import GraphModule
+import torch
+from torch.fx import GraphModule, Node
 
 from rushlight.ir.edge_ops import aten_op
 from rushlight.passes.base import GraphPass
@@ -17,7 +18,7 @@ _PAIRS = {
 
 
 class FoldQuantizePairs(GraphPass):
-    """Before: quantize(dequantize(q, s, z, ...), s, z, ...). Expected: q."""
+    """Before: quantize(dequantize(q, s, z, ...), s, z, ...), perhaps with a clone between. Expected: q."""
 
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
@@ -25,12 +26,21 @@ class FoldQuantizePairs(GraphPass):
             quantize = _PAIRS.get(_quantized_name(node.target))
             if quantize is None:
                 continue
-            for user in list(node.users):
+            for user in _users_past_clones(node):
                 same = _quantized_name(user.target) == quantize and user.args[1:] == node.args[1:]
                 if same:
                     user.replace_all_uses_with(node.args[0])
                     changed = True
         return changed
+
+
+def _users_past_clones(node: Node) -> list[Node]:
+    """Users, and in the place of clones that keep the layout, theirs."""
+    users: list[Node] = []
+    for user in node.users:
+        is_plain = user.target is torch.ops.aten.clone.default and not user.kwargs
+        users += _users_past_clones(user) if is_plain else [user]
+    return users
 
 
 def _quantized_name(target: Any) -> str:

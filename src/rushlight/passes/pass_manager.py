@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 from torch.fx.passes.infra.pass_manager import PassManager as FxPassManager
+from torch.fx.passes.infra.pass_manager import pass_result_wrapper
 
 from rushlight.ir.errors import PassError
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
@@ -18,7 +21,10 @@ PassType = Callable[[GraphModule], PassResult | None]
 
 
 class PassManager(FxPassManager):
-    """Runs graph passes in order, `steps` times or until nothing changes."""
+    """Runs graph passes in order, `steps` times or until nothing changes.
+
+    A function that returns nothing counts as having changed the graph.
+    """
 
     def __init__(
         self,
@@ -28,11 +34,17 @@ class PassManager(FxPassManager):
         steps: int = 1,
     ) -> None:
         super().__init__(
-            passes=flatten(passes),
+            passes=[_with_result(item) for item in flatten(passes)],
             run_checks_after_each_pass=run_checks_after_each_pass,
             suppress_check_failures=suppress_check_failures,
             steps=steps,
         )
+
+    def check(self, module: torch.nn.Module) -> None:
+        """Raises PassError for a node that no dialect has: a call of a method or of a module."""
+        for node in module.graph.nodes if isinstance(module, GraphModule) else ():
+            if node.op in ("call_method", "call_module"):
+                raise PassError(f"{node.name} is a {node.op} of {node.target}, which no dialect has")
 
 
 class ExportedProgramPassManager:
@@ -88,6 +100,10 @@ def _run(item: Any, program: ExportedProgram, verifiers: Any) -> tuple[ExportedP
     if not graph_result.modified:
         return program, False
     return with_graph_module(program, graph_result.graph_module, verifiers), True
+
+
+def _with_result(item: Any) -> Any:
+    return pass_result_wrapper(item) if inspect.isfunction(item) else item
 
 
 def flatten(passes: Any) -> list[Any]:

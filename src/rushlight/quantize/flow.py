@@ -19,7 +19,7 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.observers import Checked
+from rushlight.quantize.observers import Checked, data_required
 
 _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
 
@@ -44,7 +44,8 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
 
     Raises QuantizationError if an observer has seen no data.
     """
-    converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+    with data_required():
+        converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
     return converted
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -24,6 +27,19 @@ from torchao.quantization.pt2e.utils import create_getattr_from_value
 from rushlight.quantize.errors import QuantizationError
 
 qd = torch.ops.quantized_decomposed
+
+
+_data_is_required = ContextVar("data_is_required", default=False)
+
+
+@contextmanager
+def data_required() -> Iterator[None]:
+    """Inside, observers that have seen no data have no parameters either."""
+    token = _data_is_required.set(True)
+    try:
+        yield
+    finally:
+        _data_is_required.reset(token)
 
 
 class Checked:
@@ -50,8 +66,12 @@ class Checked:
         return result
 
     def calculate_qparams(self) -> Any:
-        """The scale and zero point. Raises QuantizationError if no data was observed."""
-        if not self.seen:
+        """The scale and zero point.
+
+        If no data was observed they are 1 and 0, with a warning; within `data_required` QuantizationError is
+        raised.
+        """
+        if not self.seen and _data_is_required.get():
             raise QuantizationError(
                 f"calibration: no data was seen{self._where()}; run the prepared model on representative "
                 "inputs before converting it"

@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta, TensorInfo
-from rushlight.runtime.errors import InvalidStateError, NotSupportedError
+from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError, NotSupportedError
 from rushlight.runtime.program import DataSource, Program, ProgramSource, Verification, load_native
 
 __all__ = [
@@ -86,8 +86,15 @@ class ExecuTorchProgram:
         return len(self._program.method_names())
 
     def get_method_name(self, method_index: int) -> str:
-        """The name of a method by its index; IndexError if there is none."""
-        return self._program.method_names()[method_index]
+        """The name of a method by its index.
+
+        Raises:
+            InvalidArgumentError: there is none.
+        """
+        names = self._program.method_names()
+        if not 0 <= method_index < len(names):
+            raise InvalidArgumentError(f"there is no method {method_index}: the program has {len(names)}")
+        return names[method_index]
 
     def load_method(self, method_name: str) -> ExecuTorchMethod:
         """Loads a method."""

@@ -1,0 +1,89 @@
+"""Pass managers take plain functions, and refuse what no dialect has."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.export import Dim, export
+from torch.fx import GraphModule
+
+from rushlight.exir import to_edge
+from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, ProxyValue
+from rushlight.passes.pass_manager import PassManager
+
+
+class Add(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.add(torch.add(x, x), x)
+
+
+@pytest.fixture
+def module() -> GraphModule:
+    batch = Dim("batch", max=8)
+    program = export(Add(), (torch.randn(2, 3),), dynamic_shapes=({0: batch},))
+    return to_edge(program).exported_program().graph_module
+
+
+def targets(module: GraphModule) -> list[object]:
+    return [node.target for node in module.graph.nodes if node.op == "call_function"]
+
+
+def test_functions_that_return_nothing(module: GraphModule) -> None:
+    def to_mul(graph_module: GraphModule) -> None:
+        for node in graph_module.graph.nodes:
+            if node.op == "call_function":
+                node.target = torch.mul
+
+    def to_div(graph_module: GraphModule) -> None:
+        for node in graph_module.graph.nodes:
+            if node.target is torch.mul:
+                node.target = torch.div
+
+    manager = PassManager([to_mul, [to_div]])
+    assert len(manager.passes) == 2
+    result = manager(module)
+    assert result.modified and targets(result.graph_module) == [torch.div] * 2
+
+
+def test_calls_of_methods_are_refused(module: GraphModule) -> None:
+    def add_relu(graph_module: GraphModule) -> None:
+        last = next(node for node in graph_module.graph.nodes if node.op == "output")
+        with graph_module.graph.inserting_before(last):
+            graph_module.graph.call_method("relu", (last.args[0][0],))
+
+    with pytest.raises(Exception, match="add_relu") as error:
+        PassManager([add_relu], run_checks_after_each_pass=True)(module)
+    assert "call_method of relu" in str(error.value.__cause__)
+
+
+class Collapse(ExportPass):
+    """Forgets that sizes are symbolic."""
+
+    preserve = True
+
+    def should_preserve_symbolic_input_metadata(self) -> bool:
+        return self.preserve
+
+    def placeholder(self, name: str, arg: torch.Tensor, meta: NodeMetadata) -> ProxyValue:
+        proxy = super().placeholder(name, arg, meta)
+        proxy.node.meta["val"] = torch.empty(2, 3, device="meta")
+        return proxy
+
+
+def test_symbolic_sizes_of_inputs_are_kept(module: GraphModule) -> None:
+    collapse = Collapse()
+    with pytest.raises(ExportPassBaseError, match="Input at position 0 did not preserve symbolic metadata"):
+        collapse(module)
+    collapse.preserve = False
+    (changed,) = collapse(module).graph_module.graph.find_nodes(op="placeholder")
+    assert changed.meta["val"].shape == (2, 3)
+
+
+@pytest.mark.parametrize(("use", "message"), [(bool, "boolean context"), (int, "converted to int")])
+def test_symbols_are_no_numbers(module: GraphModule, use: type, message: str) -> None:
+    node = next(iter(module.graph.nodes))
+    size = node.meta["val"].shape[0]
+    with pytest.raises(ExportPassBaseError, match=message):
+        use(ProxyValue(size, node))
+    with pytest.raises(ExportPassBaseError, match="used in index context"):
+        [0][ProxyValue(size, node)]
