@@ -1,10 +1,7 @@
 #include "kernels/optimized/elementwise_whole.h"
 
-#include <cstring>
-#include <limits>
-
 #include "kernels/optimized/elementwise_rows.h"
-#include "kernels/optimized/tiles/whole_tiles.h"
+#include "kernels/optimized/whole.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/shape.h"
 
@@ -16,33 +13,6 @@ using tiles::WholeOp;
 using tiles::WholeType;
 
 namespace {
-
-struct Whole {
-  WholeType type;
-  int64_t least, most;
-};
-
-bool whole_of(ScalarType type, Whole* whole) {
-  switch (type) {
-    case ScalarType::Byte:
-      *whole = {WholeType::UInt8, 0, 255};
-      return true;
-    case ScalarType::Char:
-      *whole = {WholeType::Int8, -128, 127};
-      return true;
-    case ScalarType::Short:
-      *whole = {WholeType::Int16, -32768, 32767};
-      return true;
-    case ScalarType::Int:
-      *whole = {WholeType::Int32, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-      return true;
-    case ScalarType::Long:
-      *whole = {WholeType::Int64, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool whole_op(BinaryOp op, WholeOp* whole) {
   switch (op) {

@@ -5,12 +5,13 @@
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/tiles/tiles.h"
+#include "kernels/optimized/whole.h"
 
 namespace rushlight::optimized {
 
 namespace {
 
-constexpr int64_t kGrain = 16 * 1024;
+constexpr int64_t kGrain = kFoldGrain;
 // A sum of many rows needs more precision than float has.
 constexpr int64_t kMostRows = 4096;
 constexpr int64_t kChunk = 1024;
@@ -56,7 +57,11 @@ bool sum_all(KernelRuntimeContext& context, const tiles::Tiles& tiles, const flo
 }  // namespace
 
 bool fold(const Tensor& tensor, DimMask mask, Fold* result) {
-  if (!is_plain(tensor) || tensor.numel() == 0) return false;
+  return is_float(tensor) && fold_elements(tensor, mask, result);
+}
+
+bool fold_elements(const Tensor& tensor, DimMask mask, Fold* result) {
+  if (!is_row_major(tensor) || tensor.numel() == 0) return false;
   *result = {};
   for (int64_t d = 0; d < tensor.dim(); ++d) {
     const int64_t size = tensor.size(d);
@@ -76,7 +81,18 @@ bool fold(const Tensor& tensor, DimMask mask, Fold* result) {
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out) {
   Fold f;
-  if (!is_float(out) || !fold(in, mask, &f)) return false;
+  if (!fold_elements(in, mask, &f)) return false;
+  if (!is_float(in)) {
+    const bool sums = reduction <= Reduction::Mean, half = dtypes::kHalf.contains(in.scalar_type());
+    const ScalarType result = half || !sums ? in.scalar_type() : ScalarType::Long;
+    Whole whole;
+    if (out.scalar_type() != result || (!half && !whole_of(in.scalar_type(), &whole))) return false;
+    if (half ? sums && f.inner > 1 && f.reduced > kMostRows : reduction == Reduction::Mean) return false;
+    if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+    if (!is_row_major(out)) return false;
+    return half ? reduce_halves(context, reduction, in, f, out) : reduce_wholes(context, reduction, in, f, out);
+  }
+  if (!is_float(out)) return false;
   if (f.inner > 1 && f.reduced > kMostRows && reduction <= Reduction::Mean) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;

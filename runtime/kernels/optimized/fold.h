@@ -15,11 +15,22 @@ struct Fold {
 // False if the dims in `mask` are not neighbours (dims of size 1 aside), the tensor is not row-major float32, or it has
 // no elements.
 bool fold(const Tensor& tensor, DimMask mask, Fold* result);
+// The same for elements of any type.
+bool fold_elements(const Tensor& tensor, DimMask mask, Fold* result);
 
 enum class Reduction : uint8_t { Sum, Mean, Largest, Smallest };
 
 // Sets out's shape and reduces the dims in `mask`. False if it does not cover the tensors.
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out);
+
+// What reduce_dims() calls for float16 and bfloat16, and for whole numbers, where results of sums are int64.
+bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const Fold& fold,
+                   const Tensor& out);
+bool reduce_wholes(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const Fold& fold,
+                   const Tensor& out);
+
+// Elements that one thread reduces sooner than it hands half of them to another.
+inline constexpr int64_t kFoldGrain = 16 * 1024;
 
 }  // namespace rushlight::optimized

@@ -12,6 +12,8 @@ namespace rushlight::optimized {
 bool amax_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
 bool amin_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
 bool any_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& out);
+bool argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
+bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
 bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool mean_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims, bool keepdim,
               std::optional<ScalarType> dtype, Tensor& out);

@@ -5,6 +5,9 @@
 #include "kernels/optimized/fold.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/tiles/tiles.h"
+#include "kernels/optimized/workers.h"
+#include "kernels/shared/convert.h"
+#include "kernels/shared/shape.h"
 
 namespace rushlight::optimized {
 
@@ -13,13 +16,41 @@ namespace {
 constexpr int64_t kGrain = 4 * 1024;
 constexpr int64_t kChunk = 64;
 
+// Rows of float16 or bfloat16, to the same type or float32.
+bool softmax_halves(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
+  Fold f;
+  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !fold_elements(in, mask, &f) || f.inner != 1 ||
+      f.reduced == 1) {
+    return false;
+  }
+  if (!resize_out_like(context, out, in)) return true;
+  if (!is_row_major(out)) return false;
+  const int64_t workers = in.numel() < kGrain ? 1 : worker_count(context);
+  float* const rows = context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced));
+  if (rows == nullptr) return true;
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const Convert store = store_function(ScalarType::Float, out.scalar_type());
+  const tiles::Tiles& tiles = tiles::tiles();
+  for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* const row = rows + worker * f.reduced;
+    for (int64_t i = begin; i < end; ++i) {
+      load(at(in, i * f.reduced), 1, row, 1, f.reduced);
+      tiles.softmax(logarithm, row, row, f.reduced);
+      store(row, 1, at(out, i * f.reduced), 1, f.reduced);
+    }
+  });
+  return true;
+}
+
 }  // namespace
 
 bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& in, int64_t dim, const Tensor& out) {
   int64_t axis;
   if (!normalize_dim(context, dim, in.dim(), &axis)) return true;
   Fold f;
-  if (!is_float(out) || !fold(in, in.dim() == 0 ? 0 : DimMask(1) << axis, &f)) return false;
+  const DimMask mask = in.dim() == 0 ? 0 : DimMask(1) << axis;
+  if (dtypes::kHalf.contains(in.scalar_type())) return softmax_halves(context, logarithm, in, mask, out);
+  if (!is_float(out) || !fold(in, mask, &f)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;
   if (f.reduced == 1) f = {in.numel(), 1, 1};

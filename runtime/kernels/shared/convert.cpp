@@ -63,6 +63,10 @@ void convert(const void* from, int64_t from_stride, void* to, int64_t to_stride,
         return widen_half(source, target, n);
       } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
         return narrow_half(source, target, n);
+      } else if constexpr (std::is_same_v<From, BFloat16> && std::is_same_v<To, float>) {
+        return widen_bfloat16(source, target, n);
+      } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {
+        return narrow_bfloat16(source, target, n);
       } else {
         for (int64_t i = 0; i < n; ++i) target[i] = cast<To>(source[i]);
         return;
@@ -165,7 +169,7 @@ void narrow_to(ScalarType common, void* values, int64_t n) {
     case ScalarType::Half:
       return round_half(static_cast<float*>(values), n);
     case ScalarType::BFloat16:
-      return narrow_all<BFloat16, float>(values, n);
+      return round_bfloat16(static_cast<float*>(values), n);
     case ScalarType::Byte:
       return narrow_all<uint8_t, int64_t>(values, n);
     case ScalarType::Char:

@@ -1,4 +1,4 @@
-// Conversions of runs of float16, with the machine's instructions where it has them.
+// Conversions of runs of float16 and bfloat16, with the machine's instructions where it has them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,10 @@ namespace rushlight {
 void widen_half(const Half* from, float* to, int64_t n);
 // Rounds to nearest, ties to even.
 void narrow_half(const float* from, Half* to, int64_t n);
+void widen_bfloat16(const BFloat16* from, float* to, int64_t n);
+void narrow_bfloat16(const float* from, BFloat16* to, int64_t n);
 // Gives values the range and precision of float16.
 void round_half(float* values, int64_t n);
+void round_bfloat16(float* values, int64_t n);
 
 }  // namespace rushlight

@@ -20,6 +20,13 @@ struct WholeTiles {
   // 1 or 0; y is no operand.
   void (*compare)(WholeType type, CompareOp op, const void* a, int64_t a_step, const void* b, int64_t b_step,
                   uint8_t* y, int64_t n);
+  int64_t (*sum)(WholeType type, const void* x, int64_t n);
+  // sums[i] += x[i].
+  void (*add_to)(WholeType type, const void* x, int64_t* sums, int64_t n);
+  // n > 0.
+  int64_t (*extreme)(WholeType type, bool largest, const void* x, int64_t n);
+  // The first index of `value`, or n.
+  int64_t (*find)(WholeType type, const void* x, int64_t n, int64_t value);
   // y[i] = c[i] ? a[i] : b[i] for elements of 1, 2, 4 or 8 bytes.
   void (*select)(int64_t size, const uint8_t* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
                  int64_t b_step, void* y, int64_t n);

@@ -115,6 +115,71 @@ static void whole_compare(WholeType type, CompareOp op, const void* a, int64_t a
   });
 }
 
+// Sums of blocks that a narrow type cannot overflow.
+template <typename T>
+static int64_t sum_of(const T* x, int64_t n) {
+  using Part = std::conditional_t<(sizeof(T) < 4), int32_t, uint64_t>;
+  constexpr int64_t kBlock = sizeof(T) < 4 ? 32 * 1024 : 1 << 30;
+  uint64_t total = 0;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = n - first < kBlock ? n - first : kBlock;
+    Part part = 0;
+    for (int64_t i = 0; i < m; ++i) part += static_cast<Part>(x[first + i]);
+    total += static_cast<uint64_t>(static_cast<int64_t>(part));
+  }
+  return static_cast<int64_t>(total);
+}
+
+static int64_t whole_sum(WholeType type, const void* x, int64_t n) {
+  int64_t sum = 0;
+  for_type(type, [&](auto tag) { sum = sum_of(static_cast<const decltype(tag)*>(x), n); });
+  return sum;
+}
+
+static void whole_add_to(WholeType type, const void* x, int64_t* sums, int64_t n) {
+  for_type(type, [&](auto tag) {
+    const auto* const from = static_cast<const decltype(tag)*>(x);
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      sums[i] = static_cast<int64_t>(static_cast<uint64_t>(sums[i]) + static_cast<uint64_t>(int64_t{from[i]}));
+    }
+  });
+}
+
+static int64_t whole_extreme(WholeType type, bool largest, const void* x, int64_t n) {
+  int64_t value = 0;
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* const from = static_cast<const T*>(x);
+    T best = from[0];
+    if (largest) {
+      for (int64_t i = 0; i < n; ++i) best = from[i] > best ? from[i] : best;
+    } else {
+      for (int64_t i = 0; i < n; ++i) best = from[i] < best ? from[i] : best;
+    }
+    value = best;
+  });
+  return value;
+}
+
+static int64_t whole_find(WholeType type, const void* x, int64_t n, int64_t value) {
+  int64_t found = n;
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* const from = static_cast<const T*>(x);
+    const T wanted = static_cast<T>(value);
+    constexpr int64_t kBlock = 256 / sizeof(T);
+    for (int64_t first = 0; first < n; first += kBlock) {
+      const int64_t m = n - first < kBlock ? n - first : kBlock;
+      T any = 0;
+      for (int64_t i = 0; i < m; ++i) any |= from[first + i] == wanted ? T(1) : T(0);
+      if (!any) continue;
+      for (found = first; from[found] != wanted;) ++found;
+      return;
+    }
+  });
+  return found;
+}
+
 template <typename T>
 static void select_of(const uint8_t* c, int64_t c_step, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y,
                       int64_t n) {
@@ -155,7 +220,8 @@ static void whole_select(int64_t size, const uint8_t* c, int64_t c_step, const v
 }
 
 static constexpr WholeTiles make_whole_tiles(const char* name) {
-  return {name, &whole_binary, &whole_clamp, &whole_compare, &whole_select};
+  return {name,          &whole_binary,  &whole_clamp, &whole_compare, &whole_sum,
+          &whole_add_to, &whole_extreme, &whole_find,  &whole_select};
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA

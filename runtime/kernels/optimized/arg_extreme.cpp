@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/optimized/fold.h"
+#include "kernels/optimized/layout.h"
+#include "kernels/optimized/reduction.h"
+#include "kernels/optimized/tiles/tiles.h"
+#include "kernels/optimized/whole.h"
+#include "kernels/optimized/workers.h"
+#include "kernels/shared/convert.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+// The first index of the extreme number of a row, or of a NaN.
+int64_t index_of_extreme(const tiles::Tiles& tiles, bool largest, const float* x, int64_t n) {
+  const float value = tiles.extreme(largest, x, n);
+  constexpr int64_t kBlock = 64;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = std::min(kBlock, n - first);
+    int32_t any = 0;
+    for (int64_t i = 0; i < m; ++i) any |= (x[first + i] == value) | (x[first + i] != x[first + i]);
+    if (!any) continue;
+    for (int64_t i = first;; ++i) {
+      if (x[i] == value || x[i] != x[i]) return i;
+    }
+  }
+  return 0;
+}
+
+// Over neighbouring dims which are the innermost.
+bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, std::optional<int64_t> dim,
+                 bool keepdim, const Tensor& out) {
+  DimMask mask;
+  Fold f;
+  Whole whole;
+  const bool half = dtypes::kHalf.contains(in.scalar_type()), is_whole = whole_of(in.scalar_type(), &whole);
+  if ((!half && !is_whole && !is_float(in)) || out.scalar_type() != ScalarType::Long) return false;
+  if (!(dim ? dim_mask(context, in, *dim, &mask) : dim_mask(context, in, std::nullopt, &mask))) return true;
+  if (!fold_elements(in, mask, &f) || f.inner != 1) return false;
+  if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+  if (!is_row_major(out)) return false;
+  const int64_t workers = in.numel() < kFoldGrain ? 1 : worker_count(context);
+  float* const rows =
+      half ? context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced)) : nullptr;
+  if (context.failed()) return true;
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const tiles::Tiles& tiles = tiles::tiles();
+  const tiles::WholeTiles& wholes = tiles::whole_tiles();
+  int64_t* const to = out.mutable_data_ptr<int64_t>();
+  for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const void* const row = at(in, i * f.reduced);
+      if (is_whole) {
+        to[i] = wholes.find(whole.type, row, f.reduced, wholes.extreme(whole.type, largest, row, f.reduced));
+        continue;
+      }
+      const float* values = static_cast<const float*>(row);
+      if (half) {
+        float* const wide = rows + worker * f.reduced;
+        load(row, 1, wide, 1, f.reduced);
+        values = wide;
+      }
+      to[i] = index_of_extreme(tiles, largest, values, f.reduced);
+    }
+  });
+  return true;
+}
+
+}  // namespace
+
+bool argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim,
+                Tensor& out) {
+  return arg_extreme(context, true, in, dim, keepdim, out);
+}
+
+bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim,
+                Tensor& out) {
+  return arg_extreme(context, false, in, dim, keepdim, out);
+}
+
+}  // namespace rushlight::optimized

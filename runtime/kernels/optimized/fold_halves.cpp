@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/optimized/fold.h"
+#include "kernels/optimized/tiles/tiles.h"
+#include "kernels/shared/convert.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kChunk = 1024;
+// Elements of a row that one thread reduces.
+constexpr int64_t kTerm = 64 * 1024;
+
+// A sum, or the extreme number, of part of a row.
+double reduce_part(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n) {
+  float values[kChunk];
+  double result = 0;
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t m = std::min(kChunk, n - i);
+    load(x + i, 1, values, 1, m);
+    if (reduction <= Reduction::Mean) {
+      result += tiles.sum(values, m);
+      continue;
+    }
+    const bool largest = reduction == Reduction::Largest;
+    const double part = static_cast<double>(tiles.extreme(largest, values, m));
+    const bool better = part != part || (largest ? part > result : part < result);
+    if (i == 0 || (better && result == result)) result = part;
+  }
+  return result;
+}
+
+double reduce_row(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n) {
+  const double result = reduce_part(tiles, load, reduction, x, n);
+  return reduction == Reduction::Mean ? result / static_cast<double>(n) : result;
+}
+
+void reduce_columns(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n,
+                    int64_t stride, int64_t columns, float* sums) {
+  const tiles::BinaryOp op = reduction == Reduction::Largest    ? tiles::BinaryOp::Maximum
+                             : reduction == Reduction::Smallest ? tiles::BinaryOp::Minimum
+                                                                : tiles::BinaryOp::Add;
+  float values[kChunk];
+  load(x, 1, sums, 1, columns);
+  for (int64_t i = 1; i < n; ++i) {
+    load(x + i * stride, 1, values, 1, columns);
+    tiles.binary(op, sums, 1, values, 1, sums, columns, 0);
+  }
+  if (reduction == Reduction::Mean) {
+    tiles.unary(tiles::UnaryOp::Affine, sums, sums, columns, 1.0f / static_cast<float>(n), 0);
+  }
+}
+
+}  // namespace
+
+bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const Fold& f,
+                   const Tensor& out) {
+  const tiles::Tiles& tiles = tiles::tiles();
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const Convert store = store_function(ScalarType::Float, out.scalar_type());
+  const uint16_t* const x = in.const_data_ptr<uint16_t>();
+  uint16_t* const y = out.mutable_data_ptr<uint16_t>();
+  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+    const int64_t count = (f.reduced + kTerm - 1) / kTerm;
+    double* const terms = context.allocate_temporary_array<double>(static_cast<size_t>(count));
+    if (terms == nullptr) return true;
+    context.parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        terms[i] = reduce_part(tiles, load, reduction, x + i * kTerm, std::min(kTerm, f.reduced - i * kTerm));
+      }
+    });
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += terms[i];
+    const auto value = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
+    store(&value, 1, y, 1, 1);
+  } else if (f.inner == 1) {
+    context.parallel_for(0, f.outer, std::max<int64_t>(1, kFoldGrain / f.reduced), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto value = static_cast<float>(reduce_row(tiles, load, reduction, x + i * f.reduced, f.reduced));
+        store(&value, 1, y + i, 1, 1);
+      }
+    });
+  } else {
+    const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+    const int64_t work = f.reduced * std::min(kChunk, f.inner);
+    context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kFoldGrain / work), [&](int64_t begin, int64_t end) {
+      float sums[kChunk];
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % chunks * kChunk, outer = i / chunks, n = std::min(kChunk, f.inner - column);
+        reduce_columns(tiles, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n, sums);
+        store(sums, 1, y + outer * f.inner + column, 1, n);
+      }
+    });
+  }
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/fold.h"
+#include "kernels/optimized/whole.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kChunk = 1024;
+
+}  // namespace
+
+bool reduce_wholes(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const Fold& f,
+                   const Tensor& out) {
+  Whole whole;
+  if (!whole_of(in.scalar_type(), &whole)) return false;
+  const tiles::WholeTiles& tiles = tiles::whole_tiles();
+  const bool sums = reduction <= Reduction::Mean, largest = reduction == Reduction::Largest;
+  const auto size = in.element_size();
+  if (f.inner == 1) {
+    context.parallel_for(0, f.outer, std::max<int64_t>(1, kFoldGrain / f.reduced), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const void* const row = at(in, i * f.reduced);
+        const int64_t value =
+            sums ? tiles.sum(whole.type, row, f.reduced) : tiles.extreme(whole.type, largest, row, f.reduced);
+        // The low bytes are the number in any narrower type.
+        std::memcpy(at(out, i), &value, out.element_size());
+      }
+    });
+    return true;
+  }
+  const tiles::WholeOp op = largest ? tiles::WholeOp::Maximum : tiles::WholeOp::Minimum;
+  const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+  const int64_t work = f.reduced * std::min(kChunk, f.inner);
+  context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kFoldGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % chunks * kChunk, outer = i / chunks, n = std::min(kChunk, f.inner - column);
+      const int64_t first = outer * f.reduced * f.inner + column;
+      void* const to = at(out, outer * f.inner + column);
+      if (sums) {
+        std::memset(to, 0, static_cast<size_t>(n) * sizeof(int64_t));
+        for (int64_t row = 0; row < f.reduced; ++row) {
+          tiles.add_to(whole.type, at(in, first + row * f.inner), static_cast<int64_t*>(to), n);
+        }
+        continue;
+      }
+      std::memcpy(to, at(in, first), static_cast<size_t>(n) * size);
+      for (int64_t row = 1; row < f.reduced; ++row) {
+        tiles.binary(whole.type, op, to, 1, at(in, first + row * f.inner), 1, to, n);
+      }
+    }
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized
