@@ -1,15 +1,19 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "python/bindings.h"
@@ -46,15 +50,33 @@ struct Output {
   std::unique_ptr<uint8_t[]> memory;  // of an output that the plan has none for, unless it is direct
 };
 
+// By backend and key.
+using OptionValue = std::variant<bool, int64_t>;
+using ManyOptions = std::map<std::string, std::map<std::string, OptionValue>>;
+
+EValue to_option(const OptionValue& value) {
+  if (const bool* flag = std::get_if<bool>(&value)) return EValue(*flag);
+  return EValue(std::get<int64_t>(value));
+}
+
 class MethodObject {
  public:
-  MethodObject(const ProgramObject& program, std::string_view name) : program_(program) {
+  MethodObject(const ProgramObject& program, std::string_view name, const ManyOptions& backend_options)
+      : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
     const std::vector<Backend> backends = available_backends();
     Environment environment;
     environment.kernels = {kernels.data(), kernels.size()};
     environment.backends = {backends.data(), backends.size()};
     environment.threads = program.pool.get();
+    std::deque<std::vector<BackendOption>> options;
+    std::vector<BackendOptions> entries;
+    for (const auto& [backend, given] : backend_options) {
+      std::vector<BackendOption>& row = options.emplace_back();
+      for (const auto& [key, value] : given) row.push_back({key, to_option(value)});
+      entries.push_back({backend, {row.data(), row.size()}});
+    }
+    environment.backend_options = {entries.data(), entries.size()};
     clear_last_error_message();
     auto loaded = LoadedMethod::load(program.program, name, environment, program.data);
     if (!loaded.ok()) raise_if(loaded.error());
@@ -326,7 +348,10 @@ class MethodObject {
 void bind_method(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
-      .def(nb::init<const ProgramObject&, std::string_view>(), "program"_a, "name"_a)
+      .def(nb::init<const ProgramObject&, std::string_view, const ManyOptions&>(), "program"_a, "name"_a,
+           "backend_options"_a = ManyOptions{},
+           nb::sig("def __init__(self, program: Program, name: str, backend_options: typing.Mapping[str, "
+                   "typing.Mapping[str, bool | int]] = {}) -> None"))
       .def(
           "execute", &MethodObject::execute, "inputs"_a.none(),
           nb::sig("def execute(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"),

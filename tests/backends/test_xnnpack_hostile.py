@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8_weight_int4, static_int8
 from rushlight.runtime import Runtime, RushlightError
 
-SAMPLES = 1500
+SAMPLES = 1000
 
 
 class _Net(nn.Module):
@@ -31,13 +35,18 @@ class _Net(nn.Module):
         return torch.nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum()
 
 
-@pytest.fixture(scope="module")
-def program() -> tuple[bytearray, int, int, torch.Tensor]:
+def _exported(kind: str, inputs: torch.Tensor) -> torch.export.ExportedProgram:
+    if kind == "float":
+        return torch.export.export(_Net().eval(), (inputs,))
+    config: Any = static_int8() if kind == "static" else dynamic_int8_weight_int4(group_size=8)
+    return quantize(_Net().eval(), (inputs,), XNNPACKQuantizer().set_global(config), [(inputs,)])
+
+
+@pytest.fixture(scope="module", params=["float", "static", "dynamic"])
+def program(request: pytest.FixtureRequest) -> tuple[bytearray, int, int, torch.Tensor]:
     """The file, where its payload begins and ends, and an input."""
     inputs = torch.randn(1, 3, 16, 16)
-    edge = to_edge_transform_and_lower(
-        torch.export.export(_Net().eval(), (inputs,)), partitioner=[XnnpackPartitioner()]
-    )
+    edge = to_edge_transform_and_lower(_exported(request.param, inputs), partitioner=[XnnpackPartitioner()])
     data = bytearray(edge.to_executorch().buffer)
     payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)
     start = data.index(payload)

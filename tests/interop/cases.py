@@ -64,3 +64,57 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     if case.inputs[0].dim() == 4:
         return case.module, (torch.randn(1, 3, 96, 96, generator=generator),)
     return case.module, case.inputs
+
+
+class Block(nn.Module):
+    """An inverted bottleneck with its residual, and the head of a classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(8, 48, 1, bias=False),
+            nn.BatchNorm2d(48),
+            nn.ReLU6(),
+            nn.Conv2d(48, 48, 3, padding=1, groups=48, bias=False),
+            nn.BatchNorm2d(48),
+            nn.ReLU6(),
+            nn.Conv2d(48, 8, 1, bias=False),
+            nn.BatchNorm2d(8),
+        )
+        self.shrink = nn.Conv2d(8, 40, 3, stride=2, padding=1, groups=2)
+        self.classifier = nn.Linear(40, 10)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = self.shrink(x + self.body(x))
+        pooled = nn.functional.adaptive_avg_pool2d(y, 1)
+        return self.classifier(torch.flatten(pooled, 1)), y
+
+
+class Perceptron(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 96), nn.Linear(96, 33, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x)))
+
+
+# Arguments of get_symmetric_quantization_config; None: 4-bit weights with a scale for each 32 inputs.
+QUANTIZED: dict[str, dict[str, object] | None] = {
+    "digits_by_channel": {"is_per_channel": True},
+    "digits_by_tensor": {"is_per_channel": False},
+    "block": {"is_per_channel": True},
+    "dynamic": {"is_per_channel": True, "is_dynamic": True},
+    "dynamic_4_bit": {"is_per_channel": True, "is_dynamic": True, "weight_qmin": -8, "weight_qmax": 7},
+    "dynamic_4_bit_groups": None,
+}
+
+
+def build_quantized(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The float model of a quantized case in eval mode, and its inputs."""
+    if name.startswith("digits"):
+        return build("digits")
+    torch.manual_seed(0)
+    if name == "block":
+        return Block().eval(), (torch.randn(1, 8, 10, 10),)
+    return Perceptron().eval(), (torch.randn(2, 5, 64),)

@@ -1,7 +1,8 @@
 """Runs in the environment that has ExecuTorch: compiles and runs programs on request.
 
 Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs
-and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"run": path of a .pte, "tensors":
+and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"quantize": case, "folder": path}
+writes a quantized program with XNNPACK delegates and its own outputs; {"run": path of a .pte, "tensors":
 path} replaces {"inputs": ...} there by {"outputs": ...}. The answer is {"ok": true} or {"error": text}.
 """
 
@@ -23,7 +24,7 @@ logging.disable(logging.WARNING)
 sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
-from cases import build  # noqa: E402
+from cases import QUANTIZED, build, build_quantized  # noqa: E402
 from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower  # noqa: E402
 from executorch.runtime import Runtime  # noqa: E402
 
@@ -45,6 +46,46 @@ def lower_to_xnnpack(program: torch.export.ExportedProgram) -> EdgeProgramManage
     return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
 
 
+def quantize_case(name: str, folder: Path) -> None:
+    module, inputs = build_quantized(name)
+    program = (
+        quantized_by_groups(module, inputs) if QUANTIZED[name] is None else quantized(name, module, inputs)
+    )
+    edge = lower_to_xnnpack(program)
+    path, tensors = folder / "model.pte", folder / "expected.pt"
+    path.write_bytes(edge.to_executorch().buffer)
+    torch.save({"inputs": list(inputs)}, tensors)
+    run(path, tensors)
+    torch.save({"inputs": list(inputs), "outputs": torch.load(tensors)["outputs"]}, tensors)
+
+
+def quantized(
+    name: str, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
+) -> torch.export.ExportedProgram:
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(**QUANTIZED[name]))
+    prepared = prepare_pt2e(torch.export.export(module, inputs).module(), quantizer)
+    prepared(*inputs)
+    return torch.export.export(convert_pt2e(prepared), inputs)
+
+
+def quantized_by_groups(
+    module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
+) -> torch.export.ExportedProgram:
+    from torchao.quantization import quantize_
+    from torchao.quantization.granularity import PerGroup
+    from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
+
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    quantize_(module, config)
+    return torch.export.export(module, inputs)
+
+
 def run(path: Path, tensors: Path) -> None:
     program = Runtime.get().load_program(path.read_bytes())
     method = program.load_method("forward")
@@ -58,6 +99,8 @@ for line in sys.stdin:
     try:
         if "compile" in request:
             compile_case(request["compile"], Path(request["folder"]), request.get("backend"))
+        elif "quantize" in request:
+            quantize_case(request["quantize"], Path(request["folder"]))
         else:
             run(Path(request["run"]), Path(request["tensors"]))
         answer = {"ok": True}

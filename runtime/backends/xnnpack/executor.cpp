@@ -60,6 +60,7 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
     const Value& value = graph_->values[i];
     operands_[i].shape = shapes_[i] = value.shape;
     operands_[i].dtype = value.dtype;
+    if (value.quantization.by == Quantization::By::Row) operands_[i].row_dims = value.quantization.group;
     operands_[i].data = const_cast<void*>(value.constant);
     roots_[i] = static_cast<uint32_t>(i);
   }
@@ -105,26 +106,6 @@ void Executor::find_aliases() {
   }
 }
 
-Result<Step*> Executor::make_step(const Node& node, const Options& options, size_t thread_count,
-                                  MemoryAllocator& allocator) const {
-  RL_ASSIGN(Step * moving, make_move_step(node, allocator));
-  if (moving) return moving;
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-  if (options.tiles) {
-    Step* tiled = nullptr;
-    RL_TRY(make_tile_step(*graph_, node, operands_, options.exact, thread_count, allocator, &tiled));
-    if (tiled) return tiled;
-  }
-#endif
-  if (options.own_kernels) {
-    auto step = make_kernel_step(*graph_, node, allocator);
-    return step.ok() ? std::move(step) : make_library_step(*graph_, node, operands_, allocator);
-  }
-  auto step = make_library_step(*graph_, node, operands_, allocator);
-  return step.ok() || step.error() != Error::NotSupported ? std::move(step)
-                                                          : make_kernel_step(*graph_, node, allocator);
-}
-
 Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator) {
   Step** steps = allocator.allocate_array<Step*>(graph_->nodes.size());
   RL_REQUIRE(steps || graph_->nodes.empty(), MemoryAllocationFailed, "no memory for %zu steps", graph_->nodes.size());
@@ -133,7 +114,7 @@ Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAl
     const bool is_alias = (node.kind == Kind::XNNStaticReshape || node.kind == Kind::XNNCopy) &&
                           root_of(node.inputs[0]) == root_of(node.output);
     if (is_alias) continue;
-    RL_ASSIGN(steps[count], make_step(node, options, thread_count, allocator));
+    RL_ASSIGN(steps[count], make_step(*graph_, node, operands_, options, thread_count, allocator));
     steps_ = {steps, ++count};
   }
   return Error::Ok;

@@ -8,12 +8,6 @@
 
 namespace rushlight::xnnpack {
 
-struct Options {
-  bool own_kernels = false;  // nothing that a kernel of ours can do is left to XNNPACK
-  bool tiles = true;         // convolutions and products of float32 run on our own tiles
-  bool exact = false;        // no algorithm that changes the order of magnitude of rounding errors
-};
-
 // Runs a graph in memory of its own. Not to be executed by two threads at once; any number of executors may be.
 class Executor {
  public:
@@ -32,8 +26,6 @@ class Executor {
   Error infer_shapes(Shape* shapes) const;
   void find_aliases();
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
-  Result<Step*> make_step(const Node& node, const Options& options, size_t thread_count,
-                          MemoryAllocator& allocator) const;
   Error plan(MemoryAllocator& allocator);
   Error keep_readable(MemoryAllocator& allocator);
   void release_packed() const;

@@ -49,8 +49,29 @@ struct Shape {
 // Fails unless all dimensions are positive and there are at most kMaxElements elements.
 Error check_shape(const Shape& shape);
 
+// How whole numbers stand for real ones: real = (number - zero) * scale.
+struct Quantization {
+  enum class By : uint8_t {
+    None,
+    Tensor,   // one scale and zero point
+    Channel,  // a scale for each index of an axis, zero point 0
+    Group,    // a bfloat16 scale for each `group` numbers of a row of [channels, inputs], zero point 0
+    Row,      // a scale and zero point for the last `group` dimensions together, found when running
+  };
+  By by = By::None;
+  int32_t zero = 0;
+  float scale = 1;
+  const void* scales = nullptr;  // of channels: float; of groups: bfloat16, [channels, groups]
+  uint32_t axis = 0;
+  uint32_t group = 0;
+};
+
+// Constants with a scale for each channel may have numbers of 4 bits: two in a byte, the first one low, 8 added; rows
+// begin with a byte.
 struct Value {
   ScalarType dtype = ScalarType::Float;
+  Quantization quantization;
+  bool has_nibbles = false;
   Shape shape;                     // upper bounds of what depends on dynamic inputs
   uint32_t argument = kNone;       // position among the delegate's arguments
   bool is_input = false;           // given from outside
@@ -86,6 +107,8 @@ struct Node {
   uint32_t height = 0, width = 0;  // of a resized picture
   float number = 0;                // slope, alpha, padding value
 };
+
+inline bool is_quantized(const Value& value) { return value.quantization.by != Quantization::By::None; }
 
 // Owns the constants. `nodes` are in an order in which every value is computed before it is used.
 struct Graph {

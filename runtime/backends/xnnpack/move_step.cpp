@@ -132,6 +132,8 @@ class MoveStep final : public Step {
     for (uint32_t i = 0; i < num_copies_; ++i) {
       if (element_size(out_.dtype) == 4) {
         run_copy<uint32_t>(context, copies_[i]);
+      } else if (element_size(out_.dtype) == 1) {
+        run_copy<uint8_t>(context, copies_[i]);
       } else {
         run_copy<uint16_t>(context, copies_[i]);
       }

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "backends/xnnpack/read_node.h"
+#include "backends/xnnpack/read_quantization.h"
 
 namespace rushlight::xnnpack {
 namespace {
@@ -64,11 +65,16 @@ class Reader {
       schema::XNNTensorValue tensor = value.xvalue_union_as_XNNTensorValue();
       if (const schema::XNNQuantizedTensorValue quantized = value.xvalue_union_as_XNNQuantizedTensorValue()) {
         tensor = quantized.tensor_value();
-        RL_REQUIRE(quantized.quant_params_type() == schema::XNNQuantParams::NONE, NotSupported,
-                   "value %zu of the payload is quantized, which this build does not run", i);
+        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the payload has no type", i);
+        RL_TRY(read_shape(i, tensor, &values[i]));
+        RL_TRY(read_quantization(quantized, i, &values[i]));
+        RL_TRY(read_scales(quantized, i, &values[i]));
+      } else {
+        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the payload has no type", i);
+        RL_TRY(read_dtype(i, tensor.datatype(), &values[i].dtype));
+        RL_TRY(read_shape(i, tensor, &values[i]));
       }
-      RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the payload has no type", i);
-      RL_TRY(read_value(i, tensor, &values[i]));
+      RL_TRY(read_place(i, tensor, &values[i]));
     }
     graph_->num_arguments = table_.num_externs();
     for (size_t i = 0; i < count; ++i) {
@@ -80,14 +86,18 @@ class Reader {
     return Error::Ok;
   }
 
-  Error read_value(size_t id, const schema::XNNTensorValue& tensor, Value* value) {
+  Error read_shape(size_t id, const schema::XNNTensorValue& tensor, Value* value) {
     RL_REQUIRE(tensor.id_out() == id, InvalidProgram, "value %zu bears the id %u", id, tensor.id_out());
-    RL_TRY(read_dtype(id, tensor.datatype(), &value->dtype));
     value->shape.rank = tensor.dims().size();
     RL_REQUIRE(tensor.num_dims() == value->shape.rank && value->shape.rank <= kMaxRank, InvalidProgram,
                "value %zu has %u dimensions", id, tensor.num_dims());
     for (uint32_t i = 0; i < value->shape.rank; ++i) value->shape.dims[i] = tensor.dims()[i];
     RL_REQUIRE(check_shape(value->shape) == Error::Ok, InvalidProgram, "value %zu is empty or too large", id);
+    return Error::Ok;
+  }
+
+  // Whether it is given, wanted, constant or none of these.
+  Error read_place(size_t id, const schema::XNNTensorValue& tensor, Value* value) {
     value->is_input = (tensor.flags() & 1) != 0;
     value->is_output = (tensor.flags() & 2) != 0;
     value->argument = value->is_input || value->is_output ? tensor.external_id() : kNone;
@@ -117,10 +127,35 @@ class Reader {
   }
 
   Error read_constant(size_t id, uint32_t index, Value* value) {
+    const uint64_t needed = constant_bytes(*value);
+    RL_ASSIGN(const void* data, find_constant(id, index, needed, element_size(value->dtype)));
+    value->constant = data;
+    if (table_.constant_data()[index].offset() == UINT64_MAX) value->name = table_.constant_data()[index].named_key();
+    return Error::Ok;
+  }
+
+  // Scales lie in a list of floats or in a constant.
+  Error read_scales(const schema::XNNQuantizedTensorValue& table, size_t id, Value* value) {
+    Scales where;
+    RL_TRY(find_scales(table, id, *value, &where));
+    if (where.count == 0) return Error::Ok;
+    if (where.constant == 0) {
+      float* copy = allocator_.allocate_array<float>(where.count);
+      RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for %u scales", where.count);
+      for (uint32_t i = 0; i < where.count; ++i) copy[i] = where.floats[i];
+      value->quantization.scales = copy;
+    } else {
+      RL_ASSIGN(value->quantization.scales,
+                find_constant(id, where.constant, where.count * where.size, static_cast<size_t>(where.size)));
+    }
+    return check_scales(id, *value, where.count);
+  }
+
+  // The bytes of an entry of the constant data, at least `needed`, copied if they are not aligned.
+  Result<const void*> find_constant(size_t id, uint32_t index, uint64_t needed, size_t alignment) {
     RL_REQUIRE(index < table_.constant_data().size(), InvalidProgram, "value %zu reads constant %u of %u", id, index,
                table_.constant_data().size());
     const schema::ConstantDataOffset where = table_.constant_data()[index];
-    const uint64_t needed = static_cast<uint64_t>(value->shape.numel()) * element_size(value->dtype);
     RL_REQUIRE(where.size() >= needed, InvalidProgram, "constant %u has %llu bytes where value %zu needs %llu", index,
                static_cast<unsigned long long>(where.size()), id, static_cast<unsigned long long>(needed));
     FreeableBuffer& buffer = graph_->constants[index];
@@ -140,14 +175,11 @@ class Reader {
     RL_REQUIRE(buffer.size() >= needed, InvalidExternalData,
                "constant '%.80s' has %zu bytes where value %zu needs %llu", where.named_key().data(), buffer.size(), id,
                static_cast<unsigned long long>(needed));
-    value->constant = buffer.data();
-    if (where.offset() == UINT64_MAX) value->name = where.named_key();
-    if (reinterpret_cast<uintptr_t>(value->constant) % element_size(value->dtype) == 0) return Error::Ok;
+    if (reinterpret_cast<uintptr_t>(buffer.data()) % alignment == 0) return static_cast<const void*>(buffer.data());
     void* copy = allocator_.allocate(static_cast<size_t>(needed), 16);
     RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for constant %u", index);
-    std::memcpy(copy, value->constant, static_cast<size_t>(needed));
-    value->constant = copy;
-    return Error::Ok;
+    std::memcpy(copy, buffer.data(), static_cast<size_t>(needed));
+    return static_cast<const void*>(copy);
   }
 
   Error read_nodes() {
@@ -171,6 +203,7 @@ class Reader {
                  "node %zu (%s) computes value %u, which is not its to compute", i, name_of(node.kind), node.output);
       is_known[node.output] = true;
     }
+    RL_TRY(check_quantization(*graph_));
     for (size_t i = 0; i < graph_->values.size(); ++i) {
       RL_REQUIRE(is_known[i] || !graph_->values[i].is_output, InvalidProgram, "output value %zu is never computed", i);
     }

@@ -13,9 +13,28 @@ struct Operand {
   Shape shape;
   void* data = nullptr;
   ScalarType dtype = ScalarType::Float;
+  uint32_t row_dims = 0;  // of values with scales by row: the dimensions that make a row
 
   int64_t numel() const { return shape.numel(); }
-  size_t nbytes() const { return static_cast<size_t>(shape.numel()) * element_size(dtype); }
+  size_t nbytes() const {
+    const size_t numbers = static_cast<size_t>(shape.numel()) * element_size(dtype);
+    return row_dims == 0 ? numbers : aligned(numbers) + static_cast<size_t>(rows()) * 2 * sizeof(float);
+  }
+
+  // Of values with scales by row: behind the numbers are [rows] scales and [rows] zero points.
+  int64_t row_size() const {
+    int64_t size = 1;
+    for (uint32_t i = 0; i < row_dims; ++i) size *= shape.dims[shape.rank - 1 - i];
+    return size;
+  }
+  int64_t rows() const { return shape.numel() / row_size(); }
+  float* row_scales() const {
+    return reinterpret_cast<float*>(static_cast<uint8_t*>(data) + aligned(static_cast<size_t>(shape.numel())));
+  }
+  int32_t* row_zeros() const { return reinterpret_cast<int32_t*>(row_scales() + rows()); }
+
+ private:
+  static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 };
 
 // What runs one node.
@@ -41,6 +60,16 @@ class Step {
   const Node& node_;
 };
 
+struct Options {
+  bool own_kernels = false;  // nothing that a kernel of ours can do is left to XNNPACK
+  bool tiles = true;         // convolutions and products run on our own tiles, and all quantized nodes that can
+  bool exact = false;        // no algorithm that changes the order of magnitude of rounding errors
+};
+
+// By whatever suits the node; `threads` is the most that it uses.
+Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
+                        size_t threads, MemoryAllocator& allocator);
+
 // By XNNPACK's operators. Error::NotSupported if the linked library cannot.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
@@ -48,6 +77,14 @@ Result<Step*> make_library_step(const Graph& graph, const Node& node, const Oper
 // `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
 Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
                      MemoryAllocator& allocator, Step** step);
+// By loops over int8. Null in `*step` if none suits a quantized node.
+Error make_byte_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                     MemoryAllocator& allocator, Step** step);
+// From or to whole numbers, any.
+Result<Step*> make_requantize_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
+// A quantized node by the step of its float counterpart.
+Result<Step*> make_wide_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
+                             size_t threads, MemoryAllocator& allocator);
 // By moving elements: transposes, slices, concatenations, copies, conversions. Null for other kinds.
 Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
 // By our own kernels, any kind but those that move.

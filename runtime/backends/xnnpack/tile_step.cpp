@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "backends/xnnpack/read_quantization.h"
 #include "kernels/optimized/tiles/tiles.h"
 
 namespace rushlight::xnnpack {
@@ -35,7 +36,7 @@ PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm)
   PackingKey key;
   key.name = weights.name;
   key.data = weights.constant;
-  key.size = static_cast<size_t>(weights.shape.numel()) * element_size(weights.dtype);
+  key.size = static_cast<size_t>(constant_bytes(weights));
   key.layout[0] = algorithm;
   for (uint32_t i = 0; i < weights.shape.rank && i < 4; ++i) {
     key.layout[1 + i] = static_cast<uint64_t>(weights.shape.dims[i]);

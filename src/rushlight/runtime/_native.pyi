@@ -1,6 +1,6 @@
 """The native runtime."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -122,7 +122,7 @@ def set_thread_count(threads: int) -> None: ...
 class Method:
     """A method that can be executed. Keeps its program alive."""
 
-    def __init__(self, program: Program, name: str) -> None: ...
+    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int]] = {}) -> None: ...
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import BinaryIO, Union
 
@@ -81,14 +81,21 @@ class Program:
         """Names of the program's methods."""
         return set(self._program.method_names())
 
-    def load_method(self, name: str) -> Method:
+    def load_method(
+        self, name: str, *, backend_options: Mapping[str, Mapping[str, bool | int]] | None = None
+    ) -> Method:
         """The method of that name, loaded the first time.
+
+        backend_options: by backend and key, for parts that the method delegates; a method loaded with options
+        is loaded anew each time.
 
         Raises:
             NotFoundError: the program has no such method; it is a KeyError.
             OperatorMissingError: it needs operators or backends that this build does not have.
             InvalidProgramError: its instructions do not suit their kernels.
         """
+        if backend_options:
+            return Method(self._program, name, backend_options)
         method = self._methods.get(name)
         if method is None:
             method = self._methods[name] = Method(self._program, name)

@@ -53,7 +53,8 @@ void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t c
                            p.multiplier + column,
                            p.offset ? p.offset + column : nullptr,
                            p.least,
-                           p.most};
+                           p.most,
+                           p.accumulate};
       return tiles.dequantize(how, rows, static_cast<float*>(p.out) + at);
     }
     case ByteProduct::Out::Sums:

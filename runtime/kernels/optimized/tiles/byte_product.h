@@ -57,6 +57,7 @@ struct ByteProduct {
   const float* multiplier;  // [n]
   const float* offset;      // [n] or null
   float least, most;
+  bool accumulate = false;  // floats: to what `out` holds, before it is clamped
   void* out;
   int64_t out_stride;  // elements
 };

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/optimized/tiles/byte_loops.h"
+
 namespace rushlight::tiles {
 
 // sums[i, j] = sum over k of left[i, k] * right[k, j], for packed operands.
@@ -59,6 +61,7 @@ struct Dequantize {
   const float* multiplier;    // [n]
   const float* offset;        // [n] or null: 0
   float least, most;
+  bool accumulate = false;  // to what `out` holds, before it is clamped
 };
 
 // sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
@@ -138,6 +141,8 @@ struct ByteTiles {
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);
+
+  ByteLoops loops;
 };
 
 // The best set for this machine, chosen once; RUSHLIGHT_ISA in the environment asks for a lesser one by name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import hashlib
 from typing import Any
@@ -10,11 +11,19 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
-from rushlight.backends.xnnpack.facts import Facts, is_channels_last, tensor_of, upper_dims
+from rushlight.backends.xnnpack.facts import Facts, is_channels_last, operation, tensor_of, upper_dims
 from rushlight.backends.xnnpack.payload import ALIGNMENT
+from rushlight.backends.xnnpack.quantized import (
+    StoredWeight,
+    Whole,
+    dequantize_params,
+    is_row_part,
+    params_of_value,
+)
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
+from rushlight.passes.quantized_nodes import Params
 
 NO_HANDLE = 65535
 TO_NHWC = (0, 2, 3, 1)
@@ -37,6 +46,13 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
+def nibbles_of(numbers: torch.Tensor) -> bytes:
+    """Numbers in [-8, 7], two in a byte, the first one low, 8 added; rows begin with a byte."""
+    rows = (numbers.reshape(-1, numbers.shape[-1]).to(torch.int16) + 8).to(torch.uint8)
+    rows = torch.nn.functional.pad(rows, (0, rows.shape[1] % 2))
+    return bytes_of(rows[:, 0::2] | rows[:, 1::2] << 4)
+
+
 class GraphBuilder:
     """One value per node of the program and layout; transposes come where another layout is asked for."""
 
@@ -45,8 +61,11 @@ class GraphBuilder:
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
         self.skipped: set[Node] = set()  # what an earlier node has computed along
+        self.whole: Whole | None = None  # how the node that is being emitted runs over whole numbers
         self._ids: dict[tuple[Node, Layout], int] = {}
+        self._row_ids: dict[tuple[Node, Layout, int], int] = {}
         self._constant_ids: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._entries: dict[str, int] = {}  # of the constant data, by digest
         self._inputs: list[Node] = []
 
     # ---- Values ----
@@ -55,11 +74,18 @@ class GraphBuilder:
         """The next argument of the delegate; it becomes a value when it is read."""
         self._inputs.append(node)
 
-    def _new_value(self, dtype: g.XNNDatatype, dims: list[int]) -> int:
+    def _new_value(
+        self, dtype: g.XNNDatatype, dims: list[int], scales: g.XNNQuantParams | None = None
+    ) -> int:
         index = len(self.graph.xvalues)
         value = g.XNNTensorValue(dtype, len(dims), dims, 0, g.NONE, 0, index)
-        self.graph.xvalues.append(g.XValue(value))
+        quantized = g.XNNQuantizedTensorValue(value, scales)
+        self.graph.xvalues.append(g.XValue(value if scales is None else quantized))
         return index
+
+    def _new_number(self, params: Params, dims: list[int]) -> int:
+        scales = g.PerTensorQuant(params.scale, params.zero_point)
+        return self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, scales)
 
     def tensor_value(self, index: int) -> g.XNNTensorValue:
         """The table of a value."""
@@ -87,13 +113,116 @@ class GraphBuilder:
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
         """A new value that an operator computes for `node`."""
-        index = self._new_value(self.dtype_of(node), self._dims(node, layout))
+        if self.whole is not None and self.whole.result is not None and node in self.whole.computed:
+            node = self.whole.result
+        dims = self._dims(node, layout)
+        if self.tensor(node).dtype is torch.int8:
+            params = params_of_value(node)
+            if params is None:
+                raise CompileError(f"nothing says what the whole numbers of {node.name} mean")
+            index = self._new_number(params, dims)
+        else:
+            index = self._new_value(self.dtype_of(node), dims)
         self._ids[node, layout] = index
         return index
 
     def temporary(self, like: Node, dims: list[int]) -> int:
-        """A new value that stands for no node."""
+        """A new value that stands for no node, of the kind of `like`."""
+        if self.whole is not None and self.whole.result is not None:
+            params = dequantize_params(like) or params_of_value(self.whole.result)
+            assert params is not None
+            return self._new_number(params, dims)
         return self._new_value(self.dtype_of(like), dims)
+
+    # ---- Whole numbers ----
+
+    def is_lazy(self, node: Node) -> bool:
+        """Whether a node is computed where it is used, if at all: one that dequantizes or finds scales."""
+        return dequantize_params(node) is not None or self.facts.is_weight(node) or is_row_part(node)
+
+    def quantize(self, node: Node) -> None:
+        """Converts to whole numbers, unless the operator before has computed them."""
+        if self.layouts_of(node):
+            return
+        source = node.args[0]
+        assert isinstance(source, Node)
+        layouts = self.layouts_of(source)
+        layout = next(iter(layouts)) if len(layouts) == 1 else Layout.PLAIN
+        in_id = self.value(source, layout)
+        self.add(g.XNNConvert(in_id, self.define(node, layout), 0), node)
+
+    def _dequantize(self, node: Node, layout: Layout) -> int:
+        source = node.args[0]
+        assert isinstance(source, Node)
+        in_id = self.value(source, layout)
+        out = self._new_value(self.dtype_of(node), self._dims(node, layout))
+        self._ids[node, layout] = out
+        self.add(g.XNNConvert(in_id, out, 0), node)
+        return out
+
+    def _rows(self, source: Node, layout: Layout, dims: int) -> int:
+        """`source` with a scale for the last `dims` dimensions together."""
+        key = (source, layout, dims)
+        if key not in self._row_ids:
+            in_id = self.value(source, layout)
+            shape = list(self.tensor_value(in_id).dims)
+            out = self._new_value(g.XNNDatatype.xnn_datatype_qdint8, shape, g.PerTokenDynamicQuant(dims))
+            self.add(g.XNNConvert(in_id, out, 0), source)
+            self._row_ids[key] = out
+        return self._row_ids[key]
+
+    def _entry(self, data: bytes) -> int:
+        """The entry of the constant data for these bytes, stored once as named data under their digest."""
+        key = hashlib.sha256(data).hexdigest()
+        if key not in self._entries:
+            self.store.add_named_data(key, data, ALIGNMENT)
+            self._entries[key] = len(self.graph.constant_data)
+            self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
+        return self._entries[key]
+
+    def weight(self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None) -> int:
+        """The id of a constant of whole numbers whose channels are along `axis`."""
+        dims = list(numbers.shape)
+        data, scale = bytes_of(numbers), stored.scale
+        if not isinstance(scale, torch.Tensor) or axis is None:
+            assert isinstance(scale, float)
+            index = self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, g.PerTensorQuant(scale, 0))
+        else:
+            if stored.has_nibbles:
+                data = nibbles_of(numbers)
+            entry = self._entry(bytes_of(scale.bfloat16() if stored.group_size else scale))
+            scales: g.XNNQuantParams = g.PerChannelQuant([], axis, entry, scale.numel())
+            kind = g.XNNDatatype.xnn_datatype_qcint8
+            if stored.group_size:
+                kind = g.XNNDatatype.xnn_datatype_qbint4
+                scales = g.PerChannelGroupQuant([], axis, stored.group_size, entry, scale.numel())
+            elif stored.has_nibbles:
+                kind = g.XNNDatatype.xnn_datatype_qcint4
+            index = self._new_value(kind, dims, scales)
+        self.tensor_value(index).constant_buffer_idx = self._entry(data)
+        return index
+
+    def bias(self, node: Any, source: Node, weight: StoredWeight) -> int:
+        """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
+        if not isinstance(node, Node):
+            return g.NONE
+        bias = self.facts.constant(node).float()
+        params = dequantize_params(source)
+        if params is None:
+            return self.constant(bias)
+        scale = weight.scale * params.scale
+        numbers = torch.round(bias.double() / scale).clamp(-(2**31), 2**31 - 1).to(torch.int32)
+        if isinstance(scale, torch.Tensor):
+            scales: g.XNNQuantParams = g.PerChannelQuant([], 0, self._entry(bytes_of(scale)), scale.numel())
+            index = self._new_value(g.XNNDatatype.xnn_datatype_qcint32, list(bias.shape), scales)
+        else:
+            index = self._new_value(
+                g.XNNDatatype.xnn_datatype_qint32, list(bias.shape), g.PerTensorQuant(scale, 0)
+            )
+        self.tensor_value(index).constant_buffer_idx = self._entry(bytes_of(numbers))
+        return index
+
+    # ---- Values in their layouts ----
 
     def same(self, node: Node, other: Node) -> None:
         """`node` is what `other` is, in every layout there is."""
@@ -103,8 +232,20 @@ class GraphBuilder:
 
     def layouts_of(self, node: Node) -> set[Layout]:
         """Layouts in which a computed or given value is there without a transpose."""
+        node = self._number_of(node)
         self._read_input(node)
+        if dequantize_params(node) is not None:
+            source = node.args[0]
+            assert isinstance(source, Node)
+            return self.layouts_of(source)
         return {layout for layout in Layout if (node, layout) in self._ids}
+
+    def _number_of(self, node: Node) -> Node:
+        """What an input of the node that is being emitted reads: the whole numbers, if it takes them."""
+        takes_numbers = self.whole is not None and self.whole.result is not None
+        source = node.args[0] if takes_numbers and dequantize_params(node) is not None else node
+        assert isinstance(source, Node)
+        return source
 
     def _read_input(self, node: Node) -> None:
         if node not in self._inputs or any((node, layout) in self._ids for layout in Layout):
@@ -117,6 +258,10 @@ class GraphBuilder:
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
         """The id of what `node` computes, in that layout."""
+        if self.whole is not None and self.whole.row is not None and node is self.whole.row.nodes[-1]:
+            is_picture = operation(self.whole.node) is torch.ops.aten.convolution.default
+            return self._rows(self.whole.row.source, layout, 3 if is_picture else 1)
+        node = self._number_of(node)
         if self.facts.is_constant(node):
             tensor = self.facts.constant(node)
             if layout is Layout.NHWC:
@@ -125,6 +270,8 @@ class GraphBuilder:
         self._read_input(node)
         if (node, layout) in self._ids:
             return self._ids[node, layout]
+        if dequantize_params(node) is not None:
+            return self._dequantize(node, layout)
         other = Layout.PLAIN if layout is Layout.NHWC else Layout.NHWC
         if (node, other) not in self._ids:
             raise CompileError(f"{node.name} is used before it is computed")
@@ -143,18 +290,14 @@ class GraphBuilder:
     def constant(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
         """The id of a constant value, stored as named data under the digest of its bytes; equal ones once."""
         tensor = tensor if dtype is None else tensor.to(dtype)
-        data = bytes_of(tensor)
-        key = hashlib.sha256(data).hexdigest()
+        entry = self._entry(bytes_of(tensor))
         dims = list(tensor.shape) or [1]
-        known = self._constant_ids.get((f"{key}{tensor.dtype}", tuple(dims)))
-        if known is not None:
-            return known
-        self.store.add_named_data(key, data, ALIGNMENT)
-        index = self._new_value(DATATYPES[tensor.dtype], dims)
-        self.tensor_value(index).constant_buffer_idx = len(self.graph.constant_data)
-        self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
-        self._constant_ids[f"{key}{tensor.dtype}", tuple(dims)] = index
-        return index
+        key = (f"{entry} {tensor.dtype}", tuple(dims))
+        if key not in self._constant_ids:
+            index = self._new_value(DATATYPES[tensor.dtype], dims)
+            self.tensor_value(index).constant_buffer_idx = entry
+            self._constant_ids[key] = index
+        return self._constant_ids[key]
 
     # ---- Operators ----
 
@@ -175,7 +318,9 @@ class GraphBuilder:
             index = self.value(node, layout)
             value = self.tensor_value(index)
             if value.flags or value.constant_buffer_idx:
-                copied = self._new_value(value.datatype, list(value.dims))
+                whole = self.graph.xvalues[index].xvalue_union
+                scales = whole.quant_params if isinstance(whole, g.XNNQuantizedTensorValue) else None
+                copied = self._new_value(value.datatype, list(value.dims), copy.deepcopy(scales))
                 self.add(g.XNNCopy(index, copied, 0), node)
                 value = self.tensor_value(copied)
             value.external_id = len(self._inputs) + position

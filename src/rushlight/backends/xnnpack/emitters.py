@@ -15,13 +15,19 @@ from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
 from rushlight.backends.xnnpack.facts import (
     argument,
     is_channels_last,
+    operation,
     pair,
     rank_of,
     tensor_of,
     transposed_constant,
     upper_dims,
 )
-from rushlight.backends.xnnpack.support import operation
+from rushlight.backends.xnnpack.quantized import (
+    activation_behind,
+    quantize_params,
+    stored_weight,
+    whole_of,
+)
 from rushlight.ir.errors import CompileError
 
 aten = torch.ops.aten
@@ -35,6 +41,11 @@ def emit(builder: GraphBuilder, node: Node) -> None:
     """Adds what computes `node`. Raises CompileError if there is no row for its operator."""
     if node in builder.skipped or builder.facts.is_cast(node):
         return
+    if builder.is_lazy(node):
+        return
+    if quantize_params(node) is not None:
+        builder.quantize(node)
+        return
     if node.target is operator.getitem:
         source = node.args[0]
         assert isinstance(source, Node)
@@ -43,7 +54,9 @@ def emit(builder: GraphBuilder, node: Node) -> None:
     row = ROWS.get(operation(node))
     if row is None:
         raise CompileError(f"{node.name} ({node.target}) is not supported by XNNPACK")
+    builder.whole = whole_of(node, builder.facts)
     row(builder, node)
+    builder.whole = None
 
 
 def _common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
@@ -74,12 +87,10 @@ def _bounds(node: Node) -> g.OutputMinMax | None:
 
 def _fused(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | None]:
     """The node whose value results, and the bounds, where an activation is the only user of `node`."""
-    users = list(node.users)
-    if len(users) == 1 and operation(users[0]) in (aten.relu.default, aten.hardtanh.default):
-        bounds = _bounds(users[0])
-        if bounds is not None and bounds.output_min < bounds.output_max:
-            builder.skipped.add(users[0])
-            return users[0], bounds
+    activation = activation_behind(node)
+    if activation is not None:
+        builder.skipped.add(activation)
+        return activation, _bounds(activation)
     return node, None
 
 
@@ -157,12 +168,17 @@ def _product(
     if constant is not None:
         weight, is_out_in = constant, not is_out_in
     in_id = builder.value(source)
-    filter_id = builder.value(weight)
-    tensor = builder.tensor(weight)
-    is_bf16 = tensor.dtype == torch.bfloat16
-    bias_id = g.NONE
-    if bias is not None:
-        bias_id = builder.constant(builder.facts.constant(bias), torch.float32 if is_bf16 else None)
+    stored = stored_weight(weight, builder.facts)
+    if stored is not None:
+        numbers = builder.facts.constant(stored.source)
+        filter_id = builder.weight(numbers, stored, stored.axis)
+        bias_id = builder.bias(bias, source, stored)
+    else:
+        filter_id = builder.value(weight)
+        is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
+        bias_id = g.NONE
+        if bias is not None:
+            bias_id = builder.constant(builder.facts.constant(bias), torch.float32 if is_bf16 else None)
     result, bounds = _fused(builder, node)
     out = builder.define(result)
     builder.same(node, result)
@@ -209,7 +225,11 @@ def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
 def _convolution(builder: GraphBuilder, node: Node) -> None:
     source, weight_node, bias_node = node.args[:3]
     assert isinstance(source, Node) and isinstance(weight_node, Node)
-    weight = builder.facts.constant(weight_node).float()
+    quantized = stored_weight(weight_node, builder.facts)
+    if quantized is not None:
+        weight = builder.facts.constant(quantized.source)
+    else:
+        weight = builder.facts.constant(weight_node).float()
     bias = builder.facts.constant(bias_node).float() if isinstance(bias_node, Node) else None
     is_flat = weight.dim() == 3
     if is_flat:
@@ -231,8 +251,13 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
     dilation = _spatial(node.args[5], is_flat, 1)
     extra = _spatial(node.args[7], is_flat, 0)
     in_id = _as_picture(builder, source) if is_flat else builder.value(source, Layout.NHWC)
-    filter_id = builder.constant(stored)
-    bias_id = g.NONE if bias is None else builder.constant(bias)
+    if quantized is not None:
+        axis = None if quantized.axis is None else 3 if is_depthwise else 0
+        filter_id = builder.weight(stored, quantized, axis)
+        bias_id = builder.bias(bias_node, source, quantized)
+    else:
+        filter_id = builder.constant(stored)
+        bias_id = g.NONE if bias is None else builder.constant(bias)
     result, bounds = _fused(builder, norm if norm is not None else node)
     dims = upper_dims(builder.tensor(result))
     if is_flat:

@@ -20,6 +20,12 @@ MAX_RANK = 6
 CAST = "dim_order_ops._to_dim_order_copy.default"
 PERMUTES = (torch.ops.aten.permute_copy.default, torch.ops.aten.permute.default)
 TRANSPOSES = (torch.ops.aten.t_copy.default, torch.ops.aten.t.default)
+qd = torch.ops.quantized_decomposed
+DEQUANTIZES = (
+    qd.dequantize_per_tensor.default,
+    qd.dequantize_per_channel.default,
+    qd.dequantize_per_channel_group.default,
+)
 
 
 class ConfigPrecisionType(enum.Enum):
@@ -64,10 +70,24 @@ class Facts:
         assert isinstance(source, Node) and result is not None
         return self.constant(source).to(result.dtype)
 
+    def is_weight(self, node: object) -> bool:
+        """Whether the node is a constant, or dequantizes one."""
+        if not isinstance(node, Node) or self.is_constant(node):
+            return isinstance(node, Node)
+        is_dequantized = node.op == "call_function" and aten_op(node.target) in DEQUANTIZES
+        return is_dequantized and self.is_constant(node.args[0])
+
     @property
     def dtypes(self) -> set[torch.dtype]:
         floats = {torch.float32, torch.float16}
         return floats | {torch.bfloat16} if self.enable_bf16 else floats
+
+
+def operation(node: Node) -> Any:
+    """The key of a node in the tables: its ATen operator; the name of an operator of dim orders."""
+    op = aten_op(node.target) or node.target
+    name = str(op)
+    return name if name.startswith("dim_order_ops.") else op
 
 
 def argument(node: Node, index: int, default: Any = None) -> Any:
@@ -121,12 +141,12 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
 
 
 def transposed_constant(facts: Facts, node: object) -> Node | None:
-    """The constant matrix whose transpose `node` computes, if it does that."""
+    """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
     if not isinstance(node, Node) or node.op != "call_function":
         return None
     op = aten_op(node.target)
     source: Any = node.args[0] if node.args else None
-    if rank_of(source) != 2 or not facts.is_constant(source):
+    if rank_of(source) != 2 or not facts.is_weight(source):
         return None
     axes: Any = node.args[1] if op in PERMUTES else ()
     is_transpose = op in TRANSPOSES or [axis % 2 for axis in axes] == [1, 0]

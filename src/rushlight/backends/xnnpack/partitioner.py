@@ -11,8 +11,24 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.xnnpack.backend import XnnpackBackend
-from rushlight.backends.xnnpack.facts import ConfigPrecisionType, Facts, argument, transposed_constant
-from rushlight.backends.xnnpack.support import KEPT, operation, why_not
+from rushlight.backends.xnnpack.facts import (
+    ConfigPrecisionType,
+    Facts,
+    argument,
+    operation,
+    transposed_constant,
+)
+from rushlight.backends.xnnpack.quantized import (
+    WEIGHTED,
+    Whole,
+    Wholes,
+    dequantize_params,
+    is_row_part,
+    quantize_params,
+    stored_weight,
+    weight_behind,
+)
+from rushlight.backends.xnnpack.support import KEPT, why_not
 from rushlight.delegate.constants import tag_constant_data
 from rushlight.delegate.grouping import form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
@@ -66,7 +82,14 @@ class XnnpackPartitioner(Partitioner):
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
         facts = self._facts(ep)
-        return list(KEPT), lambda node: self._reason(node, facts) is None
+        wholes: dict[Graph, Wholes] = {}
+
+        def accepts(node: Node) -> bool:
+            if node.graph not in wholes:
+                wholes[node.graph] = self._wholes(node.graph, facts)
+            return self._reason(node, facts, wholes[node.graph]) is None
+
+        return list(KEPT), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         facts = self._facts(exported_program)
@@ -85,10 +108,12 @@ class XnnpackPartitioner(Partitioner):
         taken: set[Node] = set()
         groups: list[list[Node]] = []
         log = WhyNoPartition(logger)
+        wholes = self._wholes(module.graph, facts)
+        groups += [list(whole.nodes) for whole in wholes.accepted.values()]
         for node in module.graph.nodes:
-            if node.op != "call_function" or _is_item(node):
+            if node.op != "call_function" or (_is_item(node) and not is_row_part(node)):
                 continue
-            reason = self._reason(node, facts)
+            reason = self._reason(node, facts, wholes)
             if reason is not None:
                 self.report.report_reject(node, reason)
                 log(node, reason)
@@ -100,11 +125,19 @@ class XnnpackPartitioner(Partitioner):
                 groups.append([weight, node])
             groups += [[source, node] for source in node.all_input_nodes if facts.is_cast(source)]
         if self.per_op_mode:
-            parts = [[node, *(user for user in node.users if _is_item(user))] for node in taken]
+            parts = [list(whole.nodes) for whole in wholes.accepted.values()]
+            parts += [
+                [node, *(user for user in node.users if _is_item(user))]
+                for node in taken - wholes.nodes
+                if not _is_conversion(node)
+            ]
         else:
             parts = form_parts(module.graph, taken.__contains__, _merged(groups))
         for part in parts:
-            if all(facts.is_constant(node) or transposed_constant(facts, node) for node in part):
+            if all(
+                facts.is_constant(node) or transposed_constant(facts, node) or _is_conversion(node)
+                for node in part
+            ):
                 continue  # nothing of it would be left to compute
             tag = f"xnnpack_{len(tags)}"
             tags[tag] = self.delegation_spec
@@ -114,11 +147,46 @@ class XnnpackPartitioner(Partitioner):
             if meta.get_delegation_tag(node) is None:
                 self._tag(child, facts, tags)
 
-    def _reason(self, node: Node, facts: Facts) -> str | None:
+    def _wholes(self, graph: Graph, facts: Facts) -> Wholes:
+        return Wholes(graph, facts, lambda whole: self._why_not_whole(whole, facts) is None)
+
+    def _is_asked_for(self, node: Node) -> bool:
+        return self._names is None or str(operation(node)).removeprefix("aten.") in self._names
+
+    def _why_not_whole(self, whole: Whole, facts: Facts) -> str | None:
+        precision = ConfigPrecisionType.STATIC_QUANT if whole.result else ConfigPrecisionType.DYNAMIC_QUANT
+        if precision not in self.precisions:
+            kind = "statically" if whole.result else "dynamically"
+            return f"{kind} quantized nodes are not asked for"
+        if not self._is_asked_for(whole.node):
+            return "the operator is not asked for"
+        return why_not(whole.node, facts)
+
+    def _reason(self, node: Node, facts: Facts, wholes: Wholes) -> str | None:
+        if node in wholes.accepted:
+            return None
+        if node in wholes.found:
+            reason = self._why_not_whole(wholes.found[node], facts)
+            return reason or "something else reads its quantized weight or the scales of its input"
+        if quantize_params(node) is not None or (
+            dequantize_params(node) is not None and not facts.is_constant(node.args[0])
+        ):
+            is_asked_for = ConfigPrecisionType.STATIC_QUANT in self.precisions
+            return None if is_asked_for else "statically quantized nodes are not asked for"
+        if node in wholes.nodes:
+            return None
+        if facts.is_weight(node) and not facts.is_constant(node):
+            return "nothing takes the weight quantized"
+        if is_row_part(node):
+            return "nothing takes its result quantized"
         if ConfigPrecisionType.FP32 not in self.precisions:
             return "floating point nodes are not asked for"
-        if self._names is not None and str(operation(node)).removeprefix("aten.") not in self._names:
+        if not self._is_asked_for(node):
             return "the operator is not asked for"
+        if operation(node) in WEIGHTED:
+            weights = weight_behind(argument(node, WEIGHTED[operation(node)][1]))
+            if weights and stored_weight(weights[-1], facts) is not None:
+                return "its weight is quantized, but not its input and result"
         return why_not(node, facts)
 
     @staticmethod
@@ -156,6 +224,10 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 def _name_of(config: Any) -> str:
     return str(getattr(config, "target_name", config)).removeprefix("aten.")
+
+
+def _is_conversion(node: Node) -> bool:
+    return quantize_params(node) is not None or dequantize_params(node) is not None
 
 
 def _is_item(node: Node) -> bool:

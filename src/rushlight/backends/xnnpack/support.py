@@ -16,13 +16,13 @@ from rushlight.backends.xnnpack.facts import (
     is_channels_last,
     is_dense,
     is_static,
+    operation,
     pair,
     rank_of,
     tensor_of,
     transposed_constant,
     upper_dims,
 )
-from rushlight.ir.edge_ops import aten_op
 
 aten = torch.ops.aten
 Check = Callable[[Node, Facts], str | None]
@@ -42,13 +42,6 @@ def why_not(node: Node, facts: Facts) -> str | None:
     reason = _why_not_tensors(node, facts)
     check = CHECKS[op]
     return reason or (check(node, facts) if check is not None else None)
-
-
-def operation(node: Node) -> Any:
-    """The key of a node in the tables: its ATen operator; the name of an operator of dim orders."""
-    op = aten_op(node.target) or node.target
-    name = str(op)
-    return name if name.startswith("dim_order_ops.") else op
 
 
 def _why_not_tensors(node: Node, facts: Facts) -> str | None:
@@ -95,7 +88,7 @@ def _convolution(node: Node, facts: Facts) -> str | None:
         return f"a convolution over {rank - 2} dimensions"
     if rank_of(node.args[0]) != rank:
         return "the input has no batch"
-    if not facts.is_constant(node.args[1]):
+    if not facts.is_weight(node.args[1]):
         return "the weight is not constant"
     if node.args[2] is not None and not facts.is_constant(node.args[2]):
         return "the bias is not constant"
@@ -106,9 +99,9 @@ def _convolution(node: Node, facts: Facts) -> str | None:
 
 
 def _weights(node: Node, facts: Facts, weight: Any, bias: Any) -> str | None:
-    if tensor_of(node).dtype == torch.float16 and not facts.is_constant(weight):  # type: ignore[union-attr]
+    if tensor_of(node).dtype == torch.float16 and not facts.is_weight(weight):  # type: ignore[union-attr]
         return "the weight is not constant"
-    is_constant = facts.is_constant(weight) or transposed_constant(facts, weight) is not None
+    is_constant = facts.is_weight(weight) or transposed_constant(facts, weight) is not None
     if not is_constant and not facts.dynamic_weights:
         return "the weight is not constant"
     return None if bias is None or facts.is_constant(bias) else "the bias is not constant"

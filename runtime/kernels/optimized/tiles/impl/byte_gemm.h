@@ -19,6 +19,7 @@
 #include "kernels/optimized/tiles/impl/byte_channels.h"
 #include "kernels/optimized/tiles/impl/byte_dots.h"
 #include "kernels/optimized/tiles/impl/byte_elements.h"
+#include "kernels/optimized/tiles/impl/byte_loops.h"
 #include "kernels/optimized/tiles/impl/byte_nibbles.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/inline.h"
@@ -110,6 +111,7 @@ static constexpr ByteTiles make_byte_tiles(const char* name) {
   t.nibble_dots = &nibble_dots;
   t.requantize = &requantize;
   t.dequantize = &dequantize;
+  t.loops = make_byte_loops();
   return t;
 }
 

@@ -84,6 +84,7 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
       const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
       const Lanes sum = load_lanes(r.sums + i * r.sums_stride + j) - zero * right_sums;
       Reals x = __builtin_convertvector(sum, Reals) * (how.scales[i * how.step] * multiplier) + offset;
+      if (how.accumulate) x += load_reals(out + i * r.out_stride + j);
       x = x < least ? least : x;
       *reinterpret_cast<LooseReals*>(out + i * r.out_stride + j) = x > most ? most : x;
     }
@@ -93,6 +94,7 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
       const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
       const float sum = static_cast<float>(r.sums[i * r.sums_stride + j] - zero * how.right_sums[j]);
       float x = sum * (how.scales[i * how.step] * how.multiplier[j]) + (how.offset ? how.offset[j] : 0.0f);
+      if (how.accumulate) x += out[i * r.out_stride + j];
       x = x < how.least ? how.least : x;
       out[i * r.out_stride + j] = x > how.most ? how.most : x;
     }

@@ -1,0 +1,286 @@
+// Convolutions and fully connected nodes over int8 as products with packed weights: static ones, whose sums become
+// int8 again, and those with scales by row, whose sums become floats.
+#include "kernels/optimized/tiles/byte_product.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/xnnpack/byte_step.h"
+#include "backends/xnnpack/quantized.h"
+#include "rushlight/platform/platform.h"
+
+namespace rushlight::xnnpack {
+namespace {
+
+using By = Quantization::By;
+using tiles::ByteTiles;
+
+// Per output channel of all groups.
+struct Channels {
+  int32_t* corrections = nullptr;  // of static nodes
+  float* multipliers = nullptr;
+  float* offsets = nullptr;  // bias of those with scales by row, or null
+};
+
+size_t group_bytes(const Conv& c) {
+  const int64_t depth = c.kernel_h * c.kernel_w * c.inputs;
+  return static_cast<size_t>(
+      round_up(static_cast<int64_t>(tiles::packed_right_size(tiles::byte_tiles(), c.outputs, depth)), 64));
+}
+
+class ByteProductStep final : public ThreadedStep {
+ public:
+  ByteProductStep(const Graph& graph, const Node& node, size_t threads, PackedWeights&& weights,
+                  const Channels& channels)
+      : ThreadedStep(node, threads),
+        in_value_(graph.values[node.inputs[0]]),
+        range_(range_of(graph, node)),
+        weights_(static_cast<PackedWeights&&>(weights)),
+        channels_(channels) {}
+
+  bool reads(uint32_t input) const override { return input == 0; }
+
+  size_t scratch_bytes(const Operand* operands) const override {
+    const Conv c = conv_of(node_, operands);
+    return static_cast<size_t>(threads_) * worker_bytes(c.kernel_h * c.kernel_w * c.inputs);
+  }
+
+  Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
+    conv_ = conv_of(node_, operands);
+    in_ = operands[node_.inputs[0]];
+    out_ = operands[node_.output].data;
+    scratch_ = static_cast<uint8_t*>(scratch);
+    return Error::Ok;
+  }
+
+  Error run(KernelRuntimeContext& context) override {
+    const ByteTiles& t = tiles::byte_tiles();
+    const int64_t step = tiles::column_step(t);
+    if (conv_.pixels() >= 2 * t.rows * workers(context) || conv_.groups > 1) {
+      share(context, conv_.pixels(), [&](int64_t worker, int64_t begin, int64_t end) {
+        for (int64_t g = 0; g < conv_.groups; ++g) multiply(worker, g, begin, end, 0, conv_.outputs);
+      });
+    } else {
+      share(context, (conv_.outputs + step - 1) / step, [&](int64_t worker, int64_t begin, int64_t end) {
+        multiply(worker, 0, 0, conv_.pixels(), begin * step, std::min(end * step, conv_.outputs));
+      });
+    }
+    return Error::Ok;
+  }
+
+ private:
+  struct Window {
+    const ByteProductStep* step;
+    int64_t group;
+  };
+
+  size_t worker_bytes(int64_t depth) const {
+    return static_cast<size_t>(round_up(static_cast<int64_t>(tiles::product_scratch(tiles::byte_tiles(), depth)), 64));
+  }
+  bool is_by_row() const { return in_value_.quantization.by == By::Row; }
+  int32_t zero_of(int64_t pixel) const {
+    return is_by_row() ? in_.row_zeros()[pixel * in_.rows() / conv_.pixels()] : in_value_.quantization.zero;
+  }
+
+  void multiply(int64_t worker, int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1) const {
+    const Conv& c = conv_;
+    const Window window{this, group};
+    const int64_t first = group * c.outputs;
+    tiles::ByteProduct p{};
+    p.m = c.pixels(), p.n = c.outputs, p.k = c.kernel_h * c.kernel_w * c.inputs;
+    p.left = static_cast<const uint8_t*>(in_.data) + group * c.inputs;
+    p.left_stride = c.channels();
+    if (!c.is_pointwise()) {
+      p.gather = &gather;
+      p.context = &window;
+    }
+    p.right = reinterpret_cast<const uint8_t*>(weights_.floats()) + static_cast<size_t>(group) * group_bytes(c);
+    p.out_stride = c.out_channels();
+    uint8_t* const scratch = scratch_ + static_cast<size_t>(worker) * worker_bytes(p.k);
+    const ByteTiles& t = tiles::byte_tiles();
+    if (!is_by_row()) {
+      p.out_kind = tiles::ByteProduct::Out::Bytes;
+      p.requantize = {channels_.corrections + first,
+                      channels_.multipliers + first,
+                      nullptr,
+                      range_.zero,
+                      range_.least,
+                      range_.most};
+      p.out = static_cast<uint8_t*>(out_) + first;
+      tiles::multiply(t, p, begin, end, n0, n1, scratch);
+      return;
+    }
+    p.out_kind = tiles::ByteProduct::Out::Floats;
+    p.multiplier = channels_.multipliers + first;
+    p.offset = channels_.offsets ? channels_.offsets + first : nullptr;
+    p.least = node_.has_bounds ? node_.min : -INFINITY;
+    p.most = node_.has_bounds ? node_.max : INFINITY;
+    p.out = static_cast<float*>(out_) + first;
+    // Pixels of one scale after another, or a scale for every pixel.
+    const int64_t together = c.pixels() / in_.rows();
+    p.row_step = together == 1 ? 1 : 0;
+    for (int64_t at = begin; at < end;) {
+      const int64_t image = at / together;
+      const int64_t stop = together == 1 ? end : std::min(end, (image + 1) * together);
+      p.zeros = in_.row_zeros() + (together == 1 ? 0 : image);
+      p.scales = in_.row_scales() + (together == 1 ? 0 : image);
+      tiles::multiply(t, p, at, stop, n0, n1, scratch);
+      at = stop;
+    }
+  }
+
+  // The window of an output pixel, the zero point in the padding.
+  static void gather(const void* context, int64_t pixel, void* to) {
+    const Window& window = *static_cast<const Window*>(context);
+    const ByteProductStep& step = *window.step;
+    const Conv& c = step.conv_;
+    const ByteTiles& t = tiles::byte_tiles();
+    const int8_t zero = static_cast<int8_t>(step.zero_of(pixel));
+    const int64_t x0 = pixel % c.out_width * c.stride_w - c.left;
+    const int64_t y0 = pixel / c.out_width % c.out_height * c.stride_h - c.top;
+    const uint8_t* image = static_cast<const uint8_t*>(step.in_.data) +
+                           pixel / (c.out_width * c.out_height) * c.height * c.width * c.channels() +
+                           window.group * c.inputs;
+    uint8_t* at = static_cast<uint8_t*>(to);
+    const auto fill = [&](int64_t count) {
+      if (count > 0) t.fill_left(zero, count, at);
+      at += count * t.left_size;
+    };
+    const auto copy = [&](const uint8_t* from, int64_t count) {
+      if (count > 0) t.pack_left(from, 0, count, at);
+      at += count * t.left_size;
+    };
+    for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
+      const int64_t y = y0 + ky * c.dilation_h;
+      if (y < 0 || y >= c.height) {
+        fill(c.kernel_w * c.inputs);
+        continue;
+      }
+      const uint8_t* line = image + y * c.width * c.channels();
+      if (c.dilation_w == 1 && c.groups == 1) {
+        const int64_t begin = std::clamp<int64_t>(-x0, 0, c.kernel_w);
+        const int64_t end = std::clamp(c.width - x0, begin, c.kernel_w);
+        fill(begin * c.inputs);
+        copy(line + (x0 + begin) * c.inputs, (end - begin) * c.inputs);
+        fill((c.kernel_w - end) * c.inputs);
+        continue;
+      }
+      for (int64_t kx = 0; kx < c.kernel_w; ++kx) {
+        const int64_t x = x0 + kx * c.dilation_w;
+        if (x < 0 || x >= c.width) {
+          fill(c.inputs);
+        } else {
+          copy(line + x * c.channels(), c.inputs);
+        }
+      }
+    }
+  }
+
+  const Value& in_value_;
+  const tiles::ByteRange range_;
+  PackedWeights weights_;
+  const Channels channels_;
+  Conv conv_{};
+  Operand in_;
+  void* out_ = nullptr;
+  uint8_t* scratch_ = nullptr;
+};
+
+// Weights as int8 [output channels, depth]: in place, or written to `rows`.
+const int8_t* channel_rows(const Node& node, const Value& weights, const Conv& c, int8_t* rows) {
+  const int64_t depth = c.kernel_h * c.kernel_w * c.inputs, channels = c.out_channels();
+  const int8_t* from = static_cast<const int8_t*>(weights.constant);
+  if (weights.has_nibbles) {
+    expand_nibbles(weights, rows);
+    return rows;
+  }
+  const bool is_transposed = node.kind == Kind::XNNDepthwiseConv2d ||
+                             (node.kind == Kind::XNNFullyConnected && (node.flags & kTransposeWeights) != 0);
+  if (!is_transposed) return from;
+  for (int64_t i = 0; i < channels; ++i) {
+    for (int64_t j = 0; j < depth; ++j) rows[i * depth + j] = from[j * channels + i];
+  }
+  return rows;
+}
+
+// Scales of channels run along the axis that counts outputs.
+bool has_usable_scales(const Node& node, const Value& weights, int64_t channels) {
+  const Quantization& q = weights.quantization;
+  if (weights.dtype != ScalarType::Char) return false;
+  if (q.by == By::Tensor) return q.zero == 0;
+  const bool is_last = node.kind == Kind::XNNDepthwiseConv2d ||
+                       (node.kind == Kind::XNNFullyConnected && (node.flags & kTransposeWeights) != 0);
+  return q.by == By::Channel && q.axis == (is_last ? weights.shape.rank - 1 : 0) &&
+         weights.shape.dims[q.axis] == channels && !(weights.has_nibbles && is_last);
+}
+
+bool is_suited(const Graph& graph, const Node& node, const Conv& c, const Operand* operands) {
+  const Value& in = graph.values[node.inputs[0]];
+  const Value& weights = graph.values[node.inputs[1]];
+  const Value& out = graph.values[node.output];
+  if (weights.constant == nullptr || !has_usable_scales(node, weights, c.out_channels())) return false;
+  const bool has_bias = node.inputs[2] != kNone;
+  const ScalarType bias = has_bias ? graph.values[node.inputs[2]].dtype : ScalarType::Int;
+  if (has_bias && graph.values[node.inputs[2]].constant == nullptr) return false;
+  if (is_byte(in)) return is_byte(out) && bias == ScalarType::Int;
+  if (in.quantization.by != By::Row || out.dtype != ScalarType::Float) return false;
+  const uint32_t dims = node.kind == Kind::XNNFullyConnected ? 1 : 3;
+  return operands[node.inputs[0]].row_dims == dims && (!has_bias || bias == ScalarType::Float);
+}
+
+}  // namespace
+
+Error make_byte_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                             MemoryAllocator& allocator, Step** step) {
+  const Conv c = conv_of(node, operands);
+  if (!is_suited(graph, node, c, operands)) return Error::Ok;
+  const ByteTiles& t = tiles::byte_tiles();
+  const Value& in = graph.values[node.inputs[0]];
+  const Value& weights = graph.values[node.inputs[1]];
+  const Value& out = graph.values[node.output];
+  const int64_t depth = c.kernel_h * c.kernel_w * c.inputs, count = c.out_channels();
+
+  int8_t* rows = static_cast<int8_t*>(platform::allocate(static_cast<size_t>(count * depth), 64));
+  RL_REQUIRE(rows != nullptr, MemoryAllocationFailed, "no memory to pack weights");
+  PackingKey key = packing_key(graph, node, 3);
+  key.bias_hash = 0;
+  key.layout[6] = static_cast<uint64_t>(node.kind);
+  const size_t floats = static_cast<size_t>(c.groups) * group_bytes(c) / sizeof(float);
+  auto packed = PackedWeights::get(key, floats, [&](float* to) {
+    const int8_t* from = channel_rows(node, weights, c, rows);
+    for (int64_t g = 0; g < c.groups; ++g) {
+      tiles::pack_right(t, from + g * c.outputs * depth, depth, c.outputs, depth,
+                        reinterpret_cast<uint8_t*>(to) + static_cast<size_t>(g) * group_bytes(c));
+    }
+  });
+  platform::release(rows);
+  if (!packed.ok()) return packed.error();
+
+  Channels channels;
+  channels.multipliers = allocator.allocate_array<float>(static_cast<size_t>(count));
+  RL_REQUIRE(channels.multipliers != nullptr, MemoryAllocationFailed, "no memory for %lld scales",
+             static_cast<long long>(count));
+  const float ratio = is_byte(in) ? in.quantization.scale / out.quantization.scale : 1.0f;
+  for (int64_t i = 0; i < count; ++i) channels.multipliers[i] = weight_scale(weights, i) * ratio;
+  const void* bias = node.inputs[2] == kNone ? nullptr : graph.values[node.inputs[2]].constant;
+  if (is_byte(in)) {
+    channels.corrections = allocator.allocate_array<int32_t>(static_cast<size_t>(count));
+    RL_REQUIRE(channels.corrections != nullptr, MemoryAllocationFailed, "no memory for %lld corrections",
+               static_cast<long long>(count));
+    for (int64_t g = 0; g < c.groups; ++g) {
+      const uint8_t* right =
+          reinterpret_cast<const uint8_t*>(packed.get().floats()) + static_cast<size_t>(g) * group_bytes(c);
+      tiles::zero_corrections(t, right, c.outputs, in.quantization.zero,
+                              bias ? static_cast<const int32_t*>(bias) + g * c.outputs : nullptr,
+                              channels.corrections + g * c.outputs);
+    }
+  } else if (bias) {
+    channels.offsets = allocator.allocate_array<float>(static_cast<size_t>(count));
+    RL_REQUIRE(channels.offsets != nullptr, MemoryAllocationFailed, "no memory for a bias");
+    std::copy_n(static_cast<const float*>(bias), count, channels.offsets);
+  }
+  return make_in<ByteProductStep>(allocator, step, graph, node, threads, static_cast<PackedWeights&&>(packed.get()),
+                                  channels);
+}
+
+}  // namespace rushlight::xnnpack

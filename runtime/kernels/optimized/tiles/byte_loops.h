@@ -1,0 +1,47 @@
+// Loops over int8 numbers that stand for reals, real = (number - zero) * scale, one set for each instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::tiles {
+
+struct ByteRange;
+
+// A block of up to 16 channels of a depthwise convolution: sums[x, 16] for x in [begin, end).
+struct ByteTaps {
+  // sources[offsets[tap] + x * stride] + channel: 16 numbers, of which the last ones may be anything.
+  const int8_t* const* sources;
+  const int64_t* offsets;  // [taps]
+  int64_t taps, stride;
+  int64_t channel;
+  const int16_t* weights;  // of the block, as pack_depthwise() writes them
+  int64_t begin, end;
+  int32_t* sums;
+};
+inline constexpr int64_t kDepthwiseChannels = 16;
+
+struct ByteLoops {
+  // to[i] = from[i] * factor, rounded to nearest, ties to even, in range
+  void (*quantize)(const float* from, int64_t n, float factor, const ByteRange& range, int8_t* to);
+  // to[i] = (from[i] - zero) * scale
+  void (*expand)(const int8_t* from, int64_t n, int32_t zero, float scale, float* to);
+  // Lowers *least and raises *most to those of from[n].
+  void (*widen_range)(const float* from, int64_t n, float* least, float* most);
+  // to[i] = a[i] * a_factor + b[i] * b_factor + offset, in range
+  void (*add)(const int8_t* a, const int8_t* b, int64_t n, float a_factor, float b_factor, float offset,
+              const ByteRange& range, int8_t* to);
+  // to[i] = (a[i] - a_zero) * (b[i] - b_zero) * factor, in range
+  void (*multiply)(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero, int32_t b_zero, float factor,
+                   const ByteRange& range, int8_t* to);
+  // to[i] = max over rows of row[i], clamped
+  void (*maximum)(const int8_t* const* rows, int64_t count, int64_t n, int32_t least, int32_t most, int8_t* to);
+  // sums[i] += sum over rows of from[row * stride + i]
+  void (*add_rows)(const int8_t* from, int64_t rows, int64_t stride, int64_t n, int32_t* sums);
+
+  void (*depthwise)(const ByteTaps& block);
+  // weights [taps, 16] of a block to ((taps + 1) / 2) * 32 numbers, aligned to 64 bytes.
+  void (*pack_depthwise)(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels, int16_t* to);
+};
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,137 @@
+#include "kernels/optimized/tiles/byte_loops.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+
+namespace rushlight::tiles {
+namespace {
+
+std::vector<const ByteTiles*> all_sets() {
+  std::vector<const ByteTiles*> sets;
+  for (const char* name : {"generic", "neon", "neon_dotprod", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+    if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
+  }
+  return sets;
+}
+
+int8_t rounded(float x, const ByteRange& range) {
+  const int number = static_cast<int>(std::nearbyint(std::clamp(x, -1e6f, 1e6f))) + range.zero;
+  return static_cast<int8_t>(std::clamp(number, range.least, range.most));
+}
+
+class ByteLoopsTest : public testing::TestWithParam<const ByteTiles*> {
+ protected:
+  const ByteLoops& loops = GetParam()->loops;
+  std::mt19937 random{7};
+
+  std::vector<int8_t> numbers(int64_t n) {
+    std::uniform_int_distribution<int> uniform(-128, 127);
+    std::vector<int8_t> values(static_cast<size_t>(n));
+    for (int8_t& value : values) value = static_cast<int8_t>(uniform(random));
+    return values;
+  }
+  std::vector<float> reals(int64_t n) {
+    std::uniform_real_distribution<float> uniform(-9, 9);
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sets, ByteLoopsTest, testing::ValuesIn(all_sets()),
+                         [](const testing::TestParamInfo<const ByteTiles*>& set) {
+                           return std::string(set.param->name);
+                         });
+
+constexpr int64_t kCounts[] = {1, 7, 8, 16, 33, 100};
+
+TEST_P(ByteLoopsTest, QuantizeAndExpand) {
+  for (const int64_t n : kCounts) {
+    const auto from = reals(n);
+    const ByteRange range{-3, -100, 90};
+    std::vector<int8_t> to(static_cast<size_t>(n));
+    loops.quantize(from.data(), n, 16.0f, range, to.data());
+    std::vector<float> back(static_cast<size_t>(n));
+    loops.expand(to.data(), n, range.zero, 0.0625f, back.data());
+    for (size_t i = 0; i < to.size(); ++i) {
+      EXPECT_EQ(to[i], rounded(from[i] * 16.0f, range)) << i;
+      EXPECT_EQ(back[i], static_cast<float>(to[i] + 3) * 0.0625f) << i;
+    }
+  }
+}
+
+TEST_P(ByteLoopsTest, RangeOfReals) {
+  for (const int64_t n : kCounts) {
+    const auto from = reals(n);
+    float least = -0.5f, most = 0.5f;
+    loops.widen_range(from.data(), n, &least, &most);
+    EXPECT_EQ(least, std::min(-0.5f, *std::min_element(from.begin(), from.end())));
+    EXPECT_EQ(most, std::max(0.5f, *std::max_element(from.begin(), from.end())));
+  }
+}
+
+TEST_P(ByteLoopsTest, SumsAndProducts) {
+  for (const int64_t n : kCounts) {
+    const auto a = numbers(n), b = numbers(n);
+    const ByteRange range{5, -128, 120};
+    std::vector<int8_t> sums(static_cast<size_t>(n)), products(static_cast<size_t>(n));
+    loops.add(a.data(), b.data(), n, 0.5f, -0.25f, 2.0f, range, sums.data());
+    loops.multiply(a.data(), b.data(), n, -7, 3, 0.0078125f, range, products.data());
+    for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_EQ(sums[i], rounded(static_cast<float>(a[i]) * 0.5f - static_cast<float>(b[i]) * 0.25f + 2.0f, range));
+      EXPECT_EQ(products[i], rounded(static_cast<float>((a[i] + 7) * (b[i] - 3)) * 0.0078125f, range));
+    }
+  }
+}
+
+TEST_P(ByteLoopsTest, MaximumAndSumsOfRows) {
+  for (const int64_t n : kCounts) {
+    const auto from = numbers(3 * n);
+    const int8_t* rows[] = {from.data(), from.data() + n, from.data() + 2 * n};
+    std::vector<int8_t> most(static_cast<size_t>(n));
+    loops.maximum(rows, 3, n, -20, 100, most.data());
+    std::vector<int32_t> sums(static_cast<size_t>(n), 4);
+    loops.add_rows(from.data(), 3, n, n, sums.data());
+    for (size_t i = 0; i < most.size(); ++i) {
+      EXPECT_EQ(most[i], std::clamp<int>(std::max({rows[0][i], rows[1][i], rows[2][i]}), -20, 100));
+      EXPECT_EQ(sums[i], 4 + rows[0][i] + rows[1][i] + rows[2][i]);
+    }
+  }
+}
+
+TEST_P(ByteLoopsTest, DepthwiseBlocks) {
+  constexpr int64_t kColumns = 9, kOutputs = 3, kStride = 2;
+  for (const int64_t taps : {1, 2, 5}) {
+    for (const int64_t channels : {3, 16}) {
+      const auto pixels = numbers(kColumns * 16), weights = numbers(taps * 16);
+      std::vector<const int8_t*> sources;
+      for (int64_t i = 0; i < kColumns; ++i) sources.push_back(pixels.data() + i * 16);
+      std::vector<int64_t> offsets;
+      for (int64_t tap = 0; tap < taps; ++tap) offsets.push_back(tap);
+      alignas(64) int16_t packed[3 * 32];
+      loops.pack_depthwise(weights.data(), 16, taps, channels, packed);
+      int32_t sums[kOutputs * 16];
+      loops.depthwise({sources.data(), offsets.data(), taps, kStride, 0, packed, 0, kOutputs, sums});
+      for (int64_t x = 0; x < kOutputs; ++x) {
+        for (int64_t c = 0; c < channels; ++c) {
+          int32_t expected = 0;
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            expected +=
+                pixels[static_cast<size_t>((x * kStride + tap) * 16 + c)] * weights[static_cast<size_t>(tap * 16 + c)];
+          }
+          EXPECT_EQ(sums[x * 16 + c], expected) << taps << " taps, channel " << c;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rushlight::tiles

@@ -1,0 +1,180 @@
+"""Quantized programs through XnnpackBackend: every quantized node, over int8 and by way of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import rushlight
+from rushlight.backends.xnnpack import graph as g
+from rushlight.backends.xnnpack.partitioner import (
+    XnnpackDynamicallyQuantizedPartitioner,
+    XnnpackFloatingPointPartitioner,
+    XnnpackPartitioner,
+    XnnpackQuantizedPartitioner,
+)
+from rushlight.backends.xnnpack.payload import read_payload
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.delegate.report import get_non_lowered_nodes
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4
+from rushlight.runtime import Runtime
+
+BY_CHANNEL = get_symmetric_quantization_config(is_per_channel=True)
+BY_TENSOR = get_symmetric_quantization_config()
+
+
+class Arithmetic(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 18, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        z = torch.relu(y + y[:, :, :1, :1]) * y
+        return torch.cat([z, nn.functional.max_pool2d(y, 3, 1, 1)], 1)[:, 3:29].permute(0, 2, 3, 1)
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.linear = nn.Conv2d(3, 20, 3, stride=2), nn.Linear(20, 7)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.conv(x))
+        return self.linear(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
+
+
+CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "pointwise": (nn.Conv2d(20, 37, 1), (2, 20, 7, 9)),
+    "pointwise_grouped": (nn.Conv2d(12, 9, 1, groups=3), (2, 12, 5, 6)),
+    "stem": (nn.Conv2d(3, 17, 7, stride=2, padding=3), (2, 3, 31, 29)),
+    "dilated": (nn.Conv2d(5, 8, 3, dilation=2, padding=3), (1, 5, 12, 11)),
+    "grouped": (nn.Conv2d(12, 18, (3, 2), groups=3, padding=(2, 1)), (2, 12, 8, 9)),
+    "one_channel": (nn.Conv2d(1, 12, 3, padding=1), (1, 1, 9, 9)),
+    "multiplied": (nn.Conv2d(6, 12, 3, groups=6, padding=1), (1, 6, 9, 9)),
+    "depthwise_3": (nn.Conv2d(21, 21, 3, groups=21, padding=1), (2, 21, 10, 37)),
+    "depthwise_5": (nn.Conv2d(16, 16, 5, groups=16, padding=2, stride=2, bias=False), (1, 16, 9, 19)),
+    "line": (nn.Conv1d(6, 9, 5, padding=2), (2, 6, 20)),
+    "transposed": (nn.ConvTranspose2d(7, 5, 3, stride=2, padding=1), (1, 7, 6, 5)),
+    "linear": (nn.Linear(70, 45), (3, 5, 70)),
+    "linear_row": (nn.Linear(500, 100, bias=False), (1, 500)),
+    "arithmetic": (Arithmetic(), (1, 4, 9, 8)),
+    "pooled": (Pooled(), (2, 3, 15, 15)),
+}
+
+
+def _quantized(module: nn.Module, shape: tuple[int, ...], config: Any) -> tuple[bytes, torch.Tensor, Any]:
+    """The program, an input, and the quantized program in eager mode."""
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    program = quantize(module.eval(), (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert get_non_lowered_nodes(edge.exported_program().graph) == []
+    return bytes(edge.to_executorch().buffer), x, program.module()
+
+
+def _run(program: bytes, x: torch.Tensor, **options: Any) -> torch.Tensor:
+    method = Runtime.get().load_program(program).load_method("forward", **options)
+    return torch.as_tensor(method.execute([x])[0]).clone()
+
+
+def _values(program: bytes) -> list[g.XNNDatatype]:
+    graph, _ = read_payload(bytes(read_pte(program).delegate_data[0]))
+    kinds = []
+    for value in graph.xvalues:
+        union = value.xvalue_union
+        tensor = union.tensor_value if isinstance(union, g.XNNQuantizedTensorValue) else union
+        assert tensor is not None
+        kinds.append(tensor.datatype)
+    return kinds
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_static(name: str) -> None:
+    config = BY_TENSOR if name in ("grouped", "depthwise_5", "linear") else BY_CHANNEL
+    program, x, eager = _quantized(*CASES[name], config)
+    with torch.no_grad():
+        expected = eager(x)
+    results = [torch.as_tensor(rushlight.load(program, threads=n)(x)).clone() for n in (1, 2, 3)]
+    assert all(torch.equal(results[0], other) for other in results[1:])
+    wide = _run(program, x, backend_options={"XnnpackBackend": {"tiles": False}})
+    quantum = float(expected.abs().max()) / 60
+    for result in (results[0], wide):
+        assert result.shape == expected.shape
+        assert (result - expected).abs().max() <= quantum
+        assert (result - expected).abs().mean() <= quantum / 50
+    kinds = _values(program)
+    assert g.XNNDatatype.xnn_datatype_qint8 in kinds
+    assert kinds.count(g.XNNDatatype.xnn_datatype_fp32) == 2  # the input and the result
+
+
+FOUR_BITS = get_symmetric_quantization_config(
+    is_per_channel=True, is_dynamic=True, weight_qmin=-8, weight_qmax=7
+)
+DYNAMIC: dict[str, tuple[Any, g.XNNDatatype]] = {
+    "by_channel": (dynamic_int8(per_token=True), g.XNNDatatype.xnn_datatype_qcint8),
+    "by_tensor": (dynamic_int8(per_token=True, per_channel=False), g.XNNDatatype.xnn_datatype_qint8),
+    "4_bits_by_group": (dynamic_int8_weight_int4(group_size=32), g.XNNDatatype.xnn_datatype_qbint4),
+    "4_bits_by_channel": (FOUR_BITS, g.XNNDatatype.xnn_datatype_qcint4),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dynamic(name: str) -> None:
+    config, kind = DYNAMIC[name]
+    module = nn.Sequential(nn.Linear(96, 70), nn.ReLU(), nn.Linear(70, 32) if name[0] != "4" else nn.ReLU())
+    program, x, eager = _quantized(module, (2, 9, 96), config)
+    with torch.no_grad():
+        expected = eager(x)
+    results = [torch.as_tensor(rushlight.load(program, threads=n)(x)).clone() for n in (1, 2)]
+    assert torch.equal(*results)
+    # XNNPACK finds a scale for each row, where the pattern of 4 bits by channel has one for all; scales of
+    # groups are bfloat16.
+    tolerance = {"4_bits_by_channel": 0.02, "4_bits_by_group": 0.004}.get(name, 1e-5)
+    wide = _run(program, x, backend_options={"XnnpackBackend": {"tiles": False}})
+    for result in (results[0], wide):
+        assert (result - expected).abs().max() <= tolerance * float(expected.abs().max())
+    assert (results[0] - wide).abs().max() <= 1e-5 * float(expected.abs().max())
+    assert {g.XNNDatatype.xnn_datatype_qdint8, kind} <= set(_values(program))
+
+
+class Mixed(nn.Module):
+    """One part in float, one quantized when running, one quantized by calibration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.third(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "taken"),
+    [
+        (XnnpackPartitioner, {"linear", "tanh"}),
+        (XnnpackQuantizedPartitioner, {"linear"}),
+        (XnnpackDynamicallyQuantizedPartitioner, {"linear"}),
+        (XnnpackFloatingPointPartitioner, {"linear", "tanh"}),
+    ],
+)
+def test_precisions(partitioner: Any, taken: set[str]) -> None:
+    x = torch.randn(4, 8)
+    quantizer = XNNPACKQuantizer()
+    quantizer.set_module_name(
+        "second", get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    )
+    quantizer.set_module_name("third", BY_CHANNEL)
+    program = quantize(Mixed().eval(), (x,), quantizer, [(x,)])
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner()])
+    left = [str(node.target) for node in get_non_lowered_nodes(edge.exported_program().graph)]
+    count = sum("addmm" in name or "linear" in name for name in left)
+    assert count == (0 if partitioner is XnnpackPartitioner else 2)
+    assert any("tanh" in name for name in left) == ("tanh" not in taken)
+    got = rushlight.load(bytes(edge.to_executorch().buffer))(x)
+    torch.testing.assert_close(torch.as_tensor(got), program.module()(x), rtol=0, atol=0.02)

@@ -1,0 +1,64 @@
+"""Quantized files of either system run in the other's XnnpackBackend and agree with its own results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from cases import QUANTIZED, Ask, build_quantized
+
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8_weight_int4
+from rushlight.runtime import BackendRegistry, Runtime
+
+pytestmark = pytest.mark.skipif(
+    not BackendRegistry().is_available("XnnpackBackend"), reason="this build has no XnnpackBackend"
+)
+
+
+def assert_agree(got: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+    """Results differ by a quantum where one of them rounds a tie the other way, which is rare."""
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        largest = float(b.abs().max())
+        assert (a - b).abs().max() <= 0.02 * largest
+        assert (a - b).abs().mean() <= 0.0005 * largest
+
+
+def run(path: Path, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    method = Runtime.get().load_program(path).load_method("forward")
+    return [torch.as_tensor(item).clone() for item in method.execute(inputs)]
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_its_files_run_here(name: str, peer: Ask, tmp_path: Path) -> None:
+    peer({"quantize": name, "folder": str(tmp_path)})
+    saved = torch.load(tmp_path / "expected.pt")
+    assert_agree(run(tmp_path / "model.pte", saved["inputs"]), saved["outputs"])
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_our_files_run_there(name: str, peer: Ask, tmp_path: Path) -> None:
+    module, inputs = build_quantized(name)
+    arguments: Any = QUANTIZED[name]
+    config = (
+        dynamic_int8_weight_int4() if arguments is None else get_symmetric_quantization_config(**arguments)
+    )
+    program = quantize(module, inputs, XNNPACKQuantizer().set_global(config), [inputs])
+    edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    called = [node for node in edge.exported_program().graph.nodes if node.op == "call_function"]
+    assert {getattr(node.target, "__name__", "") for node in called} == {
+        "executorch_call_delegate",
+        "getitem",
+    }
+    path, tensors = tmp_path / "model.pte", tmp_path / "tensors.pt"
+    path.write_bytes(bytes(edge.to_executorch().buffer))
+    torch.save({"inputs": list(inputs)}, tensors)
+    peer({"run": str(path), "tensors": str(tensors)})
+    assert_agree(run(path, list(inputs)), torch.load(tensors)["outputs"])
