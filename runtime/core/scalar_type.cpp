@@ -2,8 +2,6 @@
 
 namespace rushlight {
 
-// The q and bits types are names of the file format: quantized tensors are int8, uint8 or int16, their scales and zero
-// points arguments of operators.
 const char* dtype_name(ScalarType type) noexcept {
   static const char* const names[kScalarTypeCount] = {"uint8",           "int8",
                                                       "int16",           "int32",
