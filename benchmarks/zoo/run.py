@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.models import import_torchvision
 from benchmarks.zoo.cases import ZOO, Model
 
-GROUPS = ("modules", "control_flow", "torchvision", "timm", "transformers")
+GROUPS = ("modules", "control_flow", "domains", "torchvision", "timm", "transformers")
 
 
 def main() -> None:
