@@ -180,6 +180,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
   RL_TRY(give_planned(view, tensor));
   if (view.source == TensorSource::PlannedExternal) return load_external(index, view, tensor);
   if (view.source == TensorSource::PlannedInitial) {
+    if (environment_.state && environment_.state->holds(view.memory, view.offset)) return Error::Ok;
     RL_TRY(plan_.load_initial_value(view, tensor->data));
     return check_bools(index, *tensor);
   }

@@ -20,6 +20,7 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   RL_ASSIGN(const MethodMeta meta, source.method_meta(name));
   RL_TRY(loaded->allocate_planned(meta));
   Environment own = environment;
+  own.state = &loaded->program_->state();
   if (loaded->data_) own.data = loaded->data_.get();
   const MemoryManager memory{&loaded->method_memory_, loaded->planned_memory_.get(), &loaded->temporary_memory_};
   RL_ASSIGN(Method method, Method::load(source, name, memory, own));
@@ -37,6 +38,11 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   const size_t count = meta.num_memory_planned_buffers();
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t size, meta.memory_planned_buffer_size(i));
+    if (program_->state().shares(i)) {
+      RL_ASSIGN(const Span<uint8_t> shared, program_->state().arena(i, size));
+      planned_.push_back(shared);
+      continue;
+    }
     void* memory = platform::allocate(size, kArenaAlignment);
     RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of planned memory %zu of method '%.80s'",
                size, i + 1, meta.name().data());

@@ -42,6 +42,7 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::load(std::unique_ptr<Sourc
   loaded->source_ = std::move(source);
   RL_ASSIGN(Program program, Program::load(loaded->source_->loader()));
   loaded->program_ = std::make_unique<Program>(std::move(program));
+  RL_TRY(loaded->state_.read(*loaded->program_));
   return loaded;
 }
 

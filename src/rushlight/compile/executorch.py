@@ -13,6 +13,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
 from rushlight.compile.config import ExecutorchBackendConfig, for_method
+from rushlight.compile.shared_state import can_share, mark_shared_state, shared_state
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.delegate.program_copy import copy_program
 from rushlight.emit.program import EmitterOutput, emit_program
@@ -46,9 +47,11 @@ def lower_programs(
     for developer tools, a copy of which goes with the result.
     """
     planned = {}
+    sharing = can_share(config.memory_planning_pass) and not config.external_mutable_weights
+    shared = shared_state(programs) if sharing else {}
     for name, program in programs.items():
         planned[name] = copy_program(program)
-        lower_program(planned[name], config, name, dim_order)
+        lower_program(planned[name], config, name, dim_order, shared.get(name, {}))
     planners = config.memory_planning_pass
     for planner in planners.values() if isinstance(planners, dict) else (planners,):
         if hasattr(planner, "run_multimethod"):
@@ -61,10 +64,18 @@ def lower_programs(
 
 
 def lower_program(
-    program: ExportedProgram, config: ExecutorchBackendConfig, method: str, dim_order: bool
+    program: ExportedProgram,
+    config: ExecutorchBackendConfig,
+    method: str,
+    dim_order: bool,
+    shared: Mapping[str, str],
 ) -> None:
-    """Lowers one program in place, to a planned graph of out variants."""
+    """Lowers one program in place, to a planned graph of out variants.
+
+    shared: the names of the state that buffers, by target, share with other methods.
+    """
     verifiers, program._verifiers = program._verifiers, []
+    mark_shared_state(program, program.graph_module, shared)
     if config.optimize and _may_optimize(program, config):
         run_passes(program.graph_module, pipelines.edge_graph_optimizations())
         run_program_passes(program, pipelines.edge_program_optimizations(_kernels_of(config)))
@@ -82,6 +93,7 @@ def lower_program(
     if config.external_mutable_weights:
         external_mutable_weights_pass(module, program)
     planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
+    mark_shared_state(program, module, shared)
     module = _plan(planner, module, program.graph_signature, config)
     program._graph_module = module
     program._verifiers = verifiers

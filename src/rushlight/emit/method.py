@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,9 @@ from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
 from rushlight.ir.spec import TensorSpec, dim_order_from_strides
 from rushlight.memory.outputs import MUTATIONS
+
+SHARED_MEMORY_KEY = "rushlight.shared_memory"
+"""Names the data that lists, as uint32, the planned memories which the methods of a program share."""
 
 
 class MethodEmitter(GraphEmitter):
@@ -66,6 +70,9 @@ class MethodEmitter(GraphEmitter):
         guards = shape_guards(self._input_nodes, self.program.range_constraints)
         if guards:
             state.constants.named[KEY + self.name] = NamedDataEntry(guards)
+        shared = meta.get_shared_memory(self.graph_module)
+        if shared is not None:
+            state.constants.named[SHARED_MEMORY_KEY] = NamedDataEntry(struct.pack("<I", shared))
         call_spec = self.program.call_spec
         chain = Chain([], [], state.instructions, state.traces if state.options.stack_traces else None)
         return ExecutionPlan(

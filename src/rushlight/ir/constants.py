@@ -35,12 +35,14 @@ def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | N
 
 
 def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """The tensor of every placeholder, by name, that holds a constant."""
+    """The tensor of every placeholder, by name, that holds a constant: no method writes it."""
     changed = changed_targets(program.graph_signature)
+    placeholders = (node for node in program.graph.nodes if node.op == "placeholder")
+    shared = {node.name for node in placeholders if meta.get_shared_state(node) is not None}
     found = {}
     for spec in program.graph_signature.input_specs:
         tensor = stored_tensor(program, spec)
-        if tensor is not None and spec.target not in changed:
+        if tensor is not None and spec.target not in changed and spec.arg.name not in shared:
             found[spec.arg.name] = tensor
     return found
 

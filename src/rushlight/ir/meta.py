@@ -26,6 +26,8 @@ DELEGATE_CONSTANT_TAG = "delegate_constant_tag"
 INITIAL_STATE = "et_init_buffer"
 CUSTOM = "custom"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
+SHARED_STATE = "shared_state"
+SHARED_MEMORY = "shared_memory"
 ORIGIN = "origin"
 FROM_NODE = "from_node"
 
@@ -215,3 +217,21 @@ def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
 
 def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
     graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes
+
+
+def get_shared_state(node: Node) -> str | None:
+    """Names the state that a buffer's placeholder shares with other methods; None for a method's own."""
+    return node.meta.get(SHARED_STATE)
+
+
+def set_shared_state(node: Node, name: str) -> None:
+    node.meta[SHARED_STATE] = name
+
+
+def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:
+    """The mem_id of the memory in which the method's state is shared with other methods."""
+    return graph_module.meta.get(SHARED_MEMORY)
+
+
+def set_shared_memory(graph_module: torch.fx.GraphModule, mem_id: int) -> None:
+    graph_module.meta[SHARED_MEMORY] = mem_id

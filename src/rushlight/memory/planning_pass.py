@@ -26,11 +26,11 @@ SHARED_STATE_MEMORY = 2
 
 @dataclass
 class _SharedState:
-    """The mutable buffers of all methods by qualified name, what is written in them, and the graphs."""
+    """The buffers of all methods by what names their state, what is written in them, and the graphs."""
 
-    buffers: dict[str, list[TensorSpec]] = field(default_factory=dict)
+    buffers: dict[Any, list[TensorSpec]] = field(default_factory=dict)
     updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
-    mutated: set[str] = field(default_factory=set)
+    mutated: set[Any] = field(default_factory=set)
     graphs: list[GraphModule] = field(default_factory=list)
 
 
@@ -40,7 +40,8 @@ class MemoryPlanningPass(PassBase):
     `memory_planning_algo` is a planner over plain data (`Problem -> Plan`), or an algorithm over TensorSpecs
     as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
     in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
-    With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2.
+    With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
+    without it those have whose placeholders are marked as shared (`ir.meta.set_shared_state`).
     `reports` holds the outcome of each run.
     """
 
@@ -75,11 +76,12 @@ class MemoryPlanningPass(PassBase):
         self, graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
     ) -> PassResult:
         """Plan one method's graph. Raises PlanError if the plan is not right."""
+        sharing = self._shares(graph_module)
         options = PlanOptions(
             alignment=self.alignment,
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,
-            state=self.alloc_mutable_buffers and not self.share_mutable_buffers,
+            state=self.alloc_mutable_buffers and not sharing,
             state_in_place=self.alloc_mutable_buffers,
             tail_padding=_tail_padding(graph_module),
         )
@@ -91,14 +93,12 @@ class MemoryPlanningPass(PassBase):
         else:
             report = self._run_algorithm(algorithm, graph_module, graph_signature, options)
         self.reports.append(report)
-        if self.share_mutable_buffers and graph_signature is not None:
+        if sharing and graph_signature is not None:
             self._collect_shared(graph_module, graph_signature)
         return PassResult(graph_module, True)
 
     def run_multimethod(self) -> None:
         """Place the shared mutable buffers, after `run` has seen every method."""
-        if not self.share_mutable_buffers:
-            return
         shared, end = self._shared, 0
         for name, specs in shared.buffers.items():
             if name not in shared.mutated:
@@ -111,6 +111,19 @@ class MemoryPlanningPass(PassBase):
         for graph in shared.graphs:
             sizes = meta.get_planned_sizes(graph) or [0, 0]
             meta.set_planned_sizes(graph, [*sizes, end])
+            meta.set_shared_memory(graph, SHARED_STATE_MEMORY)
+        self._shared = _SharedState()
+
+    def _shares(self, graph_module: GraphModule) -> bool:
+        if self.share_mutable_buffers or not self.alloc_mutable_buffers:
+            return self.share_mutable_buffers
+        return any(meta.get_shared_state(n) for n in graph_module.graph.nodes if n.op == "placeholder")
+
+    def _state_of(self, node: Node, name: str) -> Any:
+        """What is equal for buffers that share a place."""
+        if self.share_mutable_buffers:
+            return name
+        return meta.get_shared_state(node) or (len(self._shared.graphs), name)
 
     def _run_algorithm(
         self,
@@ -148,11 +161,14 @@ class MemoryPlanningPass(PassBase):
         if sizes is None or len(sizes) != SHARED_STATE_MEMORY:
             raise PlanError("mutable buffers can be shared only if all other tensors are in memory 1")
         self._shared.graphs.append(graph_module)
-        self._shared.mutated.update(signature.buffers_to_mutate.values())
+        mutated = set(signature.buffers_to_mutate.values())
         for node in graph_module.graph.nodes:
             if node.op == "placeholder" and node.name in signature.inputs_to_buffers:
-                specs = self._shared.buffers.setdefault(signature.inputs_to_buffers[node.name], [])
-                specs.extend(meta.tensor_specs(node))
+                name = signature.inputs_to_buffers[node.name]
+                state = self._state_of(node, name)
+                self._shared.buffers.setdefault(state, []).extend(meta.tensor_specs(node))
+                if name in mutated:
+                    self._shared.mutated.add(state)
             for spec in meta.tensor_specs(node):
                 if spec.storage_base is not None:
                     self._shared.updates.setdefault(spec.storage_base, []).append(spec)

@@ -24,6 +24,17 @@ struct BackendOptions {
   Span<const BackendOption> options;
 };
 
+// Planned memories that methods of one program share outlive each of them, and with them the state that lies there.
+class SharedState {
+ public:
+  // Whether the tensor at `offset` of planned memory `memory` (from 0) has its value from a method loaded before. If
+  // not, and the memory is shared, the caller writes the initial value and later calls give true.
+  virtual bool holds(size_t memory, size_t offset) = 0;
+
+ protected:
+  ~SharedState() = default;
+};
+
 // What a method runs on. Tables and pointers outlive the method; spans are read during Method::load only, but for
 // what their elements point to.
 struct Environment {
@@ -33,6 +44,7 @@ struct Environment {
   EventTracer* tracer = nullptr;
   const NamedDataMap* data = nullptr;  // data outside of the program
   Span<const BackendOptions> backend_options;
+  SharedState* state = nullptr;  // null: each method has its own state
 };
 
 // An executable method. Different methods of one program may run at the same time; one method is used by one thread

@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rushlight/core/named_data.h"
@@ -30,12 +33,31 @@ class LoadedProgram {
   ~LoadedProgram();
   const Program& program() const { return *program_; }
 
+  // The planned memories that the program says its methods share.
+  class State final : public SharedState {
+   public:
+    ~State();
+    bool shares(size_t memory) const;
+    // Memory `memory`, zeroed when it is first asked for.
+    Result<Span<uint8_t>> arena(size_t memory, size_t size);
+    bool holds(size_t memory, size_t offset) override;
+
+   private:
+    friend class LoadedProgram;
+    Error read(const Program& program);
+    std::mutex mutex_;
+    std::map<size_t, Span<uint8_t>> arenas_;  // empty until one is asked for
+    std::set<std::pair<size_t, size_t>> held_;
+  };
+  State& state() { return state_; }
+
  private:
   struct Source;
   LoadedProgram() = default;
   static Result<std::shared_ptr<LoadedProgram>> load(std::unique_ptr<Source> source);
   std::unique_ptr<Source> source_;
   std::unique_ptr<Program> program_;
+  State state_;
 };
 
 // .ptd files as one map; a key is looked up in the order of the files.
@@ -59,7 +81,8 @@ class LoadedData final : public NamedDataMap {
   std::vector<std::unique_ptr<File>> files_;
 };
 
-// A method with memory of its own, taken from the platform. Keeps its program and data alive.
+// A method with memory of its own, taken from the platform, but for what the program's methods share. Keeps its program
+// and data alive.
 class LoadedMethod {
  public:
   // environment.data may be null; `data`, if any, replaces it.

@@ -1,0 +1,121 @@
+"""Buffers that several methods have in common are one state, and others are each method's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.export import ExportedProgram, export
+
+from rushlight.exir import ExecutorchBackendConfig, to_edge
+from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.runtime import Program, Runtime
+
+
+class Memory(torch.nn.Module):
+    """`total` is common to both modules, under different names; `calls` is each one's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.tensor([1.0, 2.0]))
+
+
+class Write(torch.nn.Module):
+    def __init__(self, memory: Memory) -> None:
+        super().__init__()
+        self.memory = memory
+        self.register_buffer("calls", torch.tensor([10.0]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.memory.total.add_(x)
+        self.calls.add_(1)
+        return self.calls * 1
+
+
+class Read(torch.nn.Module):
+    def __init__(self, memory: Memory) -> None:
+        super().__init__()
+        self.nested = torch.nn.ModuleList([memory])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.nested[0].total * 2) + x
+
+
+def programs(own: bool = False) -> dict[str, ExportedProgram]:
+    memory = Memory()
+    x = (torch.zeros(2),)
+    other = Memory() if own else memory
+    return {
+        "write": export(Write(memory), x),
+        "read": export(Read(other), x),
+        "more": export(Write(memory), x),
+    }
+
+
+def load(methods: dict[str, ExportedProgram], **config: Any) -> Program:
+    manager = to_edge(methods).to_executorch(ExecutorchBackendConfig(**config))
+    return Runtime.get().load_program(manager.buffer)
+
+
+def call(program: Program, name: str, *values: float) -> list[float]:
+    return program.load_method(name).execute([torch.tensor(values, dtype=torch.float32)])[0].tolist()
+
+
+def test_one_tensor_is_one_state() -> None:
+    program = load(programs())
+    methods = {name: program.load_method(name) for name in ("read", "write", "more")}
+
+    def run(name: str, *values: float) -> list[float]:
+        return methods[name].execute([torch.tensor(values, dtype=torch.float32)])[0].tolist()
+
+    assert run("read", 0, 0) == [2, 4]
+    assert run("write", 1, 1) == [11]
+    assert run("read", 0, 0) == [4, 6]
+    assert run("more", 0, 5) == [11]
+    assert run("write", 0, 0) == [12]
+    assert run("read", 1, 0) == [5, 16]
+
+
+def test_a_method_loaded_later_finds_what_was_written() -> None:
+    program = load(programs())
+    writer = program.load_method("write")
+    writer.execute([torch.tensor([3.0, 3.0])])
+    assert call(program, "read", 0, 0) == [8, 10]
+
+
+def test_every_program_that_is_loaded_starts_anew() -> None:
+    methods = programs()
+    first = load(methods)
+    first.load_method("write").execute([torch.tensor([3.0, 3.0])])
+    assert call(load(methods), "read", 0, 0) == [2, 4]
+
+
+def test_equal_names_of_other_tensors_are_not_shared() -> None:
+    program = load(programs(own=True))
+    program.load_method("write").execute([torch.tensor([3.0, 3.0])])
+    assert call(program, "read", 0, 0) == [2, 4]
+
+
+def test_shared_by_name_when_asked() -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.n.add_(x)
+            return self.n * 1
+
+    methods = {name: export(Counter(), (torch.ones(1),)) for name in ("a", "b")}
+    program = load(methods, memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True))
+    a, b = program.load_method("a"), program.load_method("b")
+    results = [m.execute([torch.tensor([v])])[0].item() for m, v in ((a, 1.0), (b, 2.0), (a, 4.0))]
+    assert results == [1, 3, 7]
+
+
+@pytest.mark.parametrize("sizes", [1, 3])
+def test_planned_sizes_name_the_shared_memory(sizes: int) -> None:
+    methods = programs() if sizes == 3 else {"write": programs()["write"]}
+    plans = to_edge(methods).to_executorch().executorch_program.execution_plan
+    assert {len(plan.non_const_buffer_sizes) for plan in plans} == {3 if sizes == 3 else 2}
