@@ -41,6 +41,12 @@ def test_operators_can_be_added():
     assert table.runs("mine::op.out", "float32") and "mine::op.out" in table
 
 
+def test_operators_may_be_trusted():
+    table = KernelTable({"aten::add.out": frozenset({"float32"})}, trusts_unknown=True)
+    assert table.runs("aten::addbmm.out", "float32") and table.runs("mine::op.out", None)
+    assert "aten::addbmm.out" not in table and not table.runs("aten::add.out", "bool")
+
+
 def test_the_host_runs_what_it_is_made_for():
     host = host_target()
     assert host.runs("aten::convolution.out", "float32") and not host.runs("aten::convolution.out", "bool")

@@ -12,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from rushlight.compat.names import MODULES, Names
-from rushlight.emit.target import trust_unknown_libraries
+from rushlight.emit.target import trust_unknown_operators
 
 _ROOT = "executorch"
 
@@ -140,6 +140,6 @@ def install_as_executorch() -> None:
             "executorch is installed too; in this process the name now means Rushlight, as a whole",
             stacklevel=2,
         )
-    trust_unknown_libraries()
+    trust_unknown_operators()
     sys.meta_path.insert(0, _Finder())
     importlib.invalidate_caches()

@@ -48,7 +48,7 @@ _PROGRAM = ("rushlight.exir", "rushlight.compile")
 MODULES: dict[str, Names] = {
     "executorch": Names(),
     "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
-    "executorch.exir": Names(_PROGRAM),
+    "executorch.exir": Names(_PROGRAM, {"Value": "typing:Any"}),
     "executorch.exir.program": Names(_PROGRAM),
     "executorch.exir.program._program": Names(_PROGRAM),
     "executorch.exir.capture": Names(("rushlight.compile.config",)),
@@ -57,6 +57,13 @@ MODULES: dict[str, Names] = {
     "executorch.exir.dialects._ops": Names(("rushlight.ir.edge_ops",)),
     "executorch.exir.dialects.edge": Names(),
     "executorch.exir.dialects.edge._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dim_order_utils": Names(
+        ("rushlight.ir.dim_order_ops",),
+        {
+            "get_memory_format": "rushlight.ir.dim_order_ops:memory_format_of",
+            "get_dim_order": "rushlight.ir.dim_order_ops:dim_order_of",
+        },
+    ),
     "executorch.exir.dynamic_shape": Names(
         names={"DynamicMemoryPlanningMode": _PASSES["DynamicMemoryPlanningMode"]}
     ),
@@ -74,6 +81,9 @@ MODULES: dict[str, Names] = {
     "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
     "executorch.exir.passes": Names(names=_PASSES),
     "executorch.exir.passes.memory_planning_pass": Names(("rushlight.memory.planning_pass",)),
+    "executorch.exir.passes._device_copy_ops_registry": Names(
+        ("rushlight.ir.device_copy_ops",), effects=("rushlight.ir.device_copy_ops",)
+    ),
     "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
     "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.give_specs",)),
     "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.external_constants",)),
@@ -149,14 +159,24 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack.recipes.xnnpack_recipe_provider": Names(("rushlight.export.xnnpack",)),
     "executorch.backends.xnnpack.recipes.xnnpack_recipe_types": Names(("rushlight.export.xnnpack",)),
     "executorch.devtools": Names(),
+    "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
+    "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
     "executorch.export": Names(("rushlight.export",)),
     "executorch.export.recipe": Names(("rushlight.export.recipe", "rushlight.export.recipe_parts")),
     "executorch.export.recipe_provider": Names(("rushlight.export.recipe",)),
-    "executorch.export.recipe_registry": Names(("rushlight.export.recipe",)),
+    "executorch.export.recipe_registry": Names(
+        ("rushlight.export.recipe",),
+        {
+            "register_backend_recipe_provider": "rushlight.export.recipe:"
+            "recipe_registry.register_backend_recipe_provider"
+        },
+    ),
     "executorch.export.stages": Names(("rushlight.export.stages",)),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
+    "executorch.extension.export_util": Names(),
+    "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
     "executorch.extension.pytree": Names(
         names={
             "tree_flatten": f"{_PYTREE}:tree_flatten",
@@ -171,5 +191,9 @@ MODULES: dict[str, Names] = {
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
+    "executorch.kernels": Names(),
+    "executorch.kernels.quantized": Names(effects=("rushlight.ir.quantized_ops",)),
+    "executorch.util": Names(),
+    "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
     "executorch.runtime": Names(("rushlight.runtime",)),
 }

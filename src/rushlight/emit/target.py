@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from rushlight.codegen.kernel_table import host_kernels, loaded_kernels
@@ -21,8 +21,7 @@ Rows = Mapping[str, "frozenset[str] | None"]
 class KernelTable:
     """Kernels by operator name with overload; the dtypes are torch's names, None where any will do.
 
-    With `trusts_unknown`, operators of a library (`aten`) of which there is not one kernel here are taken to
-    have theirs elsewhere.
+    With `trusts_unknown`, operators that have no kernel here are taken to have theirs elsewhere.
     """
 
     kernels: Rows = field(default_factory=dict)
@@ -34,14 +33,9 @@ class KernelTable:
     def runs(self, operator: str, dtype: str | None) -> bool:
         """Whether a kernel for the operator takes the dtype."""
         if operator not in self.kernels:
-            return self.trusts_unknown and operator.split("::")[0] not in self.libraries
+            return self.trusts_unknown
         dtypes = self.kernels[operator]
         return dtypes is None or dtype is None or dtype in dtypes
-
-    @cached_property
-    def libraries(self) -> frozenset[str]:
-        """The operator libraries of which there are kernels, such as `aten`."""
-        return frozenset(name.split("::")[0] for name in self.kernels)
 
     def dtypes(self, operator: str) -> frozenset[str] | None:
         """The dtypes that the operator's kernel takes, None for any."""
@@ -94,12 +88,12 @@ def _built_in() -> KernelTable:
     return parse_kernel_table(host_kernels())
 
 
-# What install_as_executorch() sets: ExecuTorch's compiler asks nothing of operators outside of ATen.
+# What install_as_executorch() sets: ExecuTorch's compiler asks for no kernels.
 _trusts_unknown: list[bool] = []
 
 
-def trust_unknown_libraries() -> None:
-    """From now on `host_target` takes operators of unknown libraries to have their kernels elsewhere."""
+def trust_unknown_operators() -> None:
+    """From now on `host_target` takes operators that it does not know to have their kernels elsewhere."""
     _trusts_unknown[:] = [True]
 
 

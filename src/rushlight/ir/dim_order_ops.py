@@ -52,6 +52,16 @@ def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
     raise ValueError(f"dim order {list(order)} is neither contiguous nor channels last")
 
 
+def is_channel_last_dim_order(tensor: torch.Tensor) -> bool:
+    """Whether a tensor of 4 dims lies with its channels last."""
+    return tensor.dim() == 4 and tuple(tensor.dim_order()) == _CHANNELS_LAST[4][1]
+
+
+def is_contiguous_dim_order(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's dims lie in their own order."""
+    return tuple(tensor.dim_order()) == tuple(range(tensor.dim()))
+
+
 def _eager(target: Any) -> Callable[..., Any]:
     def run(*args: Any, dim_order: Sequence[int] | None = None, **kwargs: Any) -> Any:
         return target(*args, memory_format=memory_format_of(dim_order), **kwargs)

@@ -1,0 +1,90 @@
+"""Export in one call, by the names of ExecuTorch's `extension.export_util.utils`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import torch
+from torch.export import export
+
+from rushlight.compile import (
+    EdgeCompileConfig,
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def export_to_edge(
+    model: torch.nn.Module,
+    example_inputs: tuple[Any, ...],
+    *,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    edge_constant_methods: dict[str, Any] | None = None,
+    edge_compile_config: EdgeCompileConfig | None = None,
+    strict: bool = True,
+    verbose: bool = True,
+    generate_etrecord: bool = False,
+) -> EdgeProgramManager:
+    """The edge program of a module. Without a configuration dialects are not verified.
+
+    Raises ValueError if the model is no module.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise ValueError(f"a model is a torch.nn.Module, not {type(model).__name__}")
+    program = export(
+        model, example_inputs, example_kwarg_inputs, dynamic_shapes=dynamic_shapes, strict=strict
+    )
+    if verbose:
+        logger.info("exported graph:\n%s", program.graph)
+    edge = to_edge(
+        program,
+        constant_methods=edge_constant_methods,
+        compile_config=edge_compile_config or EdgeCompileConfig(_check_ir_validity=False),
+        generate_etrecord=generate_etrecord,
+    )
+    if verbose:
+        logger.info("edge program:\n%s", edge.exported_program())
+    return edge
+
+
+def export_to_exec_prog(
+    model: torch.nn.Module,
+    example_inputs: tuple[Any, ...],
+    *,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    edge_constant_methods: dict[str, Any] | None = None,
+    edge_compile_config: EdgeCompileConfig | None = None,
+    backend_config: ExecutorchBackendConfig | None = None,
+    strict: bool = True,
+) -> ExecutorchProgramManager:
+    """The program of a module, which is set to inference."""
+    edge = export_to_edge(
+        model.eval(),
+        example_inputs,
+        example_kwarg_inputs=example_kwarg_inputs,
+        dynamic_shapes=dynamic_shapes,
+        edge_constant_methods=edge_constant_methods,
+        edge_compile_config=edge_compile_config,
+        strict=strict,
+    )
+    return edge.to_executorch(backend_config)
+
+
+def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir: str = "") -> str:
+    """Writes a program to `output_dir/model_name.pte`, and its .ptd files beside it; returns its path.
+
+    A name that ends in .pte is a path itself. Raises OSError.
+    """
+    path = model_name if model_name.endswith(".pte") else os.path.join(output_dir, f"{model_name}.pte")
+    prog.save(path)
+    prog.write_tensor_data_to_file(output_dir or ".")
+    logger.info("saved the program to %s", path)
+    return path
