@@ -77,7 +77,7 @@ def test_exact_takes_no_algorithm_with_larger_errors() -> None:
         assert m in ((0, 2) if exact else (4,))
         (got,), (want,) = run(program, inputs), expected(model, inputs)
         errors[exact] = float((got - want).abs().max() / want.abs().max())
-    assert errors[True] < 1e-6 and errors[False] < 2e-5
+    assert errors[True] < 2e-6 and errors[False] < 2e-5
 
 
 @pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
