@@ -101,7 +101,14 @@ MODULES: dict[str, Names] = {
             "get_lowered_module_name": f"{_CALL}:get_lowered_module_name",
         }
     ),
-    "executorch.exir.lowered_backend_module": Names(("rushlight.delegate.lowered",)),
+    "executorch.exir.lowered_backend_module": Names(
+        ("rushlight.delegate.lowered", "rushlight.delegate.submodule")
+    ),
+    "executorch.exir.verification": Names(),
+    "executorch.exir.verification.verifier": Names(
+        ("rushlight.compat.verification",),
+        {"SpecViolationError": "torch._export.verifier:SpecViolationError"},
+    ),
     "executorch.exir.backend": Names(),
     "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),

@@ -1,0 +1,72 @@
+"""Nodes of a graph moved into a submodule by hand, as partitioners of users do."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from torch.export.graph_signature import OutputKind, OutputSpec
+from torch.fx import GraphModule, Node
+from torch.fx.passes.tools_common import legalize_graph
+from torch.fx.passes.utils.fuser_utils import erase_nodes, fuse_as_graphmodule, insert_subgm
+
+from rushlight.ir import meta
+
+
+def create_submodule_from_nodes(
+    gm: GraphModule, node_list: Sequence[Node], tag: str, skip_legalize_graph: bool = False
+) -> tuple[GraphModule, Node]:
+    """Moves nodes into a submodule of `gm` called fused_<tag>; returns it and the node that calls it.
+
+    The submodule returns a list, whose items the graph reads by getitem. Of a node with several results all
+    getitems move along. skip_legalize_graph: leave the graph's order as it is.
+    Raises ValueError for an empty list.
+    """
+    if not node_list:
+        raise ValueError("a submodule is made of at least one node")
+    wanted = set(node_list)
+    for node in node_list:
+        wanted.update(user for user in node.users if user.target is operator.getitem)
+    nodes = [node for node in gm.graph.nodes if node in wanted]
+    name = f"fused_{tag}"
+    sub_gm, inputs, outputs = fuse_as_graphmodule(gm, nodes, name, always_return_tuple=True)
+    values = [meta.get_val(node) if meta.has_val(node) else None for node in outputs]
+    insert_subgm(gm, sub_gm, inputs, outputs)
+    (call,) = (node for node in gm.graph.nodes if node.op == "call_module" and node.target == name)
+    meta.set_val(call, values)
+    for user in call.users:
+        meta.set_val(user, values[user.args[1]])
+    erase_nodes(gm, nodes)
+    output = sub_gm.graph.output_node()
+    output.args = (list(output.args[0]),)  # type: ignore[arg-type]
+    sub_gm.recompile()
+    if not skip_legalize_graph:
+        legalize_graph(gm)
+    return sub_gm, call
+
+
+def arrange_graph_outputs(
+    gm: GraphModule, output_specs: list[OutputSpec], call_module_node: Node | None = None
+) -> None:
+    """Puts the outputs that are new values of buffers before the others, in the graph and in `output_specs`.
+
+    `call_module_node` calls the graph from another one, whose getitems of it follow.
+    """
+    order = sorted(
+        range(len(output_specs)), key=lambda index: output_specs[index].kind != OutputKind.BUFFER_MUTATION
+    )
+    output = gm.graph.output_node()
+    results = output.args[0]
+    assert isinstance(results, (list, tuple))
+    output.args = (type(results)(results[index] for index in order),)
+    output_specs[:] = [output_specs[index] for index in order]
+    gm.recompile()
+    if call_module_node is None:
+        return
+    places = {old: new for new, old in enumerate(order)}
+    for user in call_module_node.users:
+        if user.target is operator.getitem:
+            user.args = (call_module_node, places[user.args[1]])  # type: ignore[index]
+    if meta.has_val(call_module_node):
+        values = meta.get_val(call_module_node)
+        meta.set_val(call_module_node, type(values)(values[index] for index in order))
