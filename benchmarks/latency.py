@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.process import INTEROP, MAIN, Process
 
-PYTHON_OF = {"executorch_portable": INTEROP, "executorch_xnnpack": INTEROP}
+PYTHON_OF = dict.fromkeys(("executorch_portable", "executorch_xnnpack", "executorch_xnnpack_int8"), INTEROP)
 # Systems too slow to be run as often as the others.
 SLOW = {"executorch_portable"}
 

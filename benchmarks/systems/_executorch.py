@@ -14,12 +14,22 @@ from benchmarks.models import Case
 def prepare_with(
     partitioners: Sequence[object], case: Case, folder: Path, threads: int
 ) -> Callable[[], list[torch.Tensor]]:
+    """The case's program in float32."""
+    return prepare_program(partitioners, torch.export.export(case.module, case.inputs), case.inputs, threads)
+
+
+def prepare_program(
+    partitioners: Sequence[object],
+    exported: torch.export.ExportedProgram,
+    inputs: tuple[torch.Tensor, ...],
+    threads: int,
+) -> Callable[[], list[torch.Tensor]]:
+    """What runs a program as ExecuTorch lowers it."""
     logging.disable(logging.WARNING)
     from executorch.exir import to_edge_transform_and_lower
     from executorch.extension.pybindings import portable_lib
     from executorch.runtime import Runtime
 
-    exported = torch.export.export(case.module, case.inputs)
     program = to_edge_transform_and_lower(exported, partitioner=list(partitioners)).to_executorch()
     portable_lib._unsafe_reset_threadpool(threads)
     loaded = Runtime.get().load_program(program.buffer)
@@ -27,6 +37,6 @@ def prepare_with(
 
     def run() -> list[torch.Tensor]:
         assert loaded.method_names  # a method does not keep its program alive
-        return list(method.execute(case.inputs))
+        return list(method.execute(inputs))
 
     return run
