@@ -9,9 +9,7 @@ from benchmarks import chains, compile_time, latency, python_call, xnnpack
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "what", nargs="*", help="latency, xnnpack, compile, chains, call; all if none"
-    )
+    parser.add_argument("what", nargs="*", help="latency, xnnpack, compile, chains, call; all if none")
     parser.add_argument("--models", nargs="+", default=["mobilenet_v2"])
     parser.add_argument(
         "--systems",
