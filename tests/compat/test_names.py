@@ -95,3 +95,14 @@ def test_installing_twice_does_nothing(tmp_path: Path) -> None:
         "c.install_as_executorch(); assert len(sys.meta_path) == n and c.is_installed()"
     )
     assert run(code, tmp_path).returncode == 0
+
+
+def test_a_name_that_is_a_module_and_a_function(tmp_path: Path) -> None:
+    code = INSTALL + (
+        "import executorch.exir as exir\n"
+        "from executorch.exir.capture._config import ExecutorchBackendConfig\n"
+        "from executorch.exir.capture import CaptureConfig\n"
+        "assert callable(exir.capture) and exir.CaptureConfig is CaptureConfig\n"
+    )
+    result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr

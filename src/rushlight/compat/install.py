@@ -61,6 +61,8 @@ class _Face(types.ModuleType):
         return next((module for module in modules if hasattr(module, name)), None)
 
     def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, _Face) and name in self._names.names:
+            return  # the name is both a module's and a function's, and the function is what users call
         if not (name.startswith("_") or name in self._names.names or isinstance(value, _Face)):
             home = self._home(name)
             if home is not None:

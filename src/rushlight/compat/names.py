@@ -48,7 +48,9 @@ _PROGRAM = ("rushlight.exir", "rushlight.compile")
 MODULES: dict[str, Names] = {
     "executorch": Names(),
     "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
-    "executorch.exir": Names(_PROGRAM, {"Value": "typing:Any"}),
+    "executorch.exir": Names(
+        _PROGRAM, {"Value": "typing:Any", "capture": "rushlight.compat.capture:capture"}
+    ),
     "executorch.exir.program": Names(_PROGRAM),
     "executorch.exir.program._program": Names(_PROGRAM),
     "executorch.exir.capture": Names(("rushlight.compile.config",)),
@@ -87,6 +89,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
     "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.give_specs",)),
     "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.external_constants",)),
+    "executorch.exir.passes.quantize_io_pass": Names(("rushlight.passes.quantized_ends",)),
     "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.initial_state",)),
     "executorch.exir.passes.propagate_device_config": Names(
         names={"PropagateDeviceConfig": "rushlight.compile.config:PropagateDeviceConfig"}

@@ -1,0 +1,65 @@
+"""How the inputs and outputs of a quantized program are quantized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.ir.edge_ops import aten_op
+
+Parameters = dict[str, Any]
+
+
+def extract_io_quant_params(
+    edge_prog: Any, *, input_idxs: Sequence[int] = (0,), output_idxs: Sequence[int] = (0,)
+) -> dict[str, dict[str, Parameters]]:
+    """Scale and zero point of inputs and outputs, which a caller needs to hand over whole numbers.
+
+    edge_prog: an edge manager or an exported program; it stays as it is. Gives
+    {"inputs": {placeholder: {"scale": float, "zero_point": int}}, "outputs": {quantized node: ...}}.
+
+    Raises:
+        ValueError: there is no such input or output, or it is not quantized per tensor.
+    """
+    program: ExportedProgram = (
+        edge_prog if isinstance(edge_prog, ExportedProgram) else edge_prog.exported_program()
+    )
+    nodes = {node.name: node for node in program.graph.nodes}
+    inputs = [nodes[str(name)] for name in program.graph_signature.user_inputs]
+    outputs = [nodes[str(name)] for name in program.graph_signature.user_outputs]
+    return {
+        "inputs": dict(_input(_at(inputs, index, "input")) for index in input_idxs),
+        "outputs": dict(_output(_at(outputs, index, "output")) for index in output_idxs),
+    }
+
+
+def _at(nodes: Sequence[Node], index: int, what: str) -> Node:
+    if not 0 <= index < len(nodes):
+        raise ValueError(f"there is no {what} {index}: the program has {len(nodes)}")
+    return nodes[index]
+
+
+def _input(node: Node) -> tuple[str, Parameters]:
+    for user in node.users:
+        if _is(user, "quantize_per_tensor"):
+            return node.name, _parameters(user)
+    raise ValueError(f"input {node.name} is not quantized per tensor")
+
+
+def _output(node: Node) -> tuple[str, Parameters]:
+    source = node.args[0] if node.args else None
+    if not _is(node, "dequantize_per_tensor") or not isinstance(source, Node):
+        raise ValueError(f"output {node.name} is not dequantized per tensor")
+    return source.name, _parameters(node)
+
+
+def _is(node: Node, name: str) -> bool:
+    op = aten_op(node.target)
+    return op is not None and op._schema.name == f"quantized_decomposed::{name}"
+
+
+def _parameters(node: Node) -> Parameters:
+    return {"scale": node.args[1], "zero_point": node.args[2]}

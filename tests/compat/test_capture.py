@@ -1,0 +1,15 @@
+import torch
+
+from rushlight.compat.capture import capture
+from rushlight.exir import CaptureConfig
+from rushlight.runtime import Runtime
+
+
+def test_capture_of_a_function_runs():
+    x = torch.randn(10)
+    captured = capture(lambda x: torch.add(torch.add(x, x), x), (x,), CaptureConfig())
+    assert [str(n.target) for n in captured.graph_module.graph.nodes][1:3] == ["aten.add.Tensor"] * 2
+    edge = captured.to_edge()
+    torch.testing.assert_close(edge.exported_program.module()(x), 3 * x)
+    method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], 3 * x)
