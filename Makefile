@@ -2,11 +2,12 @@
 # make test    everything that CI checks
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
-# make bench   the measurements, beside the peers
+# make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INTEROP := .venv-interop
+PEERS := .venv-peers
 BUILD := build/dev
 INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) \
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
@@ -65,8 +66,18 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 interop: build $(INTEROP)/.installed
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
 
-bench: build $(INTEROP)/.installed
-	$(BIN)/python -m benchmarks
+# ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
+$(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install -q --upgrade pip
+	$(PEERS)/bin/pip install -q -r requirements/peers.txt
+	$(PEERS)/bin/pip install -q executorch==1.5.1
+	$(PEERS)/bin/pip install -q --no-deps -r requirements/torchvision.txt
+	touch $@
+
+bench: build $(PEERS)/.installed
+	$(BIN)/python -m benchmarks $(BENCH)
+	$(BIN)/python -m benchmarks.report build/bench.json docs/benchmarks.md
 
 format: $(VENV)/.environment
 	$(BIN)/ruff check --fix src tests examples benchmarks

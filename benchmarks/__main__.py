@@ -1,41 +1,101 @@
-"""python -m benchmarks [latency|xnnpack|compile|chains|call ...]: prints what the README quotes."""
+"""python -m benchmarks [float] [int8] [compile] [chains] [call]: ours beside the peers, in one run.
+
+The tables go to the terminal; what was measured goes to a JSON file, which a later run of other models or
+systems adds to, and from which `python -m benchmarks.report` writes docs/benchmarks.md.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
-from benchmarks import chains, compile_time, latency, python_call, xnnpack
+from rich.console import Console
+
+from benchmarks import chains, compile_time, latency, python_call, show
+from benchmarks.models import INT8, MODELS
+from benchmarks.process import ROOT
+from benchmarks.results import Results, describe_machine
+from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS
+
+KINDS = ("float", "int8", "compile", "chains", "call")
+QUICK = ("mobilenet_v2", "bert")
 
 
-def main() -> None:
+def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="*", help="latency, xnnpack, compile, chains, call; all if none")
-    parser.add_argument("--models", nargs="+", default=["mobilenet_v2"])
+    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}; all by default")
     parser.add_argument(
-        "--systems",
-        nargs="+",
-        default=["rushlight_kernels", "rushlight_xnnpack", "executorch_xnnpack", "executorch_portable"],
+        "--models", nargs="+", metavar="model", help=f"of {', '.join(MODELS)}; all by default"
     )
+    parser.add_argument("--systems", nargs="+", metavar="system", help=f"of {', '.join(SYSTEMS)}")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=12)
-    options = parser.parse_args()
-    what = options.what or ["latency", "xnnpack", "compile", "chains", "call"]
-    if "latency" in what:
-        for model in options.models:
-            for threads in options.threads:
-                print(
-                    latency.table(latency.measure(model, options.systems, threads, options.rounds)),
-                    flush=True,
-                )
-    if "xnnpack" in what:
-        for table in xnnpack.tables(options.threads, options.rounds):
-            print(table, flush=True)
-    if "compile" in what:
-        print(compile_time.table(options.models), flush=True)
-    if "chains" in what:
-        print(chains.table(), flush=True)
-    if "call" in what:
-        print(python_call.table(), flush=True)
+    parser.add_argument("--rounds", type=int, default=12, help="turns of every system (default: 12)")
+    parser.add_argument("--seconds", type=float, default=0.25, help="of a system in a turn (default: 0.25)")
+    parser.add_argument("--cold-rounds", type=int, default=5, help="fresh processes (default: 5)")
+    parser.add_argument(
+        "--patience", type=float, default=1800, help="seconds for a system to prepare a model"
+    )
+    parser.add_argument("--quick", action="store_true", help=f"{' and '.join(QUICK)}, few rounds")
+    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
+    options = parser.parse_args(arguments)
+    for given, known in ((options.kinds, KINDS), (options.models, MODELS), (options.systems, SYSTEMS)):
+        for name in given or ():
+            if name not in known:
+                parser.error(f"there is no {name}; there are {', '.join(known)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = options_of(arguments)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    kinds = options.kinds or KINDS
+    models = options.models or (QUICK if options.quick else list(MODELS))
+    plan = latency.Plan(
+        (),
+        options.threads,
+        *((3, 0.1, 1) if options.quick else (options.rounds, options.seconds, options.cold_rounds)),
+        patience=options.patience,
+        keep=options.keep,
+    )
+    results = Results.read(options.json)
+    results.machine = describe_machine()
+    if "float" in kinds:
+        _networks(models, False, options.systems or DEFAULT, plan, results, options.json, console)
+    if "int8" in kinds:
+        chosen = [model for model in models if model in INT8]
+        _networks(chosen, True, options.systems or DEFAULT_INT8, plan, results, options.json, console)
+    if "compile" in kinds:
+        for model in models:
+            console.print(f"[dim]{model}: compile time[/dim]")
+            results.compile[model] = compile_time.measure(model, 1 if options.quick else 3)
+            results.write(options.json)
+        console.print(show.compile_time(results))
+    if "chains" in kinds:
+        console.print(chains.table((250, 1000) if options.quick else chains.SIZES), highlight=False)
+    if "call" in kinds:
+        results.call = python_call.measure_all()
+        results.write(options.json)
+        console.print(show.calls(results))
+    console.print(f"written: {options.json}")
+
+
+def _networks(
+    models: list[str],
+    int8: bool,
+    systems: list[str],
+    plan: latency.Plan,
+    results: Results,
+    path: Path,
+    console: Console,
+) -> None:
+    chosen = [name for name in systems if SYSTEMS[name].int8 == int8]
+    for model in models:
+        for rows in latency.measure(model, plan.of(chosen), lambda text: console.print(f"[dim]{text}[/dim]")):
+            results.add(rows)
+            results.write(path)
+            console.print(show.block(results, model, rows[0].threads, int8))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import time
 import warnings
 from typing import Any
 
-from benchmarks.process import INTEROP, MAIN, Process, serve
+from benchmarks.process import MAIN, PEERS, Process, serve
 
 
 def worker(package: str, model: str) -> None:
@@ -39,7 +39,7 @@ def measure(model: str, rounds: int = 3) -> dict[str, dict[str, float]]:
     """Medians by package."""
     processes = {
         package: Process(python, "benchmarks.compile_time", package, model)
-        for package, python in (("rushlight", MAIN), ("executorch", INTEROP))
+        for package, python in (("rushlight", MAIN), ("executorch", PEERS))
     }
     answers: dict[str, list[dict[str, float]]] = {package: [] for package in processes}
     for _ in range(rounds):
@@ -53,23 +53,6 @@ def measure(model: str, rounds: int = 3) -> dict[str, dict[str, float]]:
         for package, rows in answers.items()
         if rows
     }
-
-
-def table(models: list[str]) -> str:
-    lines = ["compile: to_edge_transform_and_lower(exported).to_executorch(), median of 3"]
-    for model in models:
-        results = measure(model)
-        for package, row in results.items():
-            planned, file = row["planned"] / 1e6, row["file"] / 1e6
-            seconds = f"{row['seconds']:8.2f} s"
-            lines.append(
-                f"  {model:20}{package:12}{seconds}   planned {planned:7.2f} MB   file {file:7.2f} MB"
-            )
-        if len(results) == 2:
-            ours, theirs = results["rushlight"], results["executorch"]
-            time_ratio, memory_ratio = (ours[key] / theirs[key] for key in ("seconds", "planned"))
-            lines.append(f"  {'':20}ours/theirs {time_ratio:8.3f}     planned {memory_ratio:7.3f}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

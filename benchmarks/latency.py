@@ -1,98 +1,189 @@
-"""Latency of whole networks, all systems interleaved."""
+"""Whole networks in all systems: written once, then run in turn, outputs checked against eager."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import shutil
 import statistics
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.process import INTEROP, MAIN, Process
+from benchmarks.process import MAIN, Process
+from benchmarks.systems import SYSTEMS
+from benchmarks.worker import arrays_of
 
-PYTHON_OF = dict.fromkeys(("executorch_portable", "executorch_xnnpack", "executorch_xnnpack_int8"), INTEROP)
-# Systems too slow to be run as often as the others.
-SLOW = {"executorch_portable"}
-
-
-@dataclass
-class Worker:
-    system: str
-    process: Process
-    folder: Path
-    first: float
-    outputs: int
-    milliseconds: list[float] = field(default_factory=list)
-
-
-def start(system: str, model: str, threads: int, folder: Path) -> Worker | None:
-    """None, after a line that says why, if the system cannot run the model."""
-    folder.mkdir(parents=True)
-    arguments = (system, model, str(threads), str(folder))
-    log = folder / "log"
-    process = Process(PYTHON_OF.get(system, MAIN), "benchmarks.worker", *arguments, log=log, threads=threads)
-    ready = process.answer()
-    if ready is None:
-        process.close()
-        print(f"{system} cannot run {model}: {' '.join(log.read_text().strip().splitlines()[-1:])}")
-        return None
-    return Worker(system, process, folder, ready["first"], ready["outputs"])
-
-
-def relative_error(folder: Path, reference: Path, outputs: int) -> float:
-    """Largest difference over the largest magnitude, over all outputs."""
-    worst = 0.0
-    for i in range(outputs):
-        expected = np.load(reference / f"output_{i}.npy").astype(np.float64)
-        got = np.load(folder / f"output_{i}.npy").astype(np.float64)
-        worst = max(worst, float(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-30)))
-    return worst
+# The largest difference from eager, relative to the largest magnitude, that a float32 system may show.
+TOLERANCE = 1e-3
 
 
 @dataclass
 class Row:
+    """A system with a model; `reason` says why it has no time."""
+
     model: str
     threads: int
     system: str
-    milliseconds: float  # median
-    first: float  # the first call
-    error: float  # against eager, relative to the largest magnitude
+    milliseconds: float | None = None  # median
+    best: float | None = None  # milliseconds, the tenth percentile: what a shared machine disturbs least
+    first: float | None = None  # milliseconds of the first run
+    load: float | None = None  # seconds to load, imports included
+    cold: float | None = None  # seconds from the start of a process to its first result, median
+    write: float | None = None  # seconds to prepare the program ahead of time, export included
+    file: int | None = None  # bytes
+    resident: int | None = None  # bytes at most, after the first run
+    error: float | None = None  # against eager, relative to the largest magnitude
+    agreement: float | None = None  # share of samples whose largest output is eager's; 8 bits alone
+    reason: str = ""
 
 
-def measure(
-    model: str, systems: list[str], threads: int, rounds: int = 12, seconds: float = 0.25
-) -> list[Row]:
-    """Rows in the order of `systems`; `eager` is always run, as the reference of the outputs."""
-    if "eager" not in systems:
-        systems = [*systems, "eager"]
-    rows = []
+@dataclass(frozen=True)
+class Plan:
+    systems: Sequence[str]
+    threads: Sequence[int] = (1, 2)
+    rounds: int = 12
+    seconds: float = 0.25  # of a system in a round
+    cold_rounds: int = 5
+    patience: float = 1800  # seconds for a system to prepare a model
+    keep: Path | None = None  # where prepared programs stay, to be taken again
+
+    def of(self, systems: Sequence[str]) -> Plan:
+        return dataclasses.replace(self, systems=systems)
+
+
+@dataclass
+class _Worker:
+    row: Row
+    process: Process
+    milliseconds: list[float] = field(default_factory=list)
+
+
+def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iterator[list[Row]]:
+    """For each thread count, the rows in the order of the plan's systems."""
     with tempfile.TemporaryDirectory() as scratch:
-        started = (start(system, model, threads, Path(scratch) / system) for system in systems)
-        workers = [worker for worker in started if worker is not None]
-        for turn in range(rounds):
-            for worker in workers:
-                if worker.system not in SLOW or turn == 0:
-                    worker.milliseconds += worker.process.ask({"run": seconds}) or []
-        reference = Path(scratch) / "eager"
+        folder = plan.keep / model if plan.keep else Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder / "log"
+        reference = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), log=log)
+        if reference.answer() is None:
+            raise SystemExit(f"{model} does not run: {last_line(log)}")
+        reference.close()
+        written = []
+        for system in plan.systems:
+            tell(f"{model}: {system} prepares")
+            written.append(_write(system, model, folder, plan.patience))
+        for threads in plan.threads:
+            block = [dataclasses.replace(row, threads=threads) for row in written]
+            tell(f"{model}: {threads} thread{'s' if threads > 1 else ''}")
+            _run(block, folder, plan)
+            if threads == plan.threads[-1]:
+                tell(f"{model}: fresh processes")
+                _start_cold(block, folder, plan.cold_rounds)
+            yield block
+
+
+def _write(system: str, model: str, folder: Path, patience: float) -> Row:
+    row = Row(model, 0, system)
+    files, log, done = folder / system, folder / f"{system}.log", folder / f"{system}.json"
+    if done.exists():
+        answer = json.loads(done.read_text())
+    else:
+        shutil.rmtree(files, ignore_errors=True)
+        files.mkdir()
+        arguments = ("write", system, model, str(files))
+        process = Process(SYSTEMS[system].python, "benchmarks.worker", *arguments, log=log)
+        answer = process.answer(patience)
+        process.close()
+        if answer is None:
+            row.reason = f"cannot prepare it: {last_line(log)}"
+            if process.was_late:
+                row.reason = f"has not prepared it in {patience:.0f} s"
+            return row
+        done.write_text(json.dumps(answer))
+    row.write, row.file = answer["seconds"], answer["bytes"]
+    return row
+
+
+def _start(row: Row, folder: Path) -> Process | None:
+    """The process after its first result, or none with the row's reason set."""
+    files, log = folder / row.system, folder / f"{row.system}.log"
+    python, threads = SYSTEMS[row.system].python, row.threads
+    arguments = ("run", row.system, str(folder), str(files), str(threads))
+    process = Process(python, "benchmarks.worker", *arguments, log=log, threads=threads)
+    answer = process.answer()
+    if answer is None:
+        process.close()
+        row.reason = f"cannot run it: {last_line(log)}"
+        return None
+    row.load, row.first, row.resident = answer["load"], answer["first"], answer["resident"]
+    return process
+
+
+def _run(block: list[Row], folder: Path, plan: Plan) -> None:
+    workers = []
+    for row in _able(block):
+        process = _start(row, folder)
+        if process is not None:
+            row.error = relative_error(folder / row.system, folder)
+            workers.append(_Worker(row, process))
+    for turn in range(plan.rounds):
         for worker in workers:
-            median = statistics.median(worker.milliseconds)
-            error = relative_error(worker.folder, reference, worker.outputs)
-            rows.append(Row(model, threads, worker.system, median, worker.first, error))
-            worker.process.close()
-    return rows
+            if not SYSTEMS[worker.row.system].is_slow or turn == 0:
+                worker.milliseconds += worker.process.ask({"run": plan.seconds}) or []
+    for worker in workers:
+        row = worker.row
+        if worker.milliseconds:
+            row.milliseconds = statistics.median(worker.milliseconds)
+            row.best = float(np.percentile(worker.milliseconds, 10))
+        else:
+            row.reason = "ended while it was running"
+        if (folder / "samples.npz").exists():
+            row.agreement = worker.process.ask({"agree": True})
+        worker.process.close()
 
 
-def table(rows: list[Row], base: str = "rushlight_kernels") -> str:
-    """One block a model and thread count: median, ratio of our time to theirs, error against eager."""
-    lines = []
-    for key in dict.fromkeys((row.model, row.threads) for row in rows):
-        block = [row for row in rows if (row.model, row.threads) == key]
-        ours = next((row.milliseconds for row in block if row.system == base), None)
-        lines.append(f"{key[0]}, {key[1]} thread{'s' if key[1] > 1 else ''}")
-        for row in block:
-            ratio = f"{ours / row.milliseconds:8.3f}" if ours else f"{'':8}"
-            lines.append(
-                f"  {row.system:22}{row.milliseconds:10.3f} ms   ours/theirs {ratio}   error {row.error:.1e}"
-            )
-    return "\n".join(lines)
+def _start_cold(block: list[Row], folder: Path, rounds: int) -> None:
+    """Import to first result in a fresh process, all systems in turn."""
+    times: dict[str, list[float]] = {row.system: [] for row in _able(block)}
+    for _ in range(rounds):
+        for row in _able(block):
+            start = time.perf_counter()
+            process = _start(dataclasses.replace(row), folder)
+            if process is not None:
+                times[row.system].append(time.perf_counter() - start)
+                process.close()
+    for row in block:
+        if times.get(row.system):
+            row.cold = statistics.median(times[row.system])
+
+
+def _able(block: list[Row]) -> Iterator[Row]:
+    return (row for row in block if not row.reason)
+
+
+def relative_error(folder: Path, reference: Path) -> float:
+    """Largest difference over the largest magnitude, over all outputs; infinite if shapes differ."""
+    worst = 0.0
+    outputs, expectations = arrays_of(folder, "output"), arrays_of(reference, "output")
+    if [x.shape for x in outputs] != [x.shape for x in expectations]:
+        return float("inf")
+    for output, expected in zip(outputs, expectations, strict=True):
+        difference = np.abs(output.astype(np.float64) - expected).max()
+        worst = max(worst, float(difference / max(np.abs(expected).max(), 1e-30)))
+    return worst
+
+
+def last_line(log: Path) -> str:
+    """What a process said last, which names the exception."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    said = [
+        line for line in lines if line and not line.startswith(("Set TORCH", "For more", "Failed to load"))
+    ]
+    errors = [line for line in said if "Error" in line.split(":")[0] or "Exception" in line.split(":")[0]]
+    chosen = list(dict.fromkeys([*errors[:1], *errors[-1:]])) or said[-1:]  # the cause, and what came of it
+    return "; ".join(chosen)[:300] or "no message"

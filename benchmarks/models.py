@@ -46,7 +46,16 @@ def _torchvision(name: str) -> None:
     model(build)
 
 
-for _name in ("mobilenet_v2", "mobilenet_v3_small", "resnet18", "resnet50", "vit_b_16"):
+for _name in (
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "resnet18",
+    "resnet50",
+    "vit_b_16",
+    "efficientnet_b0",
+    "convnext_tiny",
+    "swin_t",
+):
     _torchvision(_name)
 
 
@@ -102,25 +111,62 @@ def gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return _Gpt2(), (torch.randint(0, 1000, (1, 64), generator=torch.Generator().manual_seed(1)),)
 
 
-class _Lstm(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(256, 256, num_layers=2, batch_first=True)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.lstm(x)[0]
+def _seeded(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
 
 
 @model
 def lstm() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """Two layers of width 256, 64 steps."""
-    return _Lstm(), (torch.randn(1, 64, 256, generator=torch.Generator().manual_seed(1)),)
+    from benchmarks.networks import Lstm
+
+    return Lstm(), (_seeded(1, 64, 256),)
+
+
+@model
+def gpt2_step() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 512: one token after 127 others, whose keys and values are inputs."""
+    from benchmarks.networks import Decoder
+
+    past = (6, 1, 8, 127, 64)
+    return Decoder(), (torch.tensor([[17]]), torch.tensor([[127]]), _seeded(*past), _seeded(*past))
+
+
+@model
+def unet() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    from benchmarks.networks import UNet
+
+    return UNet(), image(256)
+
+
+@model
+def audio_conv() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One second at 16 kHz."""
+    from benchmarks.networks import AudioConv
+
+    return AudioConv(), (_seeded(1, 1, 16000),)
+
+
+# The networks measured in 8 bits, and whether activations are quantized by calibration or at run time.
+INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
+    name: str
     module: nn.Module
     inputs: tuple[torch.Tensor, ...]
+
+    def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
+        """Other inputs like `inputs`: normal values, or integers of the same range."""
+        generator = torch.Generator().manual_seed(seed)
+
+        def like(x: torch.Tensor) -> torch.Tensor:
+            if x.is_floating_point():
+                return torch.randn(x.shape, generator=generator)
+            return torch.randint(0, int(x.max()) + 1, x.shape, generator=generator)
+
+        return [tuple(like(x) for x in self.inputs) for _ in range(count)]
 
 
 def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
@@ -136,11 +182,19 @@ def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
             module(torch.randn((2, *inputs[0].shape[1:]), generator=generator))
 
 
+def _fill_heads(module: nn.Module) -> None:
+    """Random weights for classifiers that start as zeros, as torchvision's ViT: zeros would check nothing."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear) and not layer.weight.any():
+            nn.init.normal_(layer.weight, std=0.02)
+
+
 def build(name: str) -> Case:
     """Model `name` in eval mode with its example inputs; the same values in every process."""
     if name not in MODELS:
         raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
     torch.manual_seed(0)
     module, inputs = MODELS[name]()
+    _fill_heads(module)
     _calibrate(module, inputs)
-    return Case(module.eval(), inputs)
+    return Case(name, module.eval(), inputs)

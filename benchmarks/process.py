@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 MAIN = ROOT / ".venv" / "bin" / "python"
 INTEROP = ROOT / ".venv-interop" / "bin" / "python"
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class Process:
@@ -21,6 +23,7 @@ class Process:
     def __init__(
         self, python: Path, module: str, *arguments: str, log: Path | None = None, threads: int = 2
     ) -> None:
+        self.was_late = False
         environment = os.environ | {
             "PYTHONPATH": str(ROOT),
             "HF_HUB_OFFLINE": "1",
@@ -47,9 +50,13 @@ class Process:
             return None
         return self.answer()
 
-    def answer(self) -> Any:
+    def answer(self, patience: float | None = None) -> Any:
+        """The next answer, None if the process has ended or, which ends it, took more seconds than that."""
         stdout = self._process.stdout
         assert stdout is not None
+        if patience is not None and not select.select([stdout], [], [], patience)[0]:
+            self.was_late = True
+            self._process.kill()
         line = stdout.readline()
         return json.loads(line) if line else None
 

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.process import INTEROP, MAIN, Process, serve
+from benchmarks.process import MAIN, PEERS, Process, serve
 
 
 def worker(package: str) -> None:
@@ -46,7 +46,7 @@ def measure(rounds: int = 5) -> dict[str, float]:
     """Median microseconds of a call, by package."""
     processes = {
         package: Process(python, "benchmarks.python_call", package)
-        for package, python in (("rushlight", MAIN), ("executorch", INTEROP))
+        for package, python in (("rushlight", MAIN), ("executorch", PEERS))
     }
     answers: dict[str, list[float]] = {package: [] for package in processes}
     for _ in range(rounds):
@@ -71,21 +71,17 @@ def import_seconds(statement: str, python: Path, rounds: int = 7) -> float:
     return statistics.median(differences)
 
 
-def table() -> str:
-    calls = measure()
-    lines = [
-        f"call of a program that adds two scalars: {package:12}{us:8.2f} us" for package, us in calls.items()
-    ]
-    if len(calls) == 2:
-        lines.append(f"  ours/theirs {calls['rushlight'] / calls['executorch']:.3f}")
+def measure_all() -> dict[str, float]:
+    """Microseconds of "call, package" and seconds of import statements."""
+    results = {f"call, {package}": microseconds for package, microseconds in measure().items()}
     for statement, python in (
         ("import numpy", MAIN),
         ("import rushlight", MAIN),
         ("import rushlight.runtime", MAIN),
-        ("import executorch.runtime", INTEROP),
+        ("import executorch.runtime", PEERS),
     ):
-        lines.append(f"{statement:30}{import_seconds(statement, python):8.3f} s")
-    return "\n".join(lines)
+        results[statement] = import_seconds(statement, python)
+    return results
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 """One system with one model in a process of its own.
 
-The first answer is {"ready": seconds, "first": milliseconds of the first run, "outputs": count};
-then {"run": seconds} is answered by the milliseconds of every run. The first run's outputs are saved in the
-given folder as output_<i>.npy.
+write system model folder: makes the system's files in `folder`. Answers {"seconds", "bytes": of the files}.
+reference model folder: saves the inputs as input_<i>.npy, what eager gives as output_<i>.npy, and, for
+networks measured in 8 bits, more inputs and what eager gives for them in samples.npz.
+run system folder files threads: loads what was written in `files`, with the inputs of `folder`, and runs it
+once. The first answer is {"load": seconds, "first": milliseconds, "outputs": count, "resident": bytes at
+most} and the outputs are beside the files; then {"run": seconds} is answered by the milliseconds of every
+run and {"agree": true} by the share of samples whose largest output is eager's.
 """
 
 from __future__ import annotations
@@ -11,52 +15,109 @@ import importlib
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.process import serve
+from benchmarks.systems import SYSTEMS
 
 warnings.filterwarnings("ignore")
 
 
-def main(system: str, model: str, threads: str, folder: str) -> None:
-    run: Callable[[], Any]
+def module_of(system: str) -> Any:
+    return importlib.import_module(f"benchmarks.systems.{SYSTEMS[system].kind}")
 
+
+def write(system: str, model: str, folder: str) -> None:
     def prepare() -> dict[str, float]:
-        nonlocal run
-        import numpy as np
-        import torch
+        import logging
 
         from benchmarks.models import build
 
-        torch.set_num_threads(int(threads))
         case = build(model)
+        logging.disable(logging.WARNING)
         start = time.perf_counter()
-        run = importlib.import_module(f"benchmarks.systems.{system}").prepare(
-            case, Path(folder), int(threads)
-        )
-        prepared = time.perf_counter() - start
+        module_of(system).write(case, Path(folder), SYSTEMS[system].options)
+        seconds = time.perf_counter() - start
+        return {"seconds": seconds, "bytes": sum(path.stat().st_size for path in Path(folder).iterdir())}
+
+    serve(lambda _: None, hello=prepare)
+
+
+def reference(model: str, folder: str) -> None:
+    def prepare() -> int:
+        import torch
+
+        from benchmarks.models import INT8, build
+
+        case = build(model)
+        with torch.no_grad():
+            outputs = torch.utils._pytree.tree_leaves(case.module(*case.inputs))
+            for kind, tensors in (("input", case.inputs), ("output", outputs)):
+                for i, tensor in enumerate(tensors):
+                    np.save(Path(folder) / f"{kind}_{i}.npy", tensor.numpy())
+            if model in INT8:
+                samples = case.samples(50, seed=4)
+                best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
+                arrays = {
+                    str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
+                }
+                np.savez(Path(folder) / "samples.npz", best=best.numpy(), **arrays)
+        return len(outputs)
+
+    serve(lambda _: None, hello=prepare)
+
+
+def arrays_of(folder: Path, kind: str) -> list[Any]:
+    return [np.load(folder / f"{kind}_{i}.npy") for i in range(len(list(folder.glob(f"{kind}_*.npy"))))]
+
+
+def resident() -> int:
+    """The largest memory of this process so far, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def run(system: str, folder: str, files: str, threads: str) -> None:
+    call: Any
+    inputs = arrays_of(Path(folder), "input")
+
+    def load() -> dict[str, float]:
+        nonlocal call
         start = time.perf_counter()
-        outputs = run()
+        call = module_of(system).load(Path(files), int(threads))
+        loaded = time.perf_counter() - start
+        start = time.perf_counter()
+        outputs = call(inputs)
         first = time.perf_counter() - start
         for i, output in enumerate(outputs):
-            value = output.detach().numpy() if isinstance(output, torch.Tensor) else np.asarray(output)
-            np.save(Path(folder) / f"output_{i}.npy", value)
-        return {"ready": prepared, "first": first * 1e3, "outputs": len(outputs)}
+            np.save(Path(files) / f"output_{i}.npy", output)
+        return {"load": loaded, "first": first * 1e3, "outputs": len(outputs), "resident": resident()}
 
-    def measure(request: dict[str, float]) -> list[float]:
+    def answer(request: dict[str, float]) -> Any:
+        return agreement() if "agree" in request else measure(request["run"])
+
+    def measure(seconds: float) -> list[float]:
         times: list[float] = []
-        run()
-        end = time.perf_counter() + request["run"]
+        call(inputs)
+        end = time.perf_counter() + seconds
         while not times or time.perf_counter() < end:
             start = time.perf_counter()
-            run()
+            call(inputs)
             times.append((time.perf_counter() - start) * 1e3)
         return times
 
-    serve(measure, hello=prepare)
+    def agreement() -> float:
+        with np.load(Path(folder) / "samples.npz") as samples:
+            columns = [samples[str(i)] for i in range(len(inputs))]
+            best = samples["best"]
+        found = [call(sample)[0].argmax(-1) for sample in zip(*columns, strict=True)]
+        return float((np.stack(found) == best).mean())
+
+    serve(answer, hello=load)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    {"write": write, "reference": reference, "run": run}[sys.argv[1]](*sys.argv[2:])

@@ -1,1 +1,54 @@
-"""One file a system: `prepare(case, folder, threads)` gives a function that runs the model once."""
+"""The systems that are measured.
+
+A file of this folder is a kind of system, with two functions. write(case, folder, options) makes what the
+system runs, ahead of time, in `folder`. load(folder, threads) gives run(arrays), which takes the model's
+inputs and gives its outputs as arrays, all contiguous; it is imported alone in a fresh process, so that a
+file imports at its top only what running needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.process import MAIN, PEERS
+
+
+@dataclass(frozen=True)
+class System:
+    label: str
+    kind: str  # the file
+    python: Path
+    options: str = ""  # handed to the file's `write`
+    int8: bool = False
+    is_slow: bool = False  # too slow to be run as often as the others
+
+
+SYSTEMS = {
+    "rushlight": System("Rushlight", "rushlight", MAIN),
+    "rushlight_cpu": System("Rushlight + CpuBackend", "rushlight", MAIN, "cpu"),
+    "rushlight_xnnpack": System("Rushlight + XNNPACK", "rushlight", MAIN, "xnnpack"),
+    "rushlight_kernels": System("Rushlight, kernels alone", "rushlight", MAIN, "kernels"),
+    "executorch_xnnpack": System("ExecuTorch + XNNPACK", "executorch", PEERS, "xnnpack"),
+    "executorch_portable": System("ExecuTorch, kernels alone", "executorch", PEERS, is_slow=True),
+    "onnxruntime": System("ONNX Runtime", "onnxruntime", PEERS),
+    "openvino": System("OpenVINO", "openvino", PEERS),
+    "litert": System("LiteRT", "litert", PEERS),
+    "torch_compile": System("torch.compile", "torch_compile", PEERS),
+    "eager": System("PyTorch eager", "eager", PEERS),
+    "rushlight_float": System("Rushlight, float32", "rushlight", MAIN, int8=True),
+    "rushlight_int8": System("Rushlight", "rushlight", MAIN, "int8", int8=True),
+    "rushlight_xnnpack_int8": System("Rushlight + XNNPACK", "rushlight", MAIN, "xnnpack int8", int8=True),
+    "executorch_xnnpack_int8": System("ExecuTorch + XNNPACK", "executorch", PEERS, "xnnpack int8", int8=True),
+    "onnxruntime_int8": System("ONNX Runtime", "onnxruntime", PEERS, "int8", int8=True),
+    "openvino_int8": System("OpenVINO", "openvino", PEERS, "int8", int8=True),
+    "litert_int8": System("LiteRT", "litert", PEERS, "int8", int8=True),
+}
+
+# Those measured unless others are asked for: ours, then the peers that the fastest is chosen from.
+OURS = ("rushlight", "rushlight_cpu", "rushlight_xnnpack")
+PEER_NAMES = ("executorch_xnnpack", "onnxruntime", "openvino", "litert", "torch_compile")
+DEFAULT = (*OURS, *PEER_NAMES, "eager")
+OURS_INT8 = ("rushlight_int8", "rushlight_xnnpack_int8")
+PEER_NAMES_INT8 = ("executorch_xnnpack_int8", "onnxruntime_int8", "openvino_int8", "litert_int8")
+DEFAULT_INT8 = ("rushlight_float", *OURS_INT8, *PEER_NAMES_INT8)

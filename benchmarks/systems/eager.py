@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
+from numpy.typing import NDArray
 
-from benchmarks.models import Case
+if TYPE_CHECKING:
+    from benchmarks.models import Case
 
 
-def prepare(case: Case, folder: Path, threads: int) -> Callable[[], list[torch.Tensor]]:
+def write(case: Case, folder: Path, options: str) -> None:
+    import torch
+
+    torch.save(case.module, folder / "module.pt")
+
+
+def read_module(folder: Path, threads: int) -> Any:
+    import torch
+
+    from benchmarks.models import import_torchvision
+
+    import_torchvision()
     torch.set_num_threads(threads)
+    return torch.load(folder / "module.pt", weights_only=False)
 
-    def run() -> list[torch.Tensor]:
-        with torch.inference_mode():
-            return torch.utils._pytree.tree_leaves(case.module(*case.inputs))
+
+def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    import torch
+
+    return as_arrays(torch.inference_mode()(read_module(folder, threads)))
+
+
+def as_arrays(call: Callable[..., Any]) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    import torch
+
+    def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        outputs = call(*map(torch.from_numpy, arrays))
+        return [output.numpy() for output in torch.utils._pytree.tree_leaves(outputs)]
 
     return run

@@ -1,0 +1,144 @@
+"""python -m benchmarks.report results.json [docs/benchmarks.md]: the page of what was measured."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.latency import TOLERANCE, Row
+from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
+from benchmarks.show import compile_cells, number
+from benchmarks.systems import SYSTEMS
+
+_HEAD = """# Benchmarks
+
+Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are medians
+of single runs in milliseconds, batch 1, random weights. A float32 system counts as a peer if its outputs are
+eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over that of the fastest
+peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile.
+
+{machine}. On a machine that others use too, read the ratios, not the times.
+"""
+_KIND = {False: "", True: " int8"}
+
+
+def page(results: Results) -> str:
+    machine = ", ".join(f"{key}: {value}" for key, value in results.machine.items())
+    parts = [_HEAD.format(tolerance=TOLERANCE, machine=machine)]
+    for threads in results.threads():
+        for int8 in (False, True):
+            parts += _latency(results, threads, int8)
+    parts += _starts(results) + _compile(results) + _calls(results) + _reasons(results)
+    return "\n".join(parts)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
+    return [*lines, ""]
+
+
+def _columns(results: Results, int8: bool) -> list[str]:
+    used = {row.system for row in results.rows}
+    return [name for name, system in SYSTEMS.items() if name in used and system.int8 == int8]
+
+
+def _latency(results: Results, threads: int, int8: bool) -> list[str]:
+    systems = _columns(results, int8)
+    body = []
+    for model in results.models(int8):
+        block = results.block(model, threads, int8)
+        if not block:
+            continue
+        found = ratio(block, int8)
+        aim = INT8_RATIO if int8 else RATIOS.get(model)
+        body.append(
+            [
+                model,
+                *(_time(block.get(name), int8) for name in systems),
+                f"{found[0]:.2f}" if found else "",
+                number(aim),
+            ]
+        )
+    if not body:
+        return []
+    kind = "int8" if int8 else "float32"
+    title = f"## {kind}, {threads} thread{'s' if threads > 1 else ''}\n"
+    return [title, *_table(["", *(SYSTEMS[name].label for name in systems), "ratio", "aim"], body)]
+
+
+def _time(row: Row | None, int8: bool) -> str:
+    if row is None:
+        return ""
+    if row.milliseconds is None:
+        return "-"
+    text = number(row.milliseconds)
+    if not int8 and row.error is not None and row.error > TOLERANCE:
+        text += f" (error {row.error:.0e})"
+    if row.agreement is not None:
+        text += f" ({row.agreement:.0%} agree)"
+    return text
+
+
+def _starts(results: Results) -> list[str]:
+    lines: list[str] = []
+    for title, key, scale, digits in (
+        ("First run, ms", "first", 1.0, 1),
+        ("From the start of a process to its first result, s", "cold", 1.0, 2),
+        ("Preparing the program ahead of time, export included, s", "write", 1.0, 1),
+        ("Files, MB", "file", 1e-6, 1),
+        ("Memory of the process at most after the first run, MB", "resident", 1e-6, 0),
+    ):
+        for int8 in (False, True):
+            systems = _columns(results, int8)
+            threads = results.threads()[-1:]
+            blocks = [(m, results.block(m, t, int8)) for m in results.models(int8) for t in threads]
+            body = [
+                [model, *(number(getattr(block.get(name), key, None), scale, digits) for name in systems)]
+                for model, block in blocks
+            ]
+            if any(cell for row in body for cell in row[1:]):
+                kind = "int8" if int8 else "float32"
+                lines += [f"## {title} ({kind})\n"]
+                lines += _table(["", *(SYSTEMS[name].label for name in systems)], body)
+    return lines
+
+
+def _compile(results: Results) -> list[str]:
+    if not results.compile:
+        return []
+    head = ("", "ours, s", "ExecuTorch, s", "ratio", "ours planned, MB", "ExecuTorch planned, MB", "ratio")
+    body = [[model, *compile_cells(packages)] for model, packages in results.compile.items()]
+    title = "## `to_edge_transform_and_lower(exported).to_executorch()` without a delegate\n"
+    return [title, *_table(head, body)]
+
+
+def _calls(results: Results) -> list[str]:
+    if not results.call:
+        return []
+    body = [
+        [what, f"{value:.2f} us" if what.startswith("call") else f"{value:.3f} s"]
+        for what, value in results.call.items()
+    ]
+    return [
+        "## From Python: a call of a program that adds two scalars, and imports\n",
+        *_table(["", ""], body),
+    ]
+
+
+def _reasons(results: Results) -> list[str]:
+    said = dict.fromkeys(
+        f"- {row.model}, {SYSTEMS[row.system].label}{_KIND[SYSTEMS[row.system].int8]}: {row.reason}"
+        for row in results.rows
+        if row.reason
+    )
+    return ["## What has no time, and why\n", *said, ""] if said else []
+
+
+def main() -> None:
+    path = Path(sys.argv[2] if len(sys.argv) > 2 else "docs/benchmarks.md")
+    path.write_text(page(Results.read(Path(sys.argv[1]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""What was measured, as one JSON file that later runs add to."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.latency import TOLERANCE, Row
+from benchmarks.systems import OURS, OURS_INT8, PEER_NAMES, PEER_NAMES_INT8, SYSTEMS
+
+RATIOS = {
+    **dict.fromkeys(("mobilenet_v2", "mobilenet_v3_small"), 0.90),
+    "resnet18": 0.60,
+    "resnet50": 0.80,
+    **dict.fromkeys(("deit_tiny", "vit_b_16", "gpt2_step"), 0.85),
+    **dict.fromkeys(("bert", "lstm"), 0.80),
+}
+"""The largest ratio of our time to the fastest peer's that we allow ourselves, float32."""
+INT8_RATIO = 0.90
+
+
+@dataclass
+class Results:
+    machine: dict[str, str] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    compile: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # model, package, quantity
+    call: dict[str, float] = field(default_factory=dict)  # what: microseconds, or seconds of an import
+
+    @staticmethod
+    def read(path: Path) -> Results:
+        """What the file has, or nothing if there is none."""
+        if not path.exists():
+            return Results()
+        values = json.loads(path.read_text())
+        values["rows"] = [Row(**row) for row in values["rows"]]
+        return Results(**values)
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Rows of the same model, thread count and system are replaced."""
+        new = {(row.model, row.threads, row.system): row for row in rows}
+        self.rows = [row for row in self.rows if (row.model, row.threads, row.system) not in new]
+        self.rows += new.values()
+
+    def block(self, model: str, threads: int, int8: bool) -> dict[str, Row]:
+        """By system, in the order of the systems."""
+        rows = {r.system: r for r in self.rows if r.model == model and r.threads == threads}
+        return {name: rows[name] for name, s in SYSTEMS.items() if name in rows and s.int8 == int8}
+
+    def models(self, int8: bool) -> list[str]:
+        return list(dict.fromkeys(r.model for r in self.rows if SYSTEMS[r.system].int8 == int8))
+
+    def threads(self) -> list[int]:
+        return sorted({row.threads for row in self.rows})
+
+
+def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | None:
+    """Of the systems named, the one with the least time; float32 results must be right to count."""
+    able = [
+        row
+        for name in names
+        if (row := block.get(name)) is not None
+        and row.milliseconds is not None
+        and (int8 or (row.error is not None and row.error <= TOLERANCE))
+    ]
+    return min(able, key=lambda row: row.milliseconds or 0.0, default=None)
+
+
+def ratio(block: dict[str, Row], int8: bool) -> tuple[float, Row, Row] | None:
+    """Our time over the fastest peer's, and the two."""
+    ours = fastest(block, OURS_INT8 if int8 else OURS, int8)
+    theirs = fastest(block, PEER_NAMES_INT8 if int8 else PEER_NAMES, int8)
+    if ours is None or theirs is None or not ours.milliseconds or not theirs.milliseconds:
+        return None
+    return ours.milliseconds / theirs.milliseconds, ours, theirs
+
+
+def describe_machine() -> dict[str, str]:
+    names = [
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    return {
+        "processor": names[0] if names else platform.machine(),
+        "cores": str(os.cpu_count()),
+        "system": platform.system(),
+        "torch": importlib.metadata.version("torch"),
+    }

@@ -1,0 +1,98 @@
+"""Tables of results for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.latency import TOLERANCE, Row
+from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
+from benchmarks.systems import SYSTEMS
+
+
+def number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
+    return "" if value is None else f"{value * scale:.{digits}f}"
+
+
+def block(results: Results, model: str, threads: int, int8: bool) -> Group:
+    """One network with one thread count: every system, and why those without a time have none."""
+    rows = results.block(model, threads, int8)
+    found = ratio(rows, int8)
+    title = f"{model}, {'int8' if int8 else 'float32'}, {threads} thread{'s' if threads > 1 else ''}"
+    if found is not None:
+        value, ours, theirs = found
+        aim = INT8_RATIO if int8 else RATIOS.get(model)
+        against = "" if aim is None else f" (aim: {aim:.2f})"
+        title += f": {SYSTEMS[ours.system].label} / {SYSTEMS[theirs.system].label} = {value:.2f}{against}"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("system")
+    for name in (
+        "median ms",
+        "best ms",
+        "first ms",
+        "cold s",
+        "prepare s",
+        "file MB",
+        "resident MB",
+        "error",
+    ):
+        table.add_column(name, justify="right")
+    if int8:
+        table.add_column("agrees", justify="right")
+    for row in rows.values():
+        table.add_row(*cells(row, int8))
+    reasons = [f"{SYSTEMS[row.system].label} {row.reason}" for row in rows.values() if row.reason]
+    return Group(table, *(Text(reason, style="dim") for reason in reasons))
+
+
+def cells(row: Row, int8: bool) -> list[str]:
+    label = SYSTEMS[row.system].label
+    if row.milliseconds is None:
+        return [label, "-"]
+    wrong = not int8 and row.error is not None and row.error > TOLERANCE
+    error = "" if row.error is None else f"{row.error:.0e}"
+    return [
+        label,
+        number(row.milliseconds, digits=3),
+        number(row.best, digits=3),
+        number(row.first),
+        number(row.cold),
+        number(row.write, digits=1),
+        number(row.file, 1e-6, 1),
+        number(row.resident, 1e-6, 0),
+        f"[red]{error}[/red]" if wrong else error,
+    ] + ([number(row.agreement)] if int8 else [])
+
+
+def compile_time(results: Results) -> Table:
+    table = Table(
+        title="to_edge_transform_and_lower(exported).to_executorch(), no delegate",
+        title_justify="left",
+        title_style="bold",
+    )
+    names = ("model", "ours s", "ExecuTorch s", "ratio", "ours planned MB", "ExecuTorch planned MB", "ratio")
+    for name in names:
+        table.add_column(name, justify="left" if name == "model" else "right")
+    for model, packages in results.compile.items():
+        table.add_row(model, *compile_cells(packages))
+    return table
+
+
+def compile_cells(packages: dict[str, dict[str, float]]) -> list[str]:
+    cells: list[str] = []
+    for key, scale in (("seconds", 1.0), ("planned", 1e-6)):
+        values = [packages.get(package, {}).get(key) for package in ("rushlight", "executorch")]
+        ours, theirs = values
+        cells += [number(value, scale) for value in values]
+        cells.append(f"{ours / theirs:.2f}" if ours is not None and theirs else "")
+    return cells
+
+
+def calls(results: Results) -> Table:
+    table = Table(title="Python's side", title_justify="left", title_style="bold")
+    table.add_column("what")
+    table.add_column("", justify="right")
+    for what, value in results.call.items():
+        table.add_row(what, f"{value:.2f} us" if what.startswith("call") else f"{value:.3f} s")
+    return table

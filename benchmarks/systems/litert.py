@@ -1,0 +1,55 @@
+"""LiteRT with its XNNPACK delegate, over litert-torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from benchmarks.models import Case
+
+
+def write(case: Case, folder: Path, options: str) -> None:
+    import litert_torch
+
+    path = folder / "model.tflite"
+    litert_torch.convert(case.module, case.inputs).export(str(path))
+    if options == "int8":
+        _quantize(case, path)
+
+
+def _quantize(case: Case, path: Path) -> None:
+    from ai_edge_quantizer import quantizer, recipe
+
+    from benchmarks.models import INT8
+
+    if INT8[case.name] == "dynamic":
+        result = quantizer.Quantizer(str(path), recipe.dynamic_wi8_afp32()).quantize()
+    else:
+        static = quantizer.Quantizer(str(path), recipe.static_wi8_ai8())
+        names = [f"args_{i}" for i in range(len(case.inputs))]
+        samples = [
+            {name: x.numpy() for name, x in zip(names, inputs, strict=True)}
+            for inputs in case.samples(16, seed=3)
+        ]
+        result = static.quantize(static.calibrate({"serving_default": samples}))
+    path.unlink()
+    result.export_model(str(path))
+
+
+def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(folder / "model.tflite"), num_threads=threads)
+    run_signature = interpreter.get_signature_runner()
+    inputs = [f"args_{i}" for i in range(len(run_signature.get_input_details()))]
+    outputs = sorted(run_signature.get_output_details(), key=lambda name: int(name.rpartition("_")[2]))
+
+    def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        results = run_signature(**dict(zip(inputs, arrays, strict=True)))
+        return [results[name] for name in outputs]
+
+    return run

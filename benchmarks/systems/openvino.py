@@ -1,0 +1,56 @@
+"""OpenVINO's CPU plugin, over its PyTorch frontend; NNCF quantizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from benchmarks.models import Case
+
+
+def write(case: Case, folder: Path, options: str) -> None:
+    import openvino
+    import torch
+
+    model = openvino.convert_model(torch.export.export(case.module, case.inputs))
+    if options == "int8":
+        import nncf
+
+        from benchmarks.models import INT8
+
+        samples = [[x.numpy() for x in inputs] for inputs in case.samples(16, seed=3)]
+        model = nncf.quantize(
+            model,
+            nncf.Dataset(samples),
+            subset_size=len(samples),
+            preset=nncf.QuantizationPreset.PERFORMANCE,
+            model_type=nncf.ModelType.TRANSFORMER if INT8[case.name] == "dynamic" else None,
+        )
+    openvino.save_model(model, folder / "model.xml", compress_to_fp16=False)
+
+
+def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    import openvino
+
+    compiled = openvino.Core().compile_model(
+        folder / "model.xml",
+        "CPU",
+        {
+            "INFERENCE_NUM_THREADS": threads,
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": 1,
+            "INFERENCE_PRECISION_HINT": "f32",
+        },
+    )
+    request = compiled.create_infer_request()
+    count = len(compiled.outputs)
+
+    def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        results = request.infer(list(arrays), share_inputs=True, share_outputs=True)
+        return [results[i] for i in range(count)]
+
+    return run

@@ -1,0 +1,58 @@
+"""Rushlight: rushlight.compile as it is, with a backend, or with kernels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from benchmarks.models import Case
+
+
+def write(case: Case, folder: Path, options: str) -> None:
+    import rushlight
+    from rushlight.backends.cpu.partitioner import CpuPartitioner
+    from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+
+    words = options.split()
+    program: Any = case.module
+    if "int8" in words:
+        program = _quantized(case, "xnnpack" in words)
+    partitioners: dict[str, list[Any]] = {
+        "cpu": [CpuPartitioner()],
+        "xnnpack": [XnnpackPartitioner()],
+        "kernels": [],
+    }
+    chosen = next((partitioners[word] for word in words if word in partitioners), None)
+    rushlight.compile(program, case.inputs, partitioner=chosen).save(folder / "model.pte")
+
+
+def _quantized(case: Case, for_xnnpack: bool) -> Any:
+    from benchmarks.models import INT8
+    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from rushlight.quantize import dynamic_int8, quantize, static_int8
+
+    dynamic = INT8[case.name] == "dynamic"
+    if for_xnnpack:
+        quantizer: Any = XNNPACKQuantizer().set_global(
+            get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+        )
+    else:
+        quantizer = CPUQuantizer().set_global(dynamic_int8() if dynamic else static_int8())
+    return quantize(case.module, case.inputs, quantizer, case.samples(16, seed=3))
+
+
+def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    import rushlight
+
+    module = rushlight.load(folder / "model.pte", threads=threads)
+
+    def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        outputs = module(*arrays)
+        return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+
+    return run
