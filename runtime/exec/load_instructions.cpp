@@ -63,20 +63,21 @@ Error MethodLoader::find_operators() {
 
 Error MethodLoader::init_delegates() {
   const size_t count = plan_.num_delegates();
+  char reason[320] = "";  // what a backend that is there said
   NameList missing;
   size_t num_missing = 0;
   for (size_t i = 0; i < count; ++i) {
     const std::string_view id = plan_.delegate_id(i);
     const Backend* row = find_backend(environment_.backends, id);
+    clear_last_error_message();
     if (row && row->backend->is_available()) continue;
+    if (!reason[0]) std::snprintf(reason, sizeof(reason), "%s", last_error_message());
     missing.add(id.data());
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, NotFound,
-             "method '%.40s' needs backends that are absent or not available on this machine: %s (load the library, or "
-             "hand over a "
-             "backend table that has them)",
-             method_name(), missing.text());
+             "method '%.40s' needs backends that are absent or not available on this machine: %s (%s)", method_name(),
+             missing.text(), reason[0] ? reason : "load the library, or hand over a backend table that has them");
   RL_TRY(take(count, &state_.delegates));
   for (size_t i = 0; i < count; ++i) {
     const std::string_view id = plan_.delegate_id(i);

@@ -16,6 +16,9 @@
 #if defined(RUSHLIGHT_HAS_BACKEND_CPU)
 #include "rushlight/backends/cpu.h"
 #endif
+#if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
+#include "rushlight/backends/openvino.h"
+#endif
 #if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
 #include "rushlight/backends/xnnpack.h"
 #endif
@@ -45,6 +48,9 @@ BackendTable default_backends() {
 #endif
 #if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
       xnnpack_backend(),
+#endif
+#if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
+      openvino_backend(),
 #endif
       Backend{nullptr, nullptr},
   };

@@ -4,6 +4,7 @@ NB_MODULE(_native, module) {
   module.doc() = "The native runtime.";
   rushlight::python::bind_kernels(module);
   rushlight::python::bind_libraries(module);
+  rushlight::python::bind_openvino(module);
   rushlight::python::bind_metadata(module);
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);

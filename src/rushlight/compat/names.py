@@ -136,6 +136,9 @@ MODULES: dict[str, Names] = {
         ("rushlight.delegate.canonical",)
     ),
     "executorch.backends": Names(),
+    "executorch.backends.openvino": Names(("rushlight.backends.openvino",)),
+    "executorch.backends.openvino.partitioner": Names(("rushlight.backends.openvino.partitioner",)),
+    "executorch.backends.openvino.preprocess": Names(("rushlight.backends.openvino.backend",)),
     "executorch.backends.xnnpack": Names(),
     "executorch.backends.xnnpack.partition": Names(),
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(

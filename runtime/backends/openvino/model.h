@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/openvino/api.h"
+#include "backends/openvino/payload.h"
+#include "rushlight/core/backend.h"
+
+namespace rushlight::openvino {
+
+// A compiled model with one request: the state of a lowered module.
+class Model {
+ public:
+  static constexpr size_t kMaxProperties = 8;
+
+  struct Options {
+    const char* device = "CPU";
+    // Names and values in turn.
+    const char* properties[2 * kMaxProperties] = {};
+    size_t count = 0;  // strings
+  };
+
+  // `payload` stays in use as long as the model. Exported models take no properties.
+  static Result<Model*> make(const Api& api, const Payload& payload, const Options& options,
+                             MemoryAllocator& allocator);
+  ~Model();
+
+  // `arguments`: tensors, inputs first.
+  Error execute(Span<EValue* const> arguments);
+
+ private:
+  struct Port {
+    ElementType type = 0;
+    bool is_static = false;
+    // The tensor that is set, and the memory and shape that it stands for.
+    ov_tensor* tensor = nullptr;
+    const void* data = nullptr;
+    int64_t sizes[kMaxDim] = {};
+    int64_t rank = -1;
+  };
+
+  explicit Model(const Api& api) : api_(api) {}
+  Error compile(const Payload& payload, const Options& options);
+  Error read_ports(MemoryAllocator& allocator);
+  Error describe(bool is_input, size_t index, Port* port);
+  Error set(size_t index, const Tensor& tensor);
+  Error take_output(size_t index, const Tensor& tensor);
+
+  const Api& api_;
+  ov_core* core_ = nullptr;
+  ov_compiled_model* compiled_ = nullptr;
+  ov_infer_request* request_ = nullptr;
+  Span<Port> ports_;  // inputs, then outputs
+  size_t inputs_ = 0;
+};
+
+}  // namespace rushlight::openvino

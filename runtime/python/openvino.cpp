@@ -1,0 +1,40 @@
+#include <nanobind/nanobind.h>
+
+#include <cstring>
+
+#include "python/bindings.h"
+
+#if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
+#include "rushlight/backends/openvino.h"
+#endif
+
+namespace rushlight::python {
+
+namespace nb = nanobind;
+
+#if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
+
+// The library within the installed Python package.
+static bool locate(char* path, size_t size) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    const nb::object found = nb::module_::import_("rushlight.runtime.openvino").attr("library_path")();
+    if (found.is_none()) return false;
+    const nb::bytes encoded = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(found));
+    if (encoded.size() >= size) return false;
+    std::memcpy(path, encoded.c_str(), encoded.size() + 1);
+    return true;
+  } catch (const nb::python_error&) {
+    return false;  // no such package, as far as one can tell
+  }
+}
+
+void bind_openvino(nb::module_&) { set_openvino_locator(locate); }
+
+#else
+
+void bind_openvino(nb::module_&) {}
+
+#endif
+
+}  // namespace rushlight::python

@@ -1,0 +1,156 @@
+"""Edge programs to models of OpenVINO, by its own PyTorch frontend.
+
+The frontend knows ATen operators. What it lacks or reads differently is rewritten in ATen first: operators
+with dim orders, and quantization, of which the frontend knows pairs of quantize and dequantize alone.
+"""
+
+from __future__ import annotations
+
+import operator
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import EdgeOpOverload
+from rushlight.ir.errors import CompileError
+
+aten = torch.ops.aten
+MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'"
+
+
+def aten_name(node: Node) -> str:
+    """Such as "aten.add.Tensor", or "" for what is no operator."""
+    target = getattr(node.target, "_op", node.target)
+    return str(target) if isinstance(target, torch._ops.OpOverload) else ""
+
+
+def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> Any:
+    """The openvino.Model of a graph; placeholders that `constants` names become its constants.
+
+    Raises CompileError with OpenVINO's message.
+    """
+    try:
+        from openvino.frontend import FrontEndManager
+        from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
+    except ImportError as error:
+        raise CompileError(MISSING) from error
+    module = _module(graph, constants)
+    frontend = FrontEndManager().load_by_framework("pytorch")
+    types = [str(meta.get_val(node).dtype) for node in module.graph.nodes if node.op == "placeholder"]
+    decoder = TorchFXPythonDecoder(module, input_types=types)  # the frontend does not keep it alive
+    try:
+        return frontend.convert(frontend.load(decoder))
+    except RuntimeError as error:
+        raise CompileError(f"OpenVINO cannot convert a part: {_reason(str(error))}") from error
+
+
+def _reason(text: str) -> str:
+    lines = [line.strip(" -") for line in text.splitlines() if line.strip()]
+    chosen = [line for line in lines if "No conversion rule" in line or "Conversion is failed" in line]
+    return (chosen or lines or ["no reason given"])[-1]
+
+
+def serialize(model: Any) -> tuple[bytes, bytes]:
+    """The XML and the weights of a model."""
+    import openvino
+
+    with tempfile.TemporaryDirectory() as folder:
+        xml = Path(folder) / "model.xml"
+        openvino.serialize(model, xml)
+        return xml.read_bytes(), xml.with_suffix(".bin").read_bytes()
+
+
+def _module(graph: Graph, constants: Mapping[str, torch.Tensor]) -> GraphModule:
+    new = Graph()
+    root = torch.nn.Module()
+    values: dict[Node, Any] = {}
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in constants:
+            root.register_buffer(f"constant_{len(values)}", constants[node.name].detach())
+            values[node] = new.get_attr(f"constant_{len(values)}")
+        elif node.op == "call_function" and aten_name(node) in _REWRITES:
+            values[node] = _REWRITES[aten_name(node)](new, node, values)
+        else:
+            copy = values[node] = new.node_copy(node, lambda source: values[source])
+            copy.name = node.name
+            if isinstance(copy.target, EdgeOpOverload):
+                copy.target = copy.target._op
+    return GraphModule(root, new)
+
+
+_Rewrite = Callable[[Graph, Node, Mapping[Node, Any]], Node]
+
+
+def _to_dim_order_copy(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+    dtype = node.kwargs.get("dtype")
+    kwargs: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    return graph.call_function(aten._to_copy.default, (values[node.args[0]],), kwargs)  # type: ignore[index]
+
+
+def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+    return graph.call_function(aten.clone.default, (values[node.args[0]],))  # type: ignore[index]
+
+
+def pairs(node: Node) -> list[Node]:
+    """The dequantize nodes that undo a quantize node, if they are all that use it; else none."""
+    name, kind, numbers = aten_name(node), "quantized_decomposed.{}quantize_per_tensor.default", 5
+    users = list(node.users)
+    if name != kind.format("") or not users:
+        return []
+    same = (user.args[1:numbers] == node.args[1:numbers] for user in users)
+    return users if all(same) and all(aten_name(user) == kind.format("de") for user in users) else []
+
+
+def _quantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+    source, scale, zero, low, high, dtype = node.args[:6]
+    x = values[source]  # type: ignore[index]
+    if pairs(node):
+        target = torch.ops.quantized_decomposed.quantize_per_tensor.default
+        return graph.call_function(target, (x, scale, zero, low, high, dtype))
+    x = graph.call_function(aten.round.default, (graph.call_function(aten.div.Tensor, (x, scale)),))
+    x = graph.call_function(aten.clamp.default, (graph.call_function(aten.add.Tensor, (x, zero)), low, high))
+    return graph.call_function(aten._to_copy.default, (x,), {"dtype": dtype})
+
+
+def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+    source, scale, zero = node.args[:3]
+    x = values[source]  # type: ignore[index]
+    if isinstance(source, Node) and pairs(source):
+        return x  # type: ignore[no-any-return]
+    x = graph.call_function(aten._to_copy.default, (x,), {"dtype": torch.float32})
+    if zero:
+        x = graph.call_function(aten.sub.Tensor, (x, float(zero)))  # type: ignore[arg-type]
+    return graph.call_function(aten.mul.Tensor, (x, scale))
+
+
+def _dequantize_per_channel(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+    source, scales, zeros, axis = node.args[:4]
+    tensor = meta.get_tensor(node)
+    assert tensor is not None and isinstance(axis, int)
+    shape = [-1 if i == axis % tensor.dim() else 1 for i in range(tensor.dim())]
+
+    def along(value: Any, dtype: torch.dtype) -> Node:
+        value = graph.call_function(aten._to_copy.default, (values[value],), {"dtype": dtype})
+        return graph.call_function(aten.view.default, (value, shape))
+
+    x = graph.call_function(aten._to_copy.default, (values[source],), {"dtype": torch.float32})  # type: ignore[index]
+    x = graph.call_function(aten.sub.Tensor, (x, along(zeros, torch.float32)))
+    return graph.call_function(aten.mul.Tensor, (x, along(scales, torch.float32)))
+
+
+_REWRITES: dict[str, _Rewrite] = {
+    "dim_order_ops._to_dim_order_copy.default": _to_dim_order_copy,
+    "dim_order_ops._clone_dim_order.default": _clone_dim_order,
+    "quantized_decomposed.quantize_per_tensor.default": _quantize,
+    "quantized_decomposed.dequantize_per_tensor.default": _dequantize,
+    "quantized_decomposed.dequantize_per_channel.default": _dequantize_per_channel,
+}
+
+
+def is_item(node: Node) -> bool:
+    return node.target is operator.getitem

@@ -1,0 +1,103 @@
+"""The partitioner that gives nodes to OpenvinoBackend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import final
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, Node
+
+from rushlight.backends.openvino.backend import OpenvinoBackend
+from rushlight.backends.openvino.convert import aten_name, is_item, pairs
+from rushlight.backends.openvino.support import Support
+from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate.constants import tag_constant_data
+from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.delegate.report import WhyNoPartitionReporter
+from rushlight.ir import meta
+from rushlight.ir.constants import constant_inputs
+
+aten = torch.ops.aten
+KEPT = (
+    aten.pixel_shuffle.default,
+    aten.upsample_bilinear2d.vec,
+    aten.upsample_nearest2d.vec,
+    aten.stack.default,
+)
+
+
+@final
+class OpenvinoPartitioner(Partitioner):
+    """Gives OpenVINO every node that its PyTorch frontend converts, in as few parts as possible.
+
+    compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT, as
+    text. op_types_to_skip: names of operators as "aten.add.Tensor"; op_names_to_skip: names of nodes.
+
+    After `partition`, `report` has the reason for every node that stays.
+    """
+
+    def __init__(
+        self,
+        compile_spec: Sequence[CompileSpec] = (),
+        op_types_to_skip: Collection[str] | None = None,
+        op_names_to_skip: Collection[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.delegation_spec = DelegationSpec(OpenvinoBackend.__name__, list(compile_spec))
+        self._types = frozenset(op_types_to_skip or ())
+        self._names = frozenset(op_names_to_skip or ())
+        self.report = WhyNoPartitionReporter()
+
+    def ops_to_not_decompose(
+        self, ep: ExportedProgram
+    ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        support = Support(constant_inputs(ep))
+        return list(KEPT), lambda node: support.why_not(node) is None
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags the nodes. Raises CompileError where OpenVINO is not installed."""
+        support = Support(constant_inputs(exported_program))
+        self.report = WhyNoPartitionReporter()
+        graph = exported_program.graph
+        taken: set[Node] = set()
+        for node in graph.nodes:
+            if node.op != "call_function" or is_item(node):
+                continue
+            reason = self._skipped(node) or support.why_not(node)
+            if reason is None:
+                taken.add(node)
+            else:
+                self.report.report_reject(node, reason)
+        tags: dict[str, DelegationSpec] = {}
+        for part in form_parts(graph, taken.__contains__, _groups(graph, taken, support)):
+            tag = f"openvino_{len(tags)}"
+            tags[tag] = self.delegation_spec
+            for node in part:
+                meta.set_delegation_tag(node, tag)
+        tag_constant_data(exported_program)
+        return PartitionResult(exported_program, tags)
+
+    def _skipped(self, node: Node) -> str | None:
+        if aten_name(node) in self._types or node.name in self._names:
+            return "it is to be skipped"
+        return None
+
+
+def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]]:
+    """What belongs together: a quantize node and those that undo it; what constants give and who uses it."""
+    of: dict[Node, list[Node]] = {}
+    fixed: set[Node] = set()
+    for node in graph.nodes:
+        if node.op == "call_function" and all(
+            s in fixed or support.is_constant(s) for s in node.all_input_nodes
+        ):
+            fixed.add(node)
+        users = list(node.users) if node in fixed else pairs(node)
+        if node in taken and users and all(user in taken for user in users):
+            members = [member for item in (node, *users) for member in of.get(item, [item])]
+            together = list(dict.fromkeys(members))
+            of.update(dict.fromkeys(together, together))
+    return list({id(group): group for group in of.values()}.values())

@@ -1,0 +1,98 @@
+"""Which nodes OpenVINO takes: it is asked, with every node alone, once for all that look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from rushlight.backends.openvino.convert import MISSING, aten_name, convert, is_item, pairs
+from rushlight.ir import meta
+from rushlight.ir.errors import CompileError
+
+_DTYPES = {
+    torch.float32,
+    torch.float16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+}
+
+
+class Support:
+    """The answers for one program. `constants`: tensors of placeholders that never change, by name."""
+
+    def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
+        self._constants = constants
+        self._answers: dict[Any, str | None] = {}
+
+    def is_constant(self, node: Node) -> bool:
+        return node.op == "placeholder" and node.name in self._constants
+
+    def why_not(self, node: Node) -> str | None:
+        """The reason why a call_function node cannot go to OpenVINO, None if it can."""
+        if not aten_name(node):
+            return "it is no operator"
+        if reason := self._refuse(node):
+            return reason
+        key = self._key(node)
+        if key not in self._answers:
+            self._answers[key] = self._ask(node)
+        return self._answers[key]
+
+    def _refuse(self, node: Node) -> str | None:
+        schema = getattr(node.target, "_op", node.target)._schema  # type: ignore[union-attr]
+        if schema.is_mutable:
+            return "it writes into its arguments"
+        for item in (node, *node.all_input_nodes):
+            if item is not node and isinstance(meta.get_val(item), torch.SymInt):
+                return "it takes sizes that are known at run time alone"
+            value = meta.get_val(item)
+            for tensor in value if isinstance(value, (list, tuple)) else (value,):
+                if not isinstance(tensor, torch.Tensor):
+                    return f"{item.name} is no tensor"
+                if tensor.dtype not in _DTYPES:
+                    return f"{item.name} is {str(tensor.dtype).removeprefix('torch.')}"
+                if not tensor.is_contiguous():
+                    return f"{item.name} is not contiguous"
+        return None
+
+    def _key(self, node: Node) -> Any:
+        def shape(item: Any) -> Any:
+            if isinstance(item, Node):
+                value = meta.get_val(item)
+                return self.is_constant(item), value.dtype, tuple(map(str, value.shape))
+            return (type(item).__name__, repr(item))
+
+        arguments = torch.fx.node.map_aggregate((node.args, tuple(node.kwargs.items())), lambda item: item)
+        leaves = torch.utils._pytree.tree_leaves(arguments)
+        return aten_name(node), bool(pairs(node)), tuple(map(shape, leaves))
+
+    def _ask(self, node: Node) -> str | None:
+        graph, constants = Graph(), {}
+        values: dict[Node, Node] = {}
+        for source in node.all_input_nodes:
+            placeholder = values[source] = graph.placeholder(source.name)
+            placeholder.meta.update(source.meta)
+            if self.is_constant(source):
+                constants[placeholder.name] = self._constants[source.name]
+        new = graph.node_copy(node, values.__getitem__)
+        items = [graph.node_copy(user, {node: new}.__getitem__) for user in node.users if is_item(user)]
+        outputs = items or [new]
+        graph.output(tuple(outputs))
+        try:
+            model = convert(graph, constants)
+        except CompileError as error:
+            if str(error) == MISSING:
+                raise
+            return str(error).removeprefix("OpenVINO cannot convert a part: ")
+        for output, port in zip(outputs, model.outputs, strict=False):
+            tensor = meta.get_tensor(output)
+            if tensor is not None and port.get_partial_shape().rank.get_length() != tensor.dim():
+                return "OpenVINO gives its result another rank"
+        return None
