@@ -20,7 +20,7 @@ void gather_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, co
     T* to = out.mutable_data_ptr<T>();
     context.parallel_for(0, index.numel(), 8192, [&](int64_t begin, int64_t end) {
       for_each_gathered(nest, index, stride_at(in, axis), begin, end,
-                        [&](int64_t along, int64_t indexed) { to[along] = from[indexed]; });
+                        [to, from](int64_t along, int64_t indexed) { to[along] = from[indexed]; });
     });
   });
 }

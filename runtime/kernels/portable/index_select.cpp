@@ -41,10 +41,11 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   nest.collapse();
   switch_element_size(context, size, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const T* const source = in.const_data_ptr<T>();
+    T* const target = out.mutable_data_ptr<T>();
     context.parallel_for(0, out.numel(), 8192, [&](int64_t begin, int64_t end) {
-      for_each_gathered(nest, index, from, begin, end, [&](int64_t write, int64_t read) {
-        out.mutable_data_ptr<T>()[write] = in.const_data_ptr<T>()[read];
-      });
+      for_each_gathered(nest, index, from, begin, end,
+                        [source, target](int64_t write, int64_t read) { target[write] = source[read]; });
     });
   });
 }

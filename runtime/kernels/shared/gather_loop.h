@@ -22,13 +22,21 @@ LoopNest gather_loops(const Tensor& index, const Tensor& along, const Tensor& in
 template <typename Body>
 void for_each_gathered(const LoopNest& nest, const Tensor& index, int64_t axis_stride, int64_t begin, int64_t end,
                        const Body& body) {
-  const IndexReader positions(index);
   const int64_t index_step = nest.inner_stride(0), along_step = nest.inner_stride(1), step = nest.inner_stride(2);
-  for_each_row(nest, begin, end, [&](const int64_t* offsets, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      body(offsets[1] + i * along_step, offsets[2] + i * step + positions[offsets[0] + i * index_step] * axis_stride);
-    }
-  });
+  const auto run = [&](const auto* positions) {
+    for_each_row(nest, begin, end, [&](const int64_t* offsets, int64_t n) {
+      const auto* const position = positions + offsets[0];
+      int64_t along = offsets[1], indexed = offsets[2];
+      // Copies, which stores to the tensors cannot change.
+      const auto visit = body;
+      const int64_t position_step = index_step, next = along_step, next_indexed = step, stride = axis_stride;
+      for (int64_t i = 0; i < n; ++i, along += next, indexed += next_indexed) {
+        visit(along, indexed + static_cast<int64_t>(position[i * position_step]) * stride);
+      }
+    });
+  };
+  if (index.scalar_type() == ScalarType::Long) return run(index.const_data_ptr<int64_t>());
+  run(index.const_data_ptr<int32_t>());
 }
 
 }  // namespace rushlight
