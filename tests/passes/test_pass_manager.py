@@ -6,10 +6,12 @@ import pytest
 import torch
 from torch.export import Dim, export
 from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassResult
 
 from rushlight.exir import to_edge
+from rushlight.ir.errors import PassError
 from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, ProxyValue
-from rushlight.passes.pass_manager import PassManager
+from rushlight.passes.pass_manager import ExportedProgramPassManager, PassManager
 
 
 class Add(torch.nn.Module):
@@ -54,6 +56,19 @@ def test_calls_of_methods_are_refused(module: GraphModule) -> None:
     with pytest.raises(Exception, match="add_relu") as error:
         PassManager([add_relu], run_checks_after_each_pass=True)(module)
     assert "call_method of relu" in str(error.value.__cause__)
+
+
+def test_calls_of_methods_are_refused_in_programs() -> None:
+    def add_relu(graph_module: GraphModule) -> PassResult:
+        output = graph_module.graph.output_node()
+        with graph_module.graph.inserting_before(output):
+            relu = graph_module.graph.call_method("relu", (output.args[0][0],))
+        output.args = ((relu,),)
+        return PassResult(graph_module, True)
+
+    program = to_edge(export(Add(), (torch.ones(2, 3),))).exported_program()
+    with pytest.raises(PassError, match="call_method of relu"):
+        ExportedProgramPassManager([add_relu])(program)
 
 
 class Collapse(ExportPass):

@@ -42,9 +42,8 @@ class PassManager(FxPassManager):
 
     def check(self, module: torch.nn.Module) -> None:
         """Raises PassError for a node that no dialect has: a call of a method or of a module."""
-        for node in module.graph.nodes if isinstance(module, GraphModule) else ():
-            if node.op in ("call_method", "call_module"):
-                raise PassError(f"{node.name} is a {node.op} of {node.target}, which no dialect has")
+        if isinstance(module, GraphModule):
+            _check_calls(module)
 
 
 class ExportedProgramPassManager:
@@ -99,7 +98,14 @@ def _run(item: Any, program: ExportedProgram, verifiers: Any) -> tuple[ExportedP
         )
     if not graph_result.modified:
         return program, False
+    _check_calls(graph_result.graph_module)
     return with_graph_module(program, graph_result.graph_module, verifiers), True
+
+
+def _check_calls(module: GraphModule) -> None:
+    for node in module.graph.nodes:
+        if node.op in ("call_method", "call_module"):
+            raise PassError(f"{node.name} is a {node.op} of {node.target}, which no dialect has")
 
 
 def _with_result(item: Any) -> Any:
