@@ -920,37 +920,6 @@ def conditional_detr() -> Model:
 
 
 @zoo(GROUP)
-def deformable_detr() -> Model:
-    t = library()
-    backbone = t.ResNetConfig(
-        embedding_size=16,
-        hidden_sizes=[16, 32, 32, 32],
-        depths=[1, 1, 1, 1],
-        layer_type="basic",
-        out_features=["stage2", "stage3", "stage4"],
-    )
-    config = t.DeformableDetrConfig(
-        use_timm_backbone=False,
-        backbone_config=backbone,
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=64,
-        decoder_ffn_dim=64,
-        num_queries=8,
-        use_pretrained_backbone=False,
-        backbone=None,
-        num_labels=4,
-    )
-    return model(
-        Named(make("DeformableDetrForObjectDetection", config), ["pixel_values"], ["logits", "pred_boxes"]),
-        torch.randn(1, 3, 64, 64),
-    )
-
-
-@zoo(GROUP)
 def mask2former_pixel_decoder() -> Model:
     t = library()
     backbone = t.SwinConfig(

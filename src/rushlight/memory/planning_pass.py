@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
 from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
@@ -32,6 +32,13 @@ class _SharedState:
     updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
     mutated: set[Any] = field(default_factory=set)
     graphs: list[GraphModule] = field(default_factory=list)
+
+    def members(self, spec: TensorSpec) -> Iterator[tuple[TensorSpec, int]]:
+        """The spec and those that lie in its storage, with their bytes from its start."""
+        yield spec, 0
+        for update in self.updates.get(spec, ()):
+            for member, offset in self.members(update):
+                yield member, offset + update.storage_base_offset
 
 
 class MemoryPlanningPass(PassBase):
@@ -104,9 +111,9 @@ class MemoryPlanningPass(PassBase):
             if name not in shared.mutated:
                 continue
             for spec in specs:
-                for member in (spec, *shared.updates.get(spec, ())):
+                for member, offset in shared.members(spec):
                     member.const = False
-                    member.mem_id, member.mem_offset = SHARED_STATE_MEMORY, end
+                    member.mem_id, member.mem_offset = SHARED_STATE_MEMORY, end + offset
             end += specs[0].realign(self.alignment)
         for graph in shared.graphs:
             sizes = meta.get_planned_sizes(graph) or [0, 0]
@@ -170,8 +177,11 @@ class MemoryPlanningPass(PassBase):
                 if name in mutated:
                     self._shared.mutated.add(state)
             for spec in meta.tensor_specs(node):
-                if spec.storage_base is not None:
-                    self._shared.updates.setdefault(spec.storage_base, []).append(spec)
+                base = spec.storage_base
+                if base is None and node.target is memory_ops.view:
+                    (base,) = meta.tensor_specs(node.args[0])
+                if base is not None:
+                    self._shared.updates.setdefault(base, []).append(spec)
 
 
 def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
