@@ -69,7 +69,8 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
         folder = plan.keep / model if plan.keep else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         log = folder / "log"
-        reference = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), log=log)
+        kind = "int8" if any(SYSTEMS[system].int8 for system in plan.systems) else "float"
+        reference = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), kind, log=log)
         if reference.answer() is None:
             raise SystemExit(f"{model} does not run: {last_line(log)}")
         reference.close()
@@ -142,7 +143,7 @@ def _run(block: list[Row], folder: Path, plan: Plan) -> None:
             row.best = float(np.percentile(worker.milliseconds, 10))
         else:
             row.reason = "ended while it was running"
-        if (folder / "samples.npz").exists():
+        if SYSTEMS[row.system].int8:
             row.agreement = worker.process.ask({"agree": True})
         worker.process.close()
 

@@ -1,8 +1,8 @@
 """One system with one model in a process of its own.
 
 write system model folder: makes the system's files in `folder`. Answers {"seconds", "bytes": of the files}.
-reference model folder: saves the inputs as input_<i>.npy, what eager gives as output_<i>.npy, and, for
-networks measured in 8 bits, more inputs and what eager gives for them in samples.npz.
+reference model folder kind: saves the inputs as input_<i>.npy, what eager gives as output_<i>.npy, and, for
+the kind "int8", more inputs and what eager gives for them in samples.npz.
 run system folder files threads: loads what was written in `files`, with the inputs of `folder`, and runs it
 once. The first answer is {"load": seconds, "first": milliseconds, "outputs": count, "resident": bytes at
 most} and the outputs are beside the files; then {"run": seconds} is answered by the milliseconds of every
@@ -46,19 +46,19 @@ def write(system: str, model: str, folder: str) -> None:
     serve(lambda _: None, hello=prepare)
 
 
-def reference(model: str, folder: str) -> None:
+def reference(model: str, folder: str, kind: str) -> None:
     def prepare() -> int:
         import torch
 
-        from benchmarks.models import INT8, build
+        from benchmarks.models import build
 
         case = build(model)
         with torch.no_grad():
             outputs = torch.utils._pytree.tree_leaves(case.module(*case.inputs))
-            for kind, tensors in (("input", case.inputs), ("output", outputs)):
+            for name, tensors in (("input", case.inputs), ("output", outputs)):
                 for i, tensor in enumerate(tensors):
-                    np.save(Path(folder) / f"{kind}_{i}.npy", tensor.numpy())
-            if model in INT8:
+                    np.save(Path(folder) / f"{name}_{i}.npy", tensor.numpy())
+            if kind == "int8":
                 samples = case.samples(50, seed=4)
                 best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
                 arrays = {
