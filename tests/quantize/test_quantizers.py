@@ -175,6 +175,8 @@ def test_training_folds_batch_norm_and_learns_ranges() -> None:
     for _ in range(3):
         prepared(*inputs).square().sum().backward()
         optimizer.step()
+    axes = {tuple(part.scale.shape) for part in prepared.modules() if getattr(part, "is_per_channel", False)}
+    assert axes == {(8,), (10,)}
     from torchao.quantization.pt2e import move_exported_model_to_eval
 
     move_exported_model_to_eval(prepared)

@@ -122,7 +122,7 @@ def how(layer: Layer) -> str:
             continue
         text, is_weight = _describe(arg)
         if is_weight:
-            weights = text
+            weights = weights or text
         else:
             activations = activations or text
     if layer.result is not layer.node:
@@ -148,13 +148,16 @@ def _describe(dequantize: Node) -> tuple[str, bool]:
     if isinstance(stored, Node) and _is(stored, "quantize_per"):
         stored = stored.args[0]
     is_weight = isinstance(stored, Node) and stored.op == "get_attr"
-    numbers = [arg for arg in dequantize.args if isinstance(arg, int) and not isinstance(arg, bool)]
-    dtype = next((arg for arg in dequantize.args if isinstance(arg, torch.dtype)), torch.int8)
-    text = str(dtype).removeprefix("torch.")
-    if -8 in numbers and 7 in numbers:
+    given = {
+        declared.name: value
+        for declared, value in zip(dequantize.target._schema.arguments, dequantize.args, strict=False)  # type: ignore[union-attr]
+    }
+    low, high = given.get("quant_min"), given.get("quant_max")
+    text = str(given.get("dtype", torch.int8)).removeprefix("torch.")
+    if isinstance(low, int) and isinstance(high, int) and -8 <= low and high <= 7:
         text = "int4"
-    if name.endswith("channel_group"):
-        text = f"{text}/{numbers[-1]}"
+    if "group_size" in given:
+        text = f"{text}/{given['group_size']}"
     if name.endswith("per_token"):
         return f"dynamic {text} per token", is_weight
     if str(dequantize.target).endswith(".tensor"):

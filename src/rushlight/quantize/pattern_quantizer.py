@@ -210,9 +210,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             return
         if weight.op != "get_attr" or (config.input_activation is not None and not _is_float32(act)):
             return
-        inputs: dict[Any, Any] = {weight: _weight_spec(weight, config.weight, match.pattern.weight_axis)}
-        if config.input_activation is not None:
-            inputs[act] = config.input_activation
+        # pt2e takes the first for the input where it folds batch norm in training.
+        inputs: dict[Any, Any] = {} if config.input_activation is None else {act: config.input_activation}
+        inputs[weight] = _weight_spec(weight, config.weight, match.pattern.weight_axis)
         bias = node.args[2] if len(node.args) > 2 else None
         if isinstance(bias, Node):
             inputs[bias] = config.bias

@@ -1,0 +1,55 @@
+"""examples/quantizer/partner.py: a quantizer of one's own, from annotation to the runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+import rushlight
+from rushlight.quantize import QuantizationError, quantize
+
+FILE = Path(__file__).parents[2] / "examples" / "quantizer" / "partner.py"
+
+
+@pytest.fixture(scope="module")
+def partner() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("partner_example", FILE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_linear_and_relu_are_one(partner: ModuleType) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
+    data = [torch.randn(8, 16) for _ in range(4)]
+    program = quantize(model, data[0], partner.PartnerQuantizer(), data)
+    nodes = {node.name: node for node in program.graph.nodes}
+    linear, relu = nodes["linear"], nodes["relu"]
+    # Nothing between the two; whole numbers before and after them.
+    assert relu.args[0] is linear
+    assert all("dequantize" in arg.name for arg in linear.args)
+    assert "quantize_per_tensor" in next(iter(relu.users)).name
+    assert "dequantize" not in nodes["linear_1"].args[1].name
+    bias = linear.args[2]
+    stored = program.state_dict | program.constants
+    scales = {
+        arg.name: stored[program.graph_signature.inputs_to_buffers[arg.args[1].name]]
+        for arg in linear.args[1:]
+    }
+    input_scale = linear.args[0].args[1]
+    assert bias.args[6] == torch.int32
+    torch.testing.assert_close(scales[bias.name], scales[linear.args[1].name] * input_scale)
+    run = rushlight.load(rushlight.compile(program).buffer)
+    torch.testing.assert_close(run(data[0]), program.module()(data[0]), atol=1e-2, rtol=0)
+
+
+def test_a_model_without_the_pattern(partner: ModuleType) -> None:
+    x = torch.randn(2, 4)
+    with pytest.raises(QuantizationError, match="no linear with a ReLU behind it"):
+        quantize(torch.nn.Linear(4, 4), x, partner.PartnerQuantizer(), [x])
