@@ -36,10 +36,6 @@ void repack(const float* from, const Packing& a, float* to, const Packing& b, in
 
 }  // namespace
 
-Packing packing_of(const tiles::Tiles& tiles) {
-  return {tiles.width, static_cast<int64_t>(tiles.gemm_vectors) * tiles.width};
-}
-
 const Binder::Slot* Binder::slot(uint32_t index) {
   if (index >= step_.values().size() || step_.values()[index] >= slots_.size()) {
     refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is not there", index, step_.kind()));

@@ -1,17 +1,35 @@
 #pragma once
 
+#include <cstring>
+
 #include "backends/cpu/step.h"
+#include "kernels/optimized/pixels/image.h"
 
 namespace rushlight::cpu {
 
-// How a window moves over an image [n, h, w, c]; pads are those before the first row and column, zeros lie beyond
-// every edge.
-struct Window {
-  int64_t kernel_h, kernel_w;
-  int64_t stride_h, stride_w;
-  int64_t pad_h, pad_w;
-  int64_t dilation_h, dilation_w;
-};
+using optimized::divide_up;
+using optimized::Image;
+using optimized::kSerialWork;
+using optimized::round_up;
+using optimized::Window;
+
+inline Result<Image> image_of(const View& view) {
+  RL_REQUIRE(view.rank == 4, InvalidProgram, "an image of a plan has %d dimensions", view.rank);
+  Image image;
+  image.data = view.floats();
+  for (int i = 0; i < 4; ++i) {
+    image.sizes[i] = view.sizes[i];
+    image.strides[i] = view.strides[i];
+  }
+  return image;
+}
+
+// `count` zeros that live as long as the steps.
+inline const float* zeros(Binder& binder, int64_t count) {
+  float* items = binder.array<float>(static_cast<size_t>(count));
+  if (items) std::memset(items, 0, static_cast<size_t>(count) * sizeof(float));
+  return items;
+}
 
 // Eight ints from `first` on, in the order of the members.
 inline Window read_window(Binder& binder, uint32_t first) {
@@ -26,11 +44,5 @@ inline Window read_window(Binder& binder, uint32_t first) {
   w.dilation_w = binder.integer(first + 7, 1, 1 << 16);
   return w;
 }
-
-inline int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-inline int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
-
-// Work below which a hand-off to another thread does not pay, in multiplications.
-inline constexpr int64_t kSerialWork = 1 << 15;
 
 }  // namespace rushlight::cpu

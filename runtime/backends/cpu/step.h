@@ -2,6 +2,7 @@
 
 #include "backends/cpu/schema_generated.h"
 #include "backends/cpu/view.h"
+#include "kernels/optimized/pixels/panels.h"
 #include "kernels/optimized/tiles/packed.h"
 #include "kernels/optimized/tiles/tiles.h"
 #include "kernels/optimized/workers.h"
@@ -13,6 +14,8 @@
 namespace rushlight::cpu {
 
 using optimized::for_workers;
+using optimized::Packing;
+using optimized::packing_of;
 
 // The numbers are the wire format: append only.
 enum class StepKind : uint16_t {
@@ -57,13 +60,6 @@ class Step {
 
  protected:
   ~Step() = default;
-};
-
-// The panels of a packed matrix: `panel` columns each, vectors of `vector`.
-struct Packing {
-  int64_t vector;
-  int64_t panel;
-  int64_t columns(int64_t n) const { return (n + vector - 1) / vector * vector; }
 };
 
 // Reads one step's table. Every getter checks; the first failure is kept.
@@ -136,8 +132,6 @@ class Binder {
   MemoryAllocator& allocator_;
   Error error_ = Error::Ok;
 };
-
-Packing packing_of(const tiles::Tiles& tiles);
 
 Result<Step*> make_product(Binder& binder);
 Result<Step*> make_winograd(Binder& binder);

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "backends/xnnpack/step.h"
+#include "kernels/optimized/pixels/image.h"
 
 namespace rushlight::xnnpack {
 
@@ -29,7 +30,7 @@ class ThreadedStep : public Step {
   const int64_t threads_;
 };
 
-inline int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+using optimized::round_up;
 
 template <typename T, typename... Arguments>
 Error make_in(MemoryAllocator& allocator, Step** step, Arguments&&... arguments) {

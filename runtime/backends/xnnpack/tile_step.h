@@ -5,6 +5,8 @@
 
 #include "backends/xnnpack/packed_weights.h"
 #include "backends/xnnpack/threaded_step.h"
+#include "kernels/optimized/pixels/image.h"
+#include "kernels/optimized/tiles/packed.h"
 
 namespace rushlight::xnnpack {
 
@@ -22,6 +24,14 @@ struct Conv {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 && top == 0 && left == 0 &&
            out_height == height && out_width == width;
   }
+  optimized::Window window() const {
+    return {kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w};
+  }
+  optimized::Image input() const { return image(height, width, channels()); }
+  optimized::Image output() const { return image(out_height, out_width, out_channels()); }
+  optimized::Image image(int64_t h, int64_t w, int64_t c) const {
+    return {nullptr, {batch, h, w, c}, {h * w * c, w * c, c, 1}};
+  }
 };
 
 Conv conv_of(const Node& node, const Operand* operands);
@@ -34,12 +44,18 @@ class TileStep : public ThreadedStep {
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override;
 
  protected:
-  const float* bounds() const { return node_.has_bounds ? bounds_ : nullptr; }
+  tiles::Epilogue epilogue() const {
+    tiles::Epilogue e;
+    e.clamps = node_.has_bounds;
+    e.low = node_.min;
+    e.high = node_.max;
+    return e;
+  }
+
   Conv conv_{};
   const float* in_ = nullptr;
   float* out_ = nullptr;
   float* scratch_ = nullptr;
-  float bounds_[2] = {node_.min, node_.max};
 };
 
 // What makes one kind of step; null in `*step` if it does not suit the node.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "backends/cpu/image.h"
-#include "backends/cpu/panels.h"
+#include "kernels/optimized/pixels/panels.h"
 
 namespace rushlight::cpu {
 
@@ -161,7 +161,7 @@ class AttentionStep final : public Step {
       tiles_->unary(tiles::UnaryOp::Affine, row(*query_, head, first + i), scaled + i * depth_, depth_, scale_, -0.0f);
       rows[i] = scaled + i * depth_;
     }
-    Panels p{};
+    optimized::Panels p{};
     p.tiles = tiles_;
     p.rows = rows;
     p.row_step = p.m = count;

@@ -76,6 +76,8 @@ struct PackedTiles {
   // Rows of a tile that is `vectors` wide: most for one vector, least for the widest.
   int narrow_rows;
 
+  // `rounds` times gemm_rows * gemm_vectors * width independent multiplications and additions, on so many `sums`.
+  void (*saturate)(int64_t rounds, float* sums);
   // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide).
   void (*panel)(int rows, int vectors, const PanelTile& tile);
   // One row: c[j] for the columns of a packed matrix from panel `b` on.
@@ -84,6 +86,9 @@ struct PackedTiles {
   void (*depthwise)(const DepthwiseRun& run);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
+  // weights[9][channels] (channels: products of inputs and outputs) to (m + 2)^2 rows to[f * stride + c].
+  void (*winograd2_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
+  void (*winograd4_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
   void (*winograd2_input)(const WinogradInput& tile);
   void (*winograd2_output)(const WinogradOutput& tile);
   void (*winograd4_input)(const WinogradInput& tile);

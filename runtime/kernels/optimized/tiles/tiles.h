@@ -26,18 +26,6 @@ struct GemmTile {
   float* c;           // [rows, vectors * width], row stride ldc
   int64_t ldc;
   const float* next_a = nullptr;  // if set, rows from here are fetched into cache meanwhile
-  const float* bounds = nullptr;  // if set, results are clamped to [bounds[0], bounds[1]]
-};
-
-// Pixels of channels-last images: a row of `count` outputs of a depthwise convolution.
-struct DepthwiseRow {
-  const float* const* sources;  // [kernel_h][(count - 1) * stride_w + (kernel_w - 1) * dilation_w + 1], of `channels`
-  int64_t columns;              // the second extent of `sources`
-  const float* weights;         // [kernel_h * kernel_w, channels]
-  const float* bias;            // [channels] or null
-  int64_t channels, kernel_h, kernel_w, stride_w, dilation_w, count;
-  float low, high;  // bounds of the results
-  float* out;       // [count, channels]
 };
 
 // A plane over which a window moves (of a depthwise convolution or a pooling), in row-major order; stride_w is 1 or 2.
@@ -121,17 +109,6 @@ struct Tiles {
   // out[c] = bias[c] + sum over taps of weights[tap * channels + c] * sources[tap][c]; bias may be null.
   void (*depthwise_pixel)(const float* const* sources, const float* weights, int64_t taps, int64_t channels,
                           const float* bias, float* out);
-
-  void (*depthwise_row)(const DepthwiseRow& row);
-
-  // Winograd's F(m x m, 3 x 3), m = 2 or 4, over channels-last images, with n = m + 2.
-  // weights[9][channels] (channels: products of inputs and outputs) to n * n rows to[f * stride + c].
-  void (*pixel_winograd_weights)(int m, const float* weights, int64_t channels, float* to, int64_t stride);
-  // n x n pixels of `channels` each to n * n rows to[f * stride + c].
-  void (*pixel_winograd_input)(int m, const float* const* pixels, int64_t channels, float* to, int64_t stride);
-  // n * n rows products[f * stride + c] to m x m pixels, those that are null left out; bias [channels] or null.
-  void (*pixel_winograd_output)(int m, const float* products, int64_t stride, int64_t channels, const float* bias,
-                                const float* bounds, float* const* pixels);
 
   // F(2 x 2, 3 x 3): n filters weights[i * 9 + tap] to 16 rows to[f * stride + i].
   void (*winograd_weights)(const float* weights, int64_t n, float* to, int64_t stride);

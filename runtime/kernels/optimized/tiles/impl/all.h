@@ -7,7 +7,6 @@
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
 #include "kernels/optimized/tiles/impl/panel.h"
-#include "kernels/optimized/tiles/impl/pixels.h"
 #include "kernels/optimized/tiles/impl/pool.h"
 #include "kernels/optimized/tiles/impl/reduce.h"
 #include "kernels/optimized/tiles/impl/vector_product.h"
@@ -32,10 +31,6 @@ static constexpr Tiles make_tiles(const char* name) {
   t.add_scaled_rows = &add_scaled_rows;
   t.depthwise = &depthwise;
   t.depthwise_pixel = &depthwise_pixel;
-  t.depthwise_row = &depthwise_row;
-  t.pixel_winograd_weights = &pixel_winograd_weights;
-  t.pixel_winograd_input = &pixel_winograd_input;
-  t.pixel_winograd_output = &pixel_winograd_output;
   t.winograd_weights = &winograd_weights;
   t.winograd_input = &winograd_input;
   t.winograd_output = &winograd_output;

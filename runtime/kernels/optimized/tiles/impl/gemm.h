@@ -65,12 +65,6 @@ static void gemm_tile(const GemmTile& t) {
     b += Vectors * kWidth;
   }
   float* c = t.c;
-  if (t.bounds) {
-    const Floats low = splat(t.bounds[0]), high = splat(t.bounds[1]);
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = at_most(at_least(acc[i][j], low), high);
-    }
-  }
   RL_UNROLL for (int i = 0; i < Rows; ++i) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * t.ldc + j * kWidth, acc[i][j]);
   }

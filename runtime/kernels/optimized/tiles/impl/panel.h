@@ -103,6 +103,17 @@ static void panel(int rows, int vectors, const PanelTile& tile) {
   if constexpr (kTileVectors >= 3) return panel_across<3>(rows, tile);
 }
 
+static void saturate(int64_t rounds, float* sums) {
+  constexpr int kSums = kTileRows * kTileVectors;
+  Floats acc[kSums];
+  const Floats factor = load(sums) * 0.5f, term = load(sums) * 0.25f;
+  RL_UNROLL for (int i = 0; i < kSums; ++i) acc[i] = load(sums + i * kWidth);
+  for (int64_t round = 0; round < rounds; ++round) {
+    RL_UNROLL for (int i = 0; i < kSums; ++i) acc[i] = acc[i] * factor + term;
+  }
+  RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
+}
+
 // `Panels` panels side by side, so that there are sums enough to hide what each addition waits for.
 template <int Panels, int Vectors>
 RL_INLINE void row_part(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,

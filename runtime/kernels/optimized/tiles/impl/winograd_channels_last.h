@@ -3,11 +3,65 @@
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/panel.h"
-#include "kernels/optimized/tiles/impl/pixels.h"
 #include "kernels/optimized/tiles/impl/vec.h"
 #include "kernels/optimized/tiles/packed.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
+
+// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016); m = 4 at the points 0, 1, -1, 2, -2.
+template <int M>
+struct Winograd;
+
+template <>
+struct Winograd<2> {
+  RL_INLINE void filter(const Floats* g, Floats* u) {
+    const Floats outer = g[0] + g[2];
+    u[0] = g[0];
+    u[1] = 0.5f * (outer + g[1]);
+    u[2] = 0.5f * (outer - g[1]);
+    u[3] = g[2];
+  }
+  RL_INLINE void input(const Floats* d, Floats* v) {
+    v[0] = d[0] - d[2];
+    v[1] = d[1] + d[2];
+    v[2] = d[2] - d[1];
+    v[3] = d[1] - d[3];
+  }
+  RL_INLINE void output(const Floats* p, Floats* y) {
+    y[0] = (p[0] + p[1]) + p[2];
+    y[1] = (p[1] - p[2]) - p[3];
+  }
+};
+
+template <>
+struct Winograd<4> {
+  RL_INLINE void filter(const Floats* g, Floats* u) {
+    const Floats outer = (g[0] + g[2]) * (-1.0f / 6), far = g[0] * (1.0f / 24) + g[2] * (1.0f / 6);
+    u[0] = 0.25f * g[0];
+    u[1] = outer - g[1] * (1.0f / 6);
+    u[2] = outer + g[1] * (1.0f / 6);
+    u[3] = far + g[1] * (1.0f / 12);
+    u[4] = far - g[1] * (1.0f / 12);
+    u[5] = g[2];
+  }
+  RL_INLINE void input(const Floats* d, Floats* v) {
+    const Floats a = d[4] - 4.0f * d[2], b = d[3] - 4.0f * d[1];
+    const Floats c = d[4] - d[2], e = 2.0f * (d[3] - d[1]);
+    v[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
+    v[1] = a + b;
+    v[2] = a - b;
+    v[3] = c + e;
+    v[4] = c - e;
+    v[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+  }
+  RL_INLINE void output(const Floats* p, Floats* y) {
+    const Floats near = p[1] + p[2], far = p[3] + p[4], near_odd = p[1] - p[2], far_odd = p[3] - p[4];
+    y[0] = p[0] + near + far;
+    y[1] = near_odd + 2.0f * far_odd;
+    y[2] = near + 4.0f * far;
+    y[3] = near_odd + 8.0f * far_odd + p[5];
+  }
+};
 
 template <int M, bool Inside, bool Whole>
 RL_INLINE void winograd_input_at(const WinogradInput& t, int64_t c, int64_t left) {
@@ -88,13 +142,47 @@ static void winograd_tile_output(const WinogradOutput& t) {
   }
 }
 
+template <int M, bool Whole>
+RL_INLINE void winograd_filter_at(const float* weights, int64_t channels, float* to, int64_t stride, int64_t c) {
+  constexpr int kIn = M + 2;
+  const int64_t left = channels - c;
+  Floats columns[3][kIn];  // [x][y]
+  for (int x = 0; x < 3; ++x) {
+    Floats g[3];
+    for (int y = 0; y < 3; ++y) {
+      const float* p = weights + (y * 3 + x) * channels + c;
+      g[y] = Whole ? load(p) : load_few(p, left);
+    }
+    Winograd<M>::filter(g, columns[x]);
+  }
+  for (int y = 0; y < kIn; ++y) {
+    Floats row[3], u[kIn];
+    for (int x = 0; x < 3; ++x) row[x] = columns[x][y];
+    Winograd<M>::filter(row, u);
+    for (int x = 0; x < kIn; ++x) {
+      float* p = to + (y * kIn + x) * stride + c;
+      Whole ? store(p, u[x]) : store_few(p, u[x], left);
+    }
+  }
+}
+
+template <int M>
+static void winograd_filters(const float* weights, int64_t channels, float* to, int64_t stride) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) winograd_filter_at<M, true>(weights, channels, to, stride, c);
+  if (c < channels) winograd_filter_at<M, false>(weights, channels, to, stride, c);
+}
+
 static constexpr PackedTiles make_packed_tiles() {
   PackedTiles t{};
   t.narrow_rows = kNarrowRows;
+  t.saturate = &saturate;
   t.panel = &panel;
   t.row = &row;
   t.depthwise = &depthwise_run;
   t.pool = &pool;
+  t.winograd2_filters = &winograd_filters<2>;
+  t.winograd4_filters = &winograd_filters<4>;
   t.winograd2_input = &winograd_tile_input<2>;
   t.winograd2_output = &winograd_tile_output<2>;
   t.winograd4_input = &winograd_tile_input<4>;

@@ -1,8 +1,21 @@
-#include "backends/cpu/panels.h"
+#include "kernels/optimized/pixels/panels.h"
 
 #include <algorithm>
 
-namespace rushlight::cpu {
+namespace rushlight::optimized {
+
+void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n, float* to) {
+  const Packing packing = packing_of(tiles);
+  for (int64_t j = 0; j < n; j += packing.panel) {
+    const int64_t columns = std::min(packing.panel, n - j);
+    const int vectors = static_cast<int>(packing.columns(columns) / packing.vector);
+    if (is_transposed) {
+      tiles.pack_transposed(vectors, b + j * ldb, ldb, k, columns, to + j * k);
+    } else {
+      tiles.pack_rows(vectors, b + j, ldb, k, columns, to + j * k);
+    }
+  }
+}
 
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
   const tiles::Tiles& tiles = *p.tiles;
@@ -36,4 +49,4 @@ void multiply(const Panels& p, int64_t p0, int64_t p1) {
   }
 }
 
-}  // namespace rushlight::cpu
+}  // namespace rushlight::optimized

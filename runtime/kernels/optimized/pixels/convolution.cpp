@@ -1,0 +1,184 @@
+#include "kernels/optimized/pixels/convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/workers.h"
+#include "rushlight/core/error.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+// Fewer channels than this are gathered into rows of whole windows.
+constexpr int64_t kFewChannels = 8;
+// Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
+constexpr int64_t kBlockBytes = 192 * 1024;
+constexpr int64_t kMostRows = 240;
+
+}  // namespace
+
+Error PackedConvolution::prepare(const Image& in, const Image& out, const Image* residual) {
+  RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == groups * channels && out.sizes[3] == groups * outputs,
+             InvalidProgram, "operands of a product do not fit its weights");
+  RL_REQUIRE(out.has_pixel_step(&out_step_) && out.has_channels_last(), InvalidProgram,
+             "the output of a product is not in rows");
+  in_ = in;
+  out_ = out;
+  has_residual_ = residual != nullptr;
+  if (residual) {
+    residual_ = *residual;
+    RL_REQUIRE(residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
+               "the residual of a product is not in rows");
+    RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
+               "the residual of a product has another shape");
+  }
+  rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
+  is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
+              in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
+  gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
+  RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
+  // Pixels of the input under a row of the output, each used by several taps.
+  const int64_t row_floats = gathers_ || is_plain_ ? depth() : channels * window.stride_h * window.stride_w;
+  block_ = std::max<int64_t>(1, kBlockBytes / (std::max<int64_t>(1, row_floats) * 4));
+  block_ = std::min(kMostRows, round_up(block_, tiles->gemm_rows));
+  return Error::Ok;
+}
+
+void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out,
+                            const float* residual, float* scratch) {
+  in_.data = const_cast<float*>(in);
+  out_.data = out;
+  residual_.data = const_cast<float*>(residual);
+  if (rows_ == 0) return;
+  if (work() / 2 < kSerialWork) workers = 1;
+  if (rows_ == 1 && is_plain_ && !gathers_) return run_row(context, workers);
+  const int64_t panels = divide_up(outputs, packing().panel);
+  const int64_t groups_of_rows = divide_up(rows_, tiles->gemm_rows);
+  // The larger operand is divided, so that what all workers read is the smaller one.
+  const bool by_columns =
+      workers > 1 && (groups_of_rows < workers || (groups * outputs > rows_ && panels >= 2 * workers));
+  if (by_columns) {
+    for_workers(context, workers, panels, [&](int64_t worker, int64_t begin, int64_t end) {
+      part(scratch + worker * worker_floats(), 0, rows_, begin, end);
+    });
+  } else {
+    for_workers(context, workers, groups_of_rows, [&](int64_t worker, int64_t begin, int64_t end) {
+      part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels);
+    });
+  }
+}
+
+void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) const {
+  const int64_t panel = packing().panel;
+  const int64_t width = packing().columns(outputs);
+  const int64_t panels = divide_up(outputs, panel);
+  for (int64_t g = 0; g < groups; ++g) {
+    for_workers(context, workers, panels, [&](int64_t, int64_t begin, int64_t end) {
+      const int64_t first = begin * panel, columns = std::min(end * panel, outputs) - first;
+      const int64_t at = g * outputs + first;
+      tiles::Epilogue e = epilogue;
+      if (has_residual_) e.residual = residual_.data + at;
+      tiles->packed->row(in_.data + g * channels, depth(), weights + g * depth() * width + first * depth(),
+                         bias ? bias + at : nullptr, out_.data + at, columns, e);
+    });
+  }
+}
+
+void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const {
+  const float** rows = reinterpret_cast<const float**>(scratch);
+  float* gathered = scratch + pointer_floats();
+  Panels product{};
+  product.tiles = tiles;
+  product.rows = rows;
+  product.taps = gathers_ ? 1 : taps();
+  product.k = gathers_ ? depth() : channels;
+  product.n = outputs;
+  product.c_step = out_step_;
+  product.epilogue = epilogue;
+  product.epilogue.residual_step = residual_step_;
+  const int64_t width = packing().columns(outputs);
+  for (int64_t m = m0; m < m1; m += block_) {
+    const int64_t count = std::min(block_, m1 - m);
+    product.m = product.row_step = count;
+    for (int64_t g = 0; g < groups; ++g) {
+      if (gathers_) {
+        gather(m, count, gathered);
+        for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
+      } else {
+        address(m, count, g * channels, rows);
+      }
+      product.b = weights + g * depth() * width;
+      product.bias = bias ? bias + g * outputs : nullptr;
+      product.c = out_.data + m * out_step_ + g * outputs;
+      if (has_residual_) product.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
+      multiply(product, p0, p1);
+    }
+  }
+}
+
+// rows[tap * count + i]: where the pixel that row m + i has under the tap begins, or zeros.
+void PackedConvolution::address(int64_t m, int64_t count, int64_t channel, const float** rows) const {
+  const float* base = in_.data + channel;
+  if (is_plain_) {
+    for (int64_t i = 0; i < count; ++i) rows[i] = base + (m + i) * in_step_;
+    return;
+  }
+  const int64_t height = out_.sizes[1], width = out_.sizes[2];
+  for (int64_t i = 0; i < count;) {
+    const int64_t x0 = (m + i) % width, line = (m + i) / width;
+    const int64_t run = std::min(width - x0, count - i);
+    const float* image = base + line / height * in_.strides[0];
+    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
+      const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
+      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
+        const float** to = rows + (ky * window.kernel_w + kx) * count + i;
+        if (y < 0 || y >= in_.sizes[1]) {
+          for (int64_t j = 0; j < run; ++j) to[j] = zeros;
+          continue;
+        }
+        const float* source = image + y * in_.strides[1];
+        int64_t x = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
+        for (int64_t j = 0; j < run; ++j, x += window.stride_w) {
+          to[j] = x < 0 || x >= in_.sizes[2] ? zeros : source + x * in_.strides[2];
+        }
+      }
+    }
+    i += run;
+  }
+}
+
+// Rows of whole windows, [kernel_h, kernel_w, channels].
+void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
+  const int64_t height = out_.sizes[1], width = out_.sizes[2], row = depth();
+  for (int64_t i = 0; i < count;) {
+    const int64_t x0 = (m + i) % width, line = (m + i) / width;
+    const int64_t run = std::min(width - x0, count - i);
+    const float* image = in_.data + line / height * in_.strides[0];
+    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
+      const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
+      const float* source = image + y * in_.strides[1];
+      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
+        const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
+        // The outputs [begin, end) of the run have the tap over the image.
+        int64_t begin = run, end = run;
+        if (y >= 0 && y < in_.sizes[1]) {
+          begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));
+          end = left >= in_.sizes[2] ? begin : std::min(run, (in_.sizes[2] - 1 - left) / window.stride_w + 1);
+          end = std::max(begin, end);
+        }
+        for (int64_t c = 0; c < channels; ++c) {
+          float* column = to + i * row + (ky * window.kernel_w + kx) * channels + c;
+          for (int64_t j = 0; j < begin; ++j) column[j * row] = 0.0f;
+          const float* from = source + left * in_.strides[2] + c * in_.strides[3];
+          const int64_t step = window.stride_w * in_.strides[2];
+          for (int64_t j = begin; j < end; ++j) column[j * row] = from[j * step];
+          for (int64_t j = end; j < run; ++j) column[j * row] = 0.0f;
+        }
+      }
+    }
+    i += run;
+  }
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,56 @@
+// Convolutions as products with packed weights, of which matrix products with constants are the smallest: rows of the
+// left operand are pixels, found by their addresses, so that nothing is copied or padded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/optimized/pixels/image.h"
+#include "kernels/optimized/pixels/panels.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::optimized {
+
+class PackedConvolution {
+ public:
+  // Set by the owner, once. `channels` and `outputs` are those of a group.
+  const tiles::Tiles* tiles = nullptr;
+  Window window{};
+  int64_t groups = 1, channels = 0, outputs = 0;
+  tiles::Epilogue epilogue;        // without its residual
+  const float* weights = nullptr;  // of each group a packed [kernel_h * kernel_w * channels, outputs]
+  const float* bias = nullptr;     // [groups * outputs, and 64 more that can be read], or null
+  const float* zeros = nullptr;    // [channels + 16]
+
+  // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
+  Error prepare(const Image& in, const Image& out, const Image* residual);
+  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
+  // A result does not depend on the number of workers.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
+           float* scratch);
+  // Multiplications and additions, each counted.
+  int64_t work() const { return 2 * rows_ * depth() * outputs * groups; }
+
+ private:
+  int64_t taps() const { return window.kernel_h * window.kernel_w; }
+  int64_t depth() const { return taps() * channels; }
+  Packing packing() const { return packing_of(*tiles); }
+  // Addresses of rows, then gathered rows.
+  int64_t pointer_floats() const { return round_up(block_ * (gathers_ ? 1 : taps()) * 2, 16); }
+  int64_t worker_floats() const { return pointer_floats() + (gathers_ ? round_up(block_ * depth(), 16) : 0); }
+
+  void run_row(KernelRuntimeContext& context, int64_t workers) const;
+  void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
+  void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;
+  void gather(int64_t m, int64_t count, float* to) const;
+
+  Image in_, out_, residual_;
+  bool has_residual_ = false;
+  int64_t rows_ = 0, block_ = 1;
+  int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
+  bool is_plain_ = false, gathers_ = false;
+};
+
+}  // namespace rushlight::optimized

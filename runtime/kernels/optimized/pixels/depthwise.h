@@ -1,0 +1,41 @@
+// Depthwise convolutions of channels-last images.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/optimized/pixels/image.h"
+#include "kernels/optimized/tiles/packed.h"
+#include "kernels/optimized/tiles/tiles.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::optimized {
+
+class PackedDepthwise {
+ public:
+  static constexpr int64_t kMostKernel = 64;  // rows or columns of a window
+
+  // Set by the owner, once.
+  const tiles::Tiles* tiles = nullptr;
+  Window window{};
+  tiles::Epilogue epilogue;        // without a residual
+  const float* weights = nullptr;  // [kernel_h, kernel_w, channels]
+  const float* bias = nullptr;     // [channels] or null
+  const float* zeros = nullptr;    // [channels + 16]
+  int64_t channels = 0;
+
+  // Takes note of the operands' shapes. InvalidProgram if they do not fit.
+  Error prepare(const Image& in, const Image& out);
+  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
+  // Multiplications and additions, each counted.
+  int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
+
+ private:
+  void line(int64_t image, int64_t y) const;
+  void edge(const float* const* lines, int64_t count, const float* first_weights, int64_t x, float* to) const;
+
+  Image in_, out_;
+  int64_t inside_begin_ = 0, inside_end_ = 0;
+};
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,47 @@
+// Images with channels in any place and windows that move over them.
+#pragma once
+
+#include <cstdint>
+
+namespace rushlight::optimized {
+
+// A view [n, h, w, c]; strides in floats.
+struct Image {
+  float* data = nullptr;
+  int64_t sizes[4] = {};
+  int64_t strides[4] = {};
+
+  int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  // Whether pixels are walked by one step; sets the step (0 for one pixel or none).
+  bool has_pixel_step(int64_t* step) const {
+    *step = 0;
+    int64_t expected = -1;
+    for (int i = 2; i >= 0; --i) {
+      if (sizes[i] == 1) continue;
+      if (expected < 0) {
+        *step = strides[i];
+      } else if (strides[i] != expected) {
+        return false;
+      }
+      expected = strides[i] * sizes[i];
+    }
+    return true;
+  }
+  bool has_channels_last() const { return sizes[3] <= 1 || strides[3] == 1; }
+};
+
+// Pads are those before the first row and column; zeros lie beyond every edge.
+struct Window {
+  int64_t kernel_h, kernel_w;
+  int64_t stride_h, stride_w;
+  int64_t pad_h, pad_w;
+  int64_t dilation_h, dilation_w;
+};
+
+inline int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+inline int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+// Work below which a hand-off to another thread does not pay, in multiplications.
+inline constexpr int64_t kSerialWork = 1 << 15;
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,41 @@
+// Products with matrices that are packed once: a packed [k, n] is a row of panels, as tiles/packed.h says.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/optimized/tiles/packed.h"
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::optimized {
+
+// The shape of panels: `panel` columns each, vectors of `vector`.
+struct Packing {
+  int64_t vector;
+  int64_t panel;
+  int64_t columns(int64_t n) const { return (n + vector - 1) / vector * vector; }
+};
+
+inline Packing packing_of(const tiles::Tiles& tiles) {
+  return {tiles.width, static_cast<int64_t>(tiles.width) * tiles.gemm_vectors};
+}
+
+// Packs b[j * ldb + l] (transposed) or b[l * ldb + j] for l < k, j < n into k * columns(n) floats.
+void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n, float* to);
+
+// A block of rows times panels of a packed matrix [taps * k, n].
+struct Panels {
+  const tiles::Tiles* tiles;
+  const float* const* rows;  // [taps, row_step]
+  int64_t row_step;
+  int64_t m, taps, k, n;
+  const float* b;
+  const float* bias;  // [n, rounded up to vectors], or null
+  float* c;
+  int64_t c_step;
+  tiles::Epilogue epilogue;  // for c; `residual` for its first element
+};
+
+// Panels [p0, p1) of all rows.
+void multiply(const Panels& product, int64_t p0, int64_t p1);
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,145 @@
+#include "kernels/optimized/pixels/winograd.h"
+
+#include <algorithm>
+
+#include "kernels/optimized/workers.h"
+#include "rushlight/core/error.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+// Floats of transformed input and products that a worker holds at a time.
+constexpr int64_t kBlockFloats = 96 * 1024;
+
+}  // namespace
+
+Error PackedWinograd::prepare(const Image& in, const Image& out, const Image* residual) {
+  RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == outputs &&
+                 in.has_channels_last() && out.has_channels_last(),
+             InvalidProgram, "operands of a Winograd convolution do not fit its weights");
+  if (residual) {
+    for (int i = 0; i < 4; ++i) {
+      RL_REQUIRE(
+          residual->sizes[i] == out.sizes[i] && (residual->sizes[i] == 1 || residual->strides[i] == out.strides[i]),
+          InvalidProgram, "the residual of a Winograd convolution lies in memory as its output does not");
+    }
+  }
+  in_ = in;
+  out_ = out;
+  tile_rows_ = divide_up(out.sizes[1], m);
+  tile_columns_ = divide_up(out.sizes[2], m);
+  count_ = out.sizes[0] * tile_rows_ * tile_columns_;
+  const int64_t tile_floats = points() * (channels + outputs);
+  most_ = round_up(std::max<int64_t>(1, kBlockFloats / tile_floats), tiles->gemm_rows);
+  most_ = std::max<int64_t>(1, std::min(most_, count_));
+  return Error::Ok;
+}
+
+size_t PackedWinograd::scratch_floats(int64_t workers) const {
+  return static_cast<size_t>(
+      workers * (input_floats(most_) + product_floats(most_) + pointer_floats(std::min(most_ * workers, count_))));
+}
+
+void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const float* in_data, float* out_data,
+                         const float* residual, float* scratch) {
+  in_.data = const_cast<float*>(in_data);
+  out_.data = out_data;
+  residual_ = residual;
+  if (count_ == 0) return;
+  if (work() / 2 < kSerialWork) workers = 1;
+  if (workers > 1 && count_ < 2 * workers * tiles->gemm_rows) return run_together(context, workers, scratch);
+  for_workers(context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* input = scratch + worker * (input_floats(most_) + product_floats(most_) + pointer_floats(most_));
+    float* products = input + input_floats(most_);
+    const float** rows = reinterpret_cast<const float**>(products + product_floats(most_));
+    const int64_t blocks = divide_up(end - begin, most_);
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t first = begin + (end - begin) * b / blocks;
+      const int64_t count = begin + (end - begin) * (b + 1) / blocks - first;
+      for (int64_t i = 0; i < count; ++i) transform(first, i, count, input);
+      for (int64_t point = 0; point < points(); ++point) product(point, count, input, products, rows);
+      for (int64_t i = 0; i < count; ++i) finish(first, i, count, products);
+    }
+  });
+}
+
+// Few tiles and so weights that outweigh them: workers share the points.
+void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const {
+  const int64_t most = std::min(most_ * workers, count_);
+  float* input = scratch;
+  float* products = input + input_floats(most);
+  float* pointers = products + product_floats(most);
+  for (int64_t first = 0; first < count_; first += most) {
+    const int64_t count = std::min(most, count_ - first);
+    for_workers(context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) transform(first, i, count, input);
+    });
+    for_workers(context, workers, points(), [&](int64_t worker, int64_t begin, int64_t end) {
+      const float** rows = reinterpret_cast<const float**>(pointers + worker * pointer_floats(most));
+      for (int64_t point = begin; point < end; ++point) product(point, count, input, products, rows);
+    });
+    for_workers(context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) finish(first, i, count, products);
+    });
+  }
+}
+
+void PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
+  const Place at = place(first + index);
+  const Image& in = in_;
+  const int64_t line = at.line - pad_h, column = at.column - pad_w;
+  tiles::WinogradInput tile{};
+  tile.from = in.data + at.image * in.strides[0] + line * in.strides[1] + column * in.strides[2];
+  tile.line_step = in.strides[1];
+  tile.column_step = in.strides[2];
+  tile.first_line = -line;
+  tile.lines = in.sizes[1] - line;
+  tile.first_column = -column;
+  tile.columns = in.sizes[2] - column;
+  tile.channels = channels;
+  tile.to = input + index * channels;
+  tile.to_step = input_step(count);
+  (m == 4 ? tiles->packed->winograd4_input : tiles->packed->winograd2_input)(tile);
+}
+
+void PackedWinograd::product(int64_t point, int64_t count, const float* input, float* products,
+                             const float** rows) const {
+  const float* from = input + point * input_step(count);
+  for (int64_t i = 0; i < count; ++i) rows[i] = from + i * channels;
+  const Packing packing = packing_of(*tiles);
+  Panels p{};
+  p.tiles = tiles;
+  p.rows = rows;
+  p.row_step = p.m = count;
+  p.taps = 1;
+  p.k = channels;
+  p.n = outputs;
+  p.b = weights + point * channels * packing.columns(outputs);
+  p.c = products + point * product_step(count);
+  p.c_step = outputs;
+  multiply(p, 0, divide_up(outputs, packing.panel));
+}
+
+void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const float* products) const {
+  const Place at = place(first + index);
+  const Image& out = out_;
+  const int64_t offset = at.image * out.strides[0] + at.line * out.strides[1] + at.column * out.strides[2];
+  tiles::WinogradOutput tile{};
+  tile.from = products + index * outputs;
+  tile.from_step = product_step(count);
+  tile.channels = outputs;
+  tile.bias = bias;
+  tile.to = out.data + offset;
+  tile.line_step = out.strides[1];
+  tile.column_step = out.strides[2];
+  tile.lines = out.sizes[1] - at.line;
+  tile.columns = out.sizes[2] - at.column;
+  tile.lines = std::min(tile.lines, m);
+  tile.columns = std::min(tile.columns, m);
+  tile.epilogue = epilogue;
+  if (residual_) tile.epilogue.residual = residual_ + offset;
+  (m == 4 ? tiles->packed->winograd4_output : tiles->packed->winograd2_output)(tile);
+}
+
+}  // namespace rushlight::optimized

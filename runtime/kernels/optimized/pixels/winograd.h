@@ -1,0 +1,59 @@
+// 3 x 3 convolutions at stride 1 by F(2 x 2, 3 x 3) or F(4 x 4, 3 x 3) (Lavin and Gray 2016).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/optimized/pixels/image.h"
+#include "kernels/optimized/pixels/panels.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::optimized {
+
+class PackedWinograd {
+ public:
+  // Set by the owner, once. m: outputs of a tile along an axis, 2 or 4.
+  const tiles::Tiles* tiles = nullptr;
+  int64_t m = 4, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
+  tiles::Epilogue epilogue;        // without its residual
+  const float* weights = nullptr;  // (m + 2)^2 packed matrices [channels, outputs]
+  const float* bias = nullptr;     // [outputs] or null
+
+  // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
+  Error prepare(const Image& in, const Image& out, const Image* residual);
+  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  size_t scratch_floats(int64_t workers) const;
+  // A result does not depend on the number of workers.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
+           float* scratch);
+  // Multiplications and additions that the convolution as it is has.
+  int64_t work() const { return 2 * out_.numel() * channels * 9; }
+
+ private:
+  struct Place {
+    int64_t image, line, column;
+  };
+  Place place(int64_t tile) const {
+    const int64_t line = tile / tile_columns_;
+    return {line / tile_rows_, line % tile_rows_ * m, tile % tile_columns_ * m};
+  }
+  int64_t points() const { return (m + 2) * (m + 2); }
+  // Rows of one point lie together; no power of two apart from point to point.
+  int64_t input_step(int64_t count) const { return count * channels + 16; }
+  int64_t product_step(int64_t count) const { return count * outputs + 16; }
+  int64_t input_floats(int64_t count) const { return round_up(points() * input_step(count), 16); }
+  int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
+  static int64_t pointer_floats(int64_t count) { return round_up(2 * count, 16); }
+
+  void run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const;
+  void transform(int64_t first, int64_t index, int64_t count, float* input) const;
+  void product(int64_t point, int64_t count, const float* input, float* products, const float** rows) const;
+  void finish(int64_t first, int64_t index, int64_t count, const float* products) const;
+
+  Image in_, out_;
+  const float* residual_ = nullptr;
+  int64_t tile_rows_ = 0, tile_columns_ = 0, count_ = 0, most_ = 1;
+};
+
+}  // namespace rushlight::optimized
