@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "codegen": {"format", "runtime"},
     "compile": CORE | {"codegen"},
     "exir": CORE,
+    "quick": CORE | {"backends"},
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),

@@ -19,7 +19,7 @@ VERSION = rushlight.__version__
 
 
 def lower(methods: dict[str, ExportedProgram]) -> tuple[bytes, dict[str, Any]]:
-    program = rushlight.compile(methods).manager
+    program = rushlight.compile(methods, partitioner=()).manager
     plans = program.executorch_program.execution_plan
     return program.buffer, {
         "planned_bytes": {plan.name: int(sum(plan.non_const_buffer_sizes)) for plan in plans}

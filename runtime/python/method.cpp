@@ -23,6 +23,7 @@
 #include "python/program.h"
 #include "python/tensor_view.h"
 #include "rushlight/module/defaults.h"
+#include "trace/step_timer.h"
 
 namespace rushlight::python {
 
@@ -61,7 +62,7 @@ EValue to_option(const OptionValue& value) {
 
 class MethodObject {
  public:
-  MethodObject(const ProgramObject& program, std::string_view name, const ManyOptions& backend_options)
+  MethodObject(const ProgramObject& program, std::string_view name, const ManyOptions& backend_options, bool is_timed)
       : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
     const std::vector<Backend> backends = available_backends();
@@ -77,6 +78,7 @@ class MethodObject {
       entries.push_back({backend, {row.data(), row.size()}});
     }
     environment.backend_options = {entries.data(), entries.size()};
+    environment.tracer = is_timed ? &timer_ : nullptr;
     clear_last_error_message();
     auto loaded = LoadedMethod::load(program.program, name, environment, program.data);
     if (!loaded.ok()) raise_if(loaded.error());
@@ -117,6 +119,16 @@ class MethodObject {
   MetadataOfMethod metadata() const { return {program_.program, loaded_->method().meta()}; }
   nb::tuple memory() const {
     return nb::make_tuple(loaded_->planned_bytes(), loaded_->method_bytes(), loaded_->temporary_bytes());
+  }
+  nb::list timings() const {
+    nb::list items;
+    for (const StepTimer::Event& event : timer_.events()) {
+      if (event.id.kind == EventKind::Method) continue;
+      items.append(nb::make_tuple(event.name, event.id.chain, event.id.instruction,
+                                  event.id.kind == EventKind::DelegateOperator,
+                                  static_cast<double>(event.end_ns - event.start_ns) * 1e-9));
+    }
+    return items;
   }
   std::vector<std::string> input_names;
 
@@ -335,6 +347,7 @@ class MethodObject {
   }
 
   ProgramObject program_;
+  StepTimer timer_;
   std::unique_ptr<LoadedMethod> loaded_;
   std::deque<Input> inputs_;
   std::vector<Output> outputs_;
@@ -348,10 +361,10 @@ class MethodObject {
 void bind_method(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
-      .def(nb::init<const ProgramObject&, std::string_view, const ManyOptions&>(), "program"_a, "name"_a,
-           "backend_options"_a = ManyOptions{},
+      .def(nb::init<const ProgramObject&, std::string_view, const ManyOptions&, bool>(), "program"_a, "name"_a,
+           "backend_options"_a = ManyOptions{}, "is_timed"_a = false,
            nb::sig("def __init__(self, program: Program, name: str, backend_options: typing.Mapping[str, "
-                   "typing.Mapping[str, bool | int]] = {}) -> None"))
+                   "typing.Mapping[str, bool | int]] = {}, is_timed: bool = False) -> None"))
       .def(
           "execute", &MethodObject::execute, "inputs"_a.none(),
           nb::sig("def execute(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"),
@@ -369,6 +382,10 @@ void bind_method(nb::module_& module) {
       .def_prop_ro("metadata", &MethodObject::metadata)
       .def("memory", &MethodObject::memory, nb::sig("def memory(self) -> tuple[int, int, int]"),
            "Bytes of planned memory, of the method's structures, of scratch memory so far.")
+      .def(
+          "timings", &MethodObject::timings, nb::sig("def timings(self) -> list[tuple[str, int, int, bool, float]]"),
+          "Of the last run of a method that is timed, in order: name, chain, instruction, whether it is a step inside\n"
+          "of the instruction's delegate, seconds.")
       .def_rw("input_names", &MethodObject::input_names, "What error messages call the inputs.");
 }
 

@@ -5,6 +5,7 @@ NB_MODULE(_native, module) {
   rushlight::python::bind_kernels(module);
   rushlight::python::bind_libraries(module);
   rushlight::python::bind_openvino(module);
+  rushlight::python::bind_machine(module);
   rushlight::python::bind_metadata(module);
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);

@@ -47,7 +47,7 @@ class _Package(ModuleType):
     @property
     def compile(self) -> Any:
         try:
-            return importlib.import_module("rushlight.compile").compile
+            return importlib.import_module("rushlight.quick").compile
         except ModuleNotFoundError as error:
             if error.name in ("torch", "torchao"):
                 raise ImportError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from rushlight.cli.arguments import (
     add_program_options,
     load_method,
     load_program,
+    method_name,
     read_inputs,
     size_text,
 )
+from rushlight.cli.roofline import roofline
 
 
 def add_to(commands: Commands) -> None:
@@ -25,13 +28,19 @@ def add_to(commands: Commands) -> None:
     add_program_options(parser)
     parser.add_argument("--seconds", type=float, default=2.0, help="how long to measure (default: 2)")
     parser.add_argument("--warmup", type=int, default=3, metavar="RUNS", help="runs before (default: 3)")
+    parser.add_argument(
+        "--roofline",
+        action="store_true",
+        help="also the time of every step, beside the machine's own peaks, measured in the same run",
+    )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Prints the time of loading and of the first run, the distribution of the others, and memory."""
     start = time.perf_counter()
-    method = load_method(load_program(options), options)
+    program = load_program(options)
+    method = load_method(program, options)
     loaded = time.perf_counter() - start
     inputs = read_inputs(method.metadata, options.inputs)
     first = _timed(method.execute, inputs)
@@ -50,6 +59,11 @@ def run(options: argparse.Namespace) -> None:
     )
     memory = {"planned": planned, "structures": structures, "scratch": scratch}
     print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
+    if options.roofline:
+        name = method_name(program.method_names, options)
+        timed = program.load_timed_method(name)
+        data = Path(options.program).read_bytes()
+        print("\n".join(roofline(data, timed, name, inputs, max(5, min(len(runs), 50)))))
 
 
 def _timed(function: Callable[[list[Any]], object], inputs: list[Any]) -> float:

@@ -17,6 +17,12 @@ def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
 
 def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
 
+def machine_peaks(threads: int) -> tuple[float, float]:
+    """
+    Measures the float32 operations a second that the tiles can reach and the bytes a second that they can
+    read from memory, on so many threads. Zeros if this build has no tiles.
+    """
+
 class TensorInfo:
     """What a program says about one of its tensors."""
 
@@ -122,7 +128,7 @@ def set_thread_count(threads: int) -> None: ...
 class Method:
     """A method that can be executed. Keeps its program alive."""
 
-    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int]] = {}) -> None: ...
+    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int]] = {}, is_timed: bool = False) -> None: ...
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """
@@ -147,6 +153,12 @@ class Method:
     def memory(self) -> tuple[int, int, int]:
         """
         Bytes of planned memory, of the method's structures, of scratch memory so far.
+        """
+
+    def timings(self) -> list[tuple[str, int, int, bool, float]]:
+        """
+        Of the last run of a method that is timed, in order: name, chain, instruction, whether it is a step inside
+        of the instruction's delegate, seconds.
         """
 
     @property

@@ -101,6 +101,13 @@ class Program:
             method = self._methods[name] = Method(self._program, name)
         return method
 
+    def load_timed_method(self, name: str) -> Method:
+        """A method of its own that tells, by `timings()`, how long each instruction of its last run took.
+
+        Raises as `load_method` does.
+        """
+        return Method(self._program, name, is_timed=True)
+
     def metadata(self, method_name: str) -> MethodMeta:
         """What the program says about a method, which need not be loaded.
 

@@ -160,6 +160,12 @@ CASES: dict[str, Case] = {
     "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),
     "gelu_tanh": Case(lambda x: F.gelu(x, approximate="tanh") * x, ROWS),
     "group_norm": Case(nn.GroupNorm(3, 6), IMAGE),
+    "group_norm_plain": Case(nn.GroupNorm(2, 6, affine=False), ((2, 6, 9),)),
+    "group_norm_after_conv": Case(
+        nn.Sequential(nn.Conv2d(6, 8, 3), nn.GroupNorm(4, 8), nn.SiLU(), nn.Conv2d(8, 4, 1)), IMAGE
+    ),
+    "roll": Case(lambda x: torch.roll(x * 2, (2, -3), (1, 2)) + 1, IMAGE),
+    "roll_twice": Case(lambda x: torch.roll(x * 2, (2, 1, 4), (1, 0, 1)) + 1, ROWS),
     "images_both_ways": Case(
         nn.Sequential(nn.Conv2d(6, 6, 3, padding=1), Function(lambda x: (x, x.flatten(1)))), IMAGE
     ),
@@ -211,7 +217,7 @@ CASES: dict[str, Case] = {
 }
 
 # Operators outside of plans, which the rest of the program runs on.
-OUTSIDE = {"chain_long": {"sin"}, "group_norm": {"native_group_norm"}}
+OUTSIDE = {"chain_long": {"sin"}}
 
 
 def inputs_of(case: Case) -> tuple[torch.Tensor, ...]:

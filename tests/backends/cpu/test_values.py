@@ -10,6 +10,9 @@ from tests.backends.cpu.support import Inputs, assert_close, expected, lower, ru
 from torch import nn
 from torch.nn import functional as F
 
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.exir import to_edge
+
 
 class Encoder(nn.Module):
     """A layer of a transformer."""
@@ -132,3 +135,14 @@ def test_same_bits_every_time() -> None:
     program, _ = lower(model, inputs)
     first = run(program, inputs)[0]
     assert all(torch.equal(run(program, inputs)[0], first) for _ in range(3))
+
+
+def test_sizes_without_bound_stay_outside() -> None:
+    class Sum(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x).sum(0) * 2
+
+    shapes = ({0: torch.export.Dim("n", min=2)},)
+    exported = torch.export.export(Sum(), (torch.randn(3, 4),), dynamic_shapes=shapes)
+    tags = CpuPartitioner().partition(to_edge(exported).exported_program()).partition_tags
+    assert not tags

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
+from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
 from rushlight.backends.cpu.sizes import product, same
 from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import aten_op
@@ -134,6 +134,39 @@ def rms_norm(lowering: Lowering, node: Node) -> None:
     eps = argument(node, 3)
     value = float(torch.finfo(torch.float32).eps if eps is None else eps)
     lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
+
+
+@rule(aten.native_group_norm.default)
+def native_group_norm(lowering: Lowering, node: Node) -> None:
+    source, weight, bias, _, _, _, groups, eps = node.args
+    x = lowering.contiguous(lowering.tensor(source), node)
+    sizes = x.sizes
+    assert isinstance(groups, int) and isinstance(sizes[1], int)
+    row = product((sizes[1] // groups, *sizes[2:]))
+    flat = lowering.reshaped(x, (product((sizes[0], groups)), row), node)
+    out = lowering.new(sizes)
+    target = out.reshape(flat.sizes)
+    assert target is not None
+    draft = Draft(
+        StepKind.NORMALIZE,
+        [flat, None, None, target],
+        ints=[int(row), 1],
+        floats=[float(eps)],  # type: ignore[arg-type]
+        in_place=(0,),
+    )
+    lowering.emit(draft, node)
+    lowering.set_items(node, [out])
+    shape = (-1, *(1,) * (x.rank - 2))
+    for name, given in (("mul", weight), ("add", bias)):
+        data = lowering.constant_value(given)
+        if data is None:
+            continue
+        chain = Chain(lowering, node, sizes)
+        (before,) = lowering.items(node)
+        constant = lowering.constant(data.float().view(shape))
+        chain.add(BINARY[name], chain.operand(before), chain.operand(constant))
+        chain.finish()
+        lowering.set_items(node, [lowering.tensor(node)])
 
 
 @rule(aten._softmax.default, aten._log_softmax.default, aten.softmax.int)

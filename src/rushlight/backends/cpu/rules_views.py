@@ -141,6 +141,33 @@ def cat(lowering: Lowering, node: Node) -> None:
     lowering.set(node, out)
 
 
+@rule(aten.roll.default)
+def roll(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    shifts: Any = node.args[1]
+    axes: Any = argument(node, 2)
+    by_axis: dict[int, int] = {}
+    for shift, axis in zip(shifts, axes, strict=True):
+        by_axis[axis % x.rank] = by_axis.get(axis % x.rank, 0) + shift
+    out = lowering.new(x.sizes, dtype=x.dtype)
+    pieces = [(x, out)]
+    for axis, shift in by_axis.items():
+        size = x.sizes[axis]
+        moved = shift % size if size else 0
+        if moved:
+            pieces = [
+                part
+                for source, target in pieces
+                for part in (
+                    (source.narrow(axis, 0, size - moved), target.narrow(axis, moved, size - moved)),
+                    (source.narrow(axis, size - moved, moved), target.narrow(axis, 0, moved)),
+                )
+            ]
+    for source, target in pieces:
+        lowering.copy(source, target, node)
+    lowering.set(node, out)
+
+
 @rule(aten.constant_pad_nd.default)
 def constant_pad_nd(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(node.args[0])

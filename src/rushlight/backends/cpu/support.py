@@ -33,6 +33,7 @@ KEPT = (
     aten.max_pool2d.default,
     aten.adaptive_avg_pool2d.default,
     aten.matmul.default,
+    aten.roll.default,
 )
 
 # Those that only say where elements are: no part is made for them alone.
@@ -66,7 +67,7 @@ def why_not(node: Node, constants: Constants) -> str | None:
         return f"plans have no {op}"
     if op is operator.getitem:
         return None
-    for tensor in _tensors(node):
+    for tensor in (t for item in (*node.all_input_nodes, node) for t in _tensors(item)):
         if tensor.dim() > MAX_RANK:
             return f"it has {tensor.dim()} dimensions"
         if not all(is_bounded(size) for size in tensor.shape):
@@ -192,6 +193,27 @@ def _matmul(node: Node, constants: Constants) -> str | None:
 @check(aten.native_layer_norm.default)
 def _native_layer_norm(node: Node, constants: Constants) -> str | None:
     return _norm(node, constants) or _first_alone(node)
+
+
+@check(aten.native_group_norm.default)
+def _group_norm(node: Node, constants: Constants) -> str | None:
+    source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
+    assert source is not None
+    if not all(isinstance(size, int) for size in source.shape[1:]) or 0 in source.shape[1:]:
+        return "its images have a dynamic size or none"
+    if not all(a is None or constants.is_constant(a) for a in node.args[1:3]):
+        return "its weights are not constant"
+    return _first_alone(node)
+
+
+@check(aten.roll.default)
+def _roll(node: Node, constants: Constants) -> str | None:
+    axes: Any = argument(node, 2)
+    if not axes or not all(isinstance(shift, int) for shift in node.args[1]):  # type: ignore[union-attr]
+        return "it rolls over all dimensions, or by a symbolic number"
+    source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
+    assert source is not None
+    return None if all(isinstance(source.shape[a], int) for a in axes) else "it rolls over a dynamic size"
 
 
 @check(aten.layer_norm.default, aten.rms_norm.default)

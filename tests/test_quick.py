@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rushlight.compile import CompiledProgram, compile
 from rushlight.ir.errors import ExportError
+from rushlight.quick import CompiledProgram, compile
 
 
 class Net(torch.nn.Module):

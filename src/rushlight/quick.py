@@ -1,4 +1,4 @@
-"""From a module to a program file in one call."""
+"""From a module to a program file in one call, with this package's own choice of backend."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.edge import to_edge_transform_and_lower
 from rushlight.compile.executorch import ExecutorchProgramManager
@@ -51,11 +52,14 @@ def compile(
     constant_methods: dict[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     backend_config: ExecutorchBackendConfig | None = None,
+    exact: bool = False,
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
     model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
-    takes them. A module is compiled as it behaves in evaluation mode. compile_config: by default every
+    takes them. A module is compiled as it behaves in evaluation mode. partitioner: by default
+    CpuPartitioner; with `()` everything runs on kernels. exact: no algorithm whose error is of another order
+    of magnitude than a plain sum's; of the default partitioner alone. compile_config: by default every
     operator that the target has a kernel for is taken, of Core ATen or not. Raises ExportError or
     CompileError naming the operator and the line of your Python where the model cannot be compiled.
     """
@@ -66,7 +70,7 @@ def compile(
         programs = model
     edge = to_edge_transform_and_lower(
         programs,
-        partitioner=partitioner,
+        partitioner=[CpuPartitioner(exact=exact)] if partitioner is None else partitioner,
         constant_methods=constant_methods,
         compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
     )

@@ -1,0 +1,77 @@
+"""What the steps of a plan compute and move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from rushlight.backends.cpu.graph import NONE, Plan, StepKind, StorageKind
+
+_ITEM_BYTES = {3: 4, 4: 8, 6: 4, 11: 1}  # of the dtypes that plans have, as numbered in a program file
+
+
+@dataclass(frozen=True)
+class Work:
+    """operations: multiplications and additions, each counted, of the plain algorithm; 0 of steps that only
+    move or map. bytes: of all operands, each once, and so the least that can be moved."""
+
+    kind: StepKind
+    operations: int
+    bytes: int
+    shape: tuple[int, ...]
+    """Of the output."""
+
+
+def work_of(plan: Plan) -> list[Work]:
+    """That of every step, at the upper bounds of dynamic sizes."""
+    symbols = [symbol.upper for symbol in plan.symbols]
+    numbers = [_evaluate(expression.code, symbols) for expression in plan.expressions]
+    shapes = [tuple(numbers[index] for index in value.sizes) for value in plan.values]
+    result = []
+    for step in plan.steps:
+        used = [index for index in step.values if index != NONE]
+        moved = sum(_bytes(plan, index, shapes[index]) for index in set(used))
+        kind = StepKind(step.kind)
+        operations = _operations(kind, [shapes[index] for index in used], step.ints)
+        result.append(Work(kind, operations, moved, shapes[used[-1]]))
+    return result
+
+
+def _bytes(plan: Plan, index: int, shape: tuple[int, ...]) -> int:
+    value = plan.values[index]
+    storage = plan.storages[value.storage]
+    if storage.kind == StorageKind.CONSTANT:
+        return storage.bytes
+    return prod(shape) * _ITEM_BYTES[value.dtype]
+
+
+def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) -> int:
+    outputs = prod(shapes[-1])
+    if kind is StepKind.PRODUCT:
+        return 2 * outputs * ints[0] * ints[1] * ints[9]
+    if kind is StepKind.WINOGRAD:
+        return 2 * outputs * 9 * ints[3]
+    if kind is StepKind.DEPTHWISE:
+        return 2 * outputs * ints[0] * ints[1]
+    if kind is StepKind.MATRIX_PRODUCT:
+        return 2 * outputs * shapes[0][-1]
+    if kind is StepKind.ATTENTION:
+        query, key, value = shapes[:3]
+        return 2 * prod(query[:3]) * key[2] * (query[3] + value[3])
+    return 0
+
+
+def _evaluate(code: list[int], symbols: list[int]) -> int:
+    """The value of an expression: see schema/cpu_plan.fbs."""
+    stack: list[int] = []
+    at = 0
+    while at < len(code):
+        op = code[at]
+        at += 1
+        if op < 2:
+            stack.append(code[at] if op == 0 else symbols[code[at]])
+            at += 1
+            continue
+        b, a = stack.pop(), stack.pop()
+        stack.append((a + b, a * b, a // b if b else 0, a % b if b else 0, max(a, b), min(a, b))[op - 2])
+    return stack[-1]

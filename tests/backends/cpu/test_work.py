@@ -1,0 +1,96 @@
+"""What steps compute and move, and the table that `rushlight bench --roofline` prints of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.backends.cpu.support import lower
+from torch import nn
+
+from rushlight.backends.cpu.graph import Plan, StepKind
+from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.work import work_of
+from rushlight.cli.main import main
+from rushlight.format.pte import read_pte
+from rushlight.runtime import Runtime, _native
+
+
+def plan_of(program: bytes) -> Plan:
+    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+    return read_plan(payload)
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 16, 3, 2, 1)
+        self.depthwise = nn.Conv2d(16, 16, 5, padding=2, groups=16)
+        self.linear = nn.Linear(16, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.depthwise(torch.relu(self.conv(x)))
+        y = self.linear(y.flatten(2).transpose(1, 2))
+        return torch.softmax(y @ y.transpose(1, 2), -1)
+
+
+IMAGE = (torch.randn(1, 8, 12, 12),)
+OPERATIONS = {
+    StepKind.PRODUCT: {2 * 36 * 16 * 9 * 8, 2 * 36 * 16 * 10},
+    StepKind.DEPTHWISE: {2 * 36 * 16 * 25},
+    StepKind.MATRIX_PRODUCT: {2 * 36 * 36 * 10},
+    StepKind.SOFTMAX: {0},
+}
+
+
+def test_operations_are_those_of_the_layers() -> None:
+    found: dict[StepKind, set[int]] = {}
+    for work in work_of(plan_of(lower(Net(), IMAGE)[0])):
+        found.setdefault(work.kind, set()).add(work.operations)
+    assert {kind: found[kind] for kind in OPERATIONS} == OPERATIONS
+
+
+def test_attention_counts_both_products() -> None:
+    shapes = ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 4))
+    program, _ = lower(nn.functional.scaled_dot_product_attention, tuple(torch.randn(s) for s in shapes))
+    (work,) = [w for w in work_of(plan_of(program)) if w.kind is StepKind.ATTENTION]
+    assert work.operations == 2 * 2 * 3 * 5 * 9 * (8 + 4)
+    assert work.bytes >= 4 * (2 * 3 * (5 * 8 + 9 * 8 + 9 * 4 + 5 * 4))
+
+
+def test_dynamic_sizes_count_at_their_upper_bound() -> None:
+    shapes = ({0: torch.export.Dim("n", min=2, max=7)},)
+    program, _ = lower(nn.Linear(6, 5), (torch.randn(3, 6),), shapes)
+    assert max(work.operations for work in work_of(plan_of(program))) == 2 * 7 * 6 * 5
+
+
+def test_a_timed_method_tells_of_every_step() -> None:
+    program, _ = lower(Net(), IMAGE)
+    method = Runtime.get().load_program(program).load_timed_method("forward")
+    method.execute(list(IMAGE))
+    steps = [timing for timing in method.timings() if timing[3]]
+    assert len(steps) == len(plan_of(program).steps)
+    assert all(seconds >= 0 for *_, seconds in steps)
+    assert any(name == "depthwise convolution" for name, *_ in steps)
+    method.execute(list(IMAGE))
+    assert len([timing for timing in method.timings() if timing[3]]) == len(steps)
+
+
+def test_peaks_are_measured() -> None:
+    arithmetic, bandwidth = _native.machine_peaks(1)
+    assert arithmetic > 1e8 and bandwidth > 1e7
+
+
+def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.pte"
+    path.write_bytes(lower(Net(), IMAGE)[0])
+    np.save(tmp_path / "x.npy", IMAGE[0].numpy())
+    inputs = str(tmp_path / "x.npy")
+    assert not main(["bench", str(path), "--inputs", inputs, "--seconds", "0.05", "--roofline"])
+    text = capsys.readouterr().out
+    assert (
+        "GFLOP/s and" in text and "depthwise convolution" in text and "1x16x6x6" not in text.split("step")[0]
+    )
+    assert "1x6x6x16" in text and "softmax" in text
