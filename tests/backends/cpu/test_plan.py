@@ -14,8 +14,11 @@ from rushlight.backends.cpu import arena
 from rushlight.backends.cpu.graph import Plan, StepKind, StorageKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.payload import read_plan, write_plan
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.memory.problem import PlanError
+from rushlight.quantize import export_float, quantize, static_int8
 from rushlight.runtime import Runtime, RushlightError
 
 
@@ -68,6 +71,7 @@ def test_views_cost_nothing() -> None:
 
 
 def test_exact_takes_no_algorithm_with_larger_errors() -> None:
+    torch.manual_seed(0)
     model = block(64)
     inputs = (torch.randn(1, 64, 56, 56),)
     errors = {}
@@ -203,3 +207,13 @@ def test_a_wrong_plan_is_refused_with_a_reason(
     changed = bytes(data[:start]) + payload.ljust(end - start, b"\0")[: end - start] + bytes(data[end:])
     with pytest.raises(RushlightError, match="plan|step|value|kind|storage|number"):
         Runtime.get().load_program(changed).load_method("forward")
+
+
+def test_quantized_programs_stay_on_whole_numbers() -> None:
+    model, inputs = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)), (torch.randn(6, 8),)
+    quantizer = CPUQuantizer().set_global(static_int8())
+    program = quantize(export_float(model.eval(), inputs), None, quantizer, [inputs])
+    partitioner = CpuPartitioner()
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
+    assert not any("delegate" in str(node.target) for node in edge.exported_program().graph.nodes)
+    assert "quantized" in partitioner.report.get_table_report()

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 class CpuPartitioner(Partitioner):
     """Gives CpuBackend every node that its plans can express, in as few parts as possible.
 
+    Of a program with quantized tensors none is taken.
+
     target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
     program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
     whose error is of another order of magnitude than that of a plain sum. verbose: logs why nodes stay.
@@ -46,29 +48,40 @@ class CpuPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        if is_quantized(ep.graph_module):
+            return [], None
         stored = constant_inputs(ep)
-        known: dict[Graph, Constants] = {}
+        inputs = [spec.arg.name for spec in ep.graph_signature.input_specs]
+        known: dict[Graph, Constants | None] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in known:
-                known[node.graph] = Constants(stored, node.graph)
-            return why_not(node, known[node.graph]) is None
+                # Of the bodies of control flow nothing is taken.
+                names = [item.name for item in node.graph.nodes if item.op == "placeholder"]
+                known[node.graph] = Constants(stored, node.graph) if names == inputs else None
+            constants = known[node.graph]
+            return constants is not None and why_not(node, constants) is None
 
         return list(KEPT), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
-        self._tag(exported_program, exported_program.graph_module, tags)
+        if is_quantized(exported_program.graph_module):
+            for node in exported_program.graph.nodes:
+                if node.op == "call_function":
+                    self.report.report_reject(node, "the program is quantized and runs on whole numbers")
+            return PartitionResult(exported_program, tags)
+        self._tag(exported_program, tags)
         tag_constant_data(exported_program)
         return PartitionResult(exported_program, tags)
 
-    def _tag(self, program: ExportedProgram, module: GraphModule, tags: dict[str, DelegationSpec]) -> None:
-        stored = constant_inputs(program) if module.graph is program.graph else {}
-        constants = Constants(stored, module.graph)
+    def _tag(self, program: ExportedProgram, tags: dict[str, DelegationSpec]) -> None:
+        graph = program.graph
+        constants = Constants.of(program)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
-        for node in module.graph.nodes:
+        for node in graph.nodes:
             if node.op != "call_function" or node.target is operator.getitem:
                 continue
             reason = why_not(node, constants)
@@ -77,13 +90,22 @@ class CpuPartitioner(Partitioner):
             else:
                 self.report.report_reject(node, reason)
                 log(node, reason)
-        for part in form_parts(module.graph, taken.__contains__):
+        for part in form_parts(graph, taken.__contains__):
             if not _is_worth_it(part, constants):
                 continue
             tag = f"cpu_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:
                 meta.set_delegation_tag(node, tag)
+
+
+def is_quantized(module: GraphModule) -> bool:
+    """Whether there are quantized tensors: what is between them is for kernels of whole numbers."""
+    nodes = (node for m in module.modules() if isinstance(m, GraphModule) for node in m.graph.nodes)
+    return any(getattr(node.target, "namespace", "") in _QUANTIZED for node in nodes)
+
+
+_QUANTIZED = frozenset({"quantized_decomposed", "torchao"})
 
 
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:

@@ -74,13 +74,13 @@ class Symbols:
                 continue
             ranges = env.bound_sympy(symbol)
             try:
-                lower, upper = int(ranges.lower), int(ranges.upper)
+                upper = int(ranges.upper)
             except (TypeError, ValueError, OverflowError, AttributeError):
                 raise UnsupportedSize(f"{symbol} has no upper bound") from None
             if upper > 2**31 - 1:
                 raise UnsupportedSize(f"{symbol} has no upper bound")
-            # Tracing takes 0 and 1 for other sizes than its own; programs do not.
-            self._bounds[symbol] = (0 if lower <= 2 else lower, upper)
+            # The program checks lower bounds, of which some are of tracing alone; a plan needs none.
+            self._bounds[symbol] = (0, upper)
         encode(size, dict.fromkeys(size.free_symbols, 0))
         return size
 
