@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <cstring>
 
 #include "exec/method_state.h"
@@ -14,8 +15,30 @@
 namespace rushlight {
 namespace {
 
-// "method 'forward', instruction 3 (aten::add.out): why", `why` being the last error message.
-Error failed_at(const MethodState& state, size_t chain, size_t index, Error code) {
+// " operator 7", " operator 'conv'", or nothing: what the backend says has failed.
+struct OperatorText {
+  char text[96] = "";
+  explicit OperatorText(const DelegateOperator& op) {
+    if (!op.name.empty()) {
+      std::snprintf(text, sizeof(text), " operator '%.*s'", static_cast<int>(op.name.size()), op.name.data());
+    } else if (op.number >= 0) {
+      std::snprintf(text, sizeof(text), " operator %lld", static_cast<long long>(op.number));
+    }
+  }
+};
+
+// "method 'forward', instruction 3 of chain 0 (aten::add.out, model.py:12): why", `why` being the last error message
+// and the line known if the program has stack traces.
+Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
+  state.failure.chain = static_cast<int32_t>(chain);
+  state.failure.instruction = static_cast<int32_t>(index);
+  const SourceLine source = state.plan.source_line(chain, index);
+  char line[96] = "";
+  if (!source.file.empty()) {
+    const size_t length = source.file.size(), shown = length < 70 ? length : 70;
+    std::snprintf(line, sizeof(line), ", %.*s:%d", static_cast<int>(shown), source.file.data() + length - shown,
+                  source.line);
+  }
   const InstructionView view = state.plan.instruction(chain, index);
   const char* operation = "";
   const char* overload = "";
@@ -26,8 +49,9 @@ Error failed_at(const MethodState& state, size_t chain, size_t index, Error code
   } else if (view.kind == InstructionKind::Delegate) {
     operation = state.plan.delegate_id(view.first).data();
   }
-  return fail(code, "method '%.80s', instruction %zu of chain %zu (%.120s%s%.80s): %s", state.plan.name().data(), index,
-              chain, operation, *overload ? "." : "", overload,
+  return fail(code, "method '%.80s', instruction %zu of chain %zu (%.120s%s%.80s%s%s): %s", state.plan.name().data(),
+              index, chain, operation, *overload ? "." : "", overload,
+              OperatorText(state.failure.delegate_operator).text, line,
               *last_error_message() ? last_error_message() : to_string(code));
 }
 
@@ -128,11 +152,21 @@ void trace_end(const MethodState& state, uint64_t token, size_t chain, size_t in
   }
 }
 
-Error call_delegate(const MethodState& state, const Instruction& instruction, size_t chain, size_t index) {
-  BackendExecutionContext context{state.memory.temporary, state.threads, state.tracer, event_id(state, chain, index)};
+// Keeps the name, which may be gone after this.
+void note_failure(MethodState& state, const DelegateOperator& failed) {
+  const size_t length = failed.name.size() < sizeof(state.failed_name) ? failed.name.size() : sizeof(state.failed_name);
+  if (length > 0) std::memcpy(state.failed_name, failed.name.data(), length);
+  state.failure.delegate_operator = {failed.number, {state.failed_name, length}};
+}
+
+Error call_delegate(MethodState& state, const Instruction& instruction, size_t chain, size_t index) {
+  BackendExecutionContext context{
+      state.memory.temporary, state.threads, state.tracer, event_id(state, chain, index), {}};
   const DelegateState& delegate = *instruction.delegate;
-  return delegate.backend->execute(context, delegate.handle,
-                                   Span<EValue* const>(instruction.arguments, instruction.argument_count));
+  const Error error = delegate.backend->execute(context, delegate.handle,
+                                                Span<EValue* const>(instruction.arguments, instruction.argument_count));
+  if (RL_UNLIKELY(error != Error::Ok)) note_failure(state, context.failed);
+  return error;
 }
 
 void restore_views(const MethodState& state) {
@@ -213,6 +247,7 @@ Error Method::check_memory_given() const {
 }
 
 Error Method::execute() {
+  state_->failure = {};
   RL_TRY(reset_execution());
   RL_TRY(check_memory_given());
   RL_TRY(check_input_relations(*state_));
@@ -226,6 +261,7 @@ Error Method::execute() {
 }
 
 Error Method::step() {
+  state_->failure = {};
   RL_TRY(check_memory_given());
   if (state_->next_chain == 0 && state_->next_instruction == 0) RL_TRY(check_input_relations(*state_));
   clear_last_error_message();

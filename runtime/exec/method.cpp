@@ -60,6 +60,7 @@ size_t Method::inputs_size() const { return state_->num_inputs; }
 size_t Method::outputs_size() const { return state_->num_outputs; }
 const EValue& Method::get_input(size_t index) const { return *state_->inputs[index].value; }
 const EValue& Method::get_output(size_t index) const { return *state_->outputs[index].value; }
+const ExecutionFailure& Method::failure() const { return state_->failure; }
 bool Method::input_needs_memory(size_t index) const { return state_->inputs[index].from_caller; }
 bool Method::output_needs_memory(size_t index) const { return state_->outputs[index].from_caller; }
 

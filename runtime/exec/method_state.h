@@ -98,6 +98,8 @@ struct MethodState {
   const ShapeGuard* guards = nullptr;
   uint32_t num_guards = 0;
   FreeableBuffer guard_data;  // the names of inputs
+  ExecutionFailure failure;
+  char failed_name[64];  // of failure.delegate_operator
   // Where step() goes on.
   uint32_t next_chain = 0;
   uint32_t next_instruction = 0;

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "rushlight/module/backends.h"
 #include "rushlight/module/module.h"
 #include "rushlight/platform/platform.h"
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   loaded->data_ = std::move(data);
   const Program& source = loaded->program_->program();
   RL_ASSIGN(const MethodMeta meta, source.method_meta(name));
+  RL_TRY(require_backends(meta, environment.backends));
   RL_TRY(loaded->allocate_planned(meta));
   Environment own = environment;
   own.state = &loaded->program_->state();

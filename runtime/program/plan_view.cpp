@@ -235,6 +235,19 @@ Result<FreeableBuffer> PlanView::load_delegate_data(size_t delegate) const {
 size_t PlanView::num_chains() const { return PLAN.chains().size(); }
 size_t PlanView::num_instructions(size_t chain) const { return PLAN.chains()[chain].instructions().size(); }
 
+SourceLine PlanView::source_line(size_t chain, size_t index) const {
+  const auto traces = PLAN.chains()[chain].stacktrace();
+  SourceLine found;
+  if (index >= traces.size()) return found;
+  const auto frames = traces[index].items();  // the outermost first
+  for (uint32_t i = frames.size(); i-- > 0;) {
+    const schema::Frame frame = frames[i];
+    if (found.file.empty()) found = {frame.filename(), frame.lineno()};
+    if (frame.filename().find("/torch/") == std::string_view::npos) return {frame.filename(), frame.lineno()};
+  }
+  return found;
+}
+
 InstructionView PlanView::instruction(size_t chain, size_t index) const {
   const schema::Instruction instruction = PLAN.chains()[chain].instructions()[index];
   const auto number = [](int32_t value) { return static_cast<uint32_t>(value); };

@@ -51,6 +51,12 @@ struct InstructionView {
   Span<const int32_t> args;  // value indices
 };
 
+// A line of the user's Python; no file if it is not known.
+struct SourceLine {
+  std::string_view file;
+  int32_t line = 0;
+};
+
 // A validated method of a program, as plain values. `index` arguments are below the matching count.
 class PlanView {
  public:
@@ -91,6 +97,8 @@ class PlanView {
   size_t num_chains() const;
   size_t num_instructions(size_t chain) const;
   InstructionView instruction(size_t chain, size_t index) const;
+  // The innermost line outside torch that made the instruction, if the program has stack traces.
+  SourceLine source_line(size_t chain, size_t index) const;
 
   // Bytes of a Constant; stay with the program.
   Result<const void*> constant(const TensorView& tensor) const;

@@ -1,14 +1,33 @@
 #include "python/errors.h"
 
+#include <utility>
+
 namespace rushlight::python {
 
 namespace nb = nanobind;
 
-void raise(Error code, const std::string& message) {
-  const nb::object error =
-      nb::module_::import_("rushlight.runtime.errors").attr("error_for")(static_cast<int>(code), to_str(message));
+namespace {
+
+nb::object error_for(Error code, const std::string& message) {
+  return nb::module_::import_("rushlight.runtime.errors").attr("error_for")(static_cast<int>(code), to_str(message));
+}
+
+[[noreturn]] void throw_object(const nb::object& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();
+}
+
+}  // namespace
+
+void raise(Error code, const std::string& message) { throw_object(error_for(code, message)); }
+
+void raise_at(Error code, const std::string& message, std::string_view method, int instruction,
+              nb::object delegate_operator) {
+  const nb::object error = error_for(code, message);
+  error.attr("method") = to_str(method);
+  if (instruction >= 0) error.attr("instruction") = instruction;
+  error.attr("delegate_operator") = std::move(delegate_operator);
+  throw_object(error);
 }
 
 nb::str to_str(std::string_view text) {

@@ -12,6 +12,11 @@ namespace rushlight::python {
 // Throws the exception of rushlight.runtime.errors for this code.
 [[noreturn]] void raise(Error code, const std::string& message);
 
+// The same, of an execution that failed at an instruction of the method's (-1: before the first) and, inside a
+// delegate, at an operator of the backend's (a number, a name, or None).
+[[noreturn]] void raise_at(Error code, const std::string& message, std::string_view method, int instruction,
+                           nanobind::object delegate_operator);
+
 // Throws it with this thread's last error message, unless the code is Ok.
 inline void raise_if(Error code) {
   if (code != Error::Ok) raise(code, last_error_message());

@@ -1,25 +1,22 @@
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/metadata.h"
 #include "python/new_array.h"
+#include "python/options.h"
 #include "python/program.h"
 #include "python/tensor_view.h"
 #include "rushlight/module/defaults.h"
@@ -51,18 +48,36 @@ struct Output {
   std::unique_ptr<uint8_t[]> memory;  // of an output that the plan has none for, unless it is direct
 };
 
-// By backend and key.
-using OptionValue = std::variant<bool, int64_t>;
-using ManyOptions = std::map<std::string, std::map<std::string, OptionValue>>;
+// {backend: {key: bool, int or str}} as the runtime takes it. What it names is copied by the caller of options().
+class OptionTable {
+ public:
+  explicit OptionTable(nb::handle options) {
+    for (auto [backend, values] : nb::cast<nb::dict>(options)) {
+      Row& row = rows_.emplace_back();
+      row.backend = nb::cast<std::string>(backend);
+      for (auto [key, value] : nb::cast<nb::dict>(values)) row.options.emplace_back(key, value);
+    }
+    for (Row& row : rows_) {
+      for (OptionValue& option : row.options) row.views.push_back(option.view());
+      table_.push_back({row.backend, {row.views.data(), row.views.size()}});
+    }
+  }
+  Span<const BackendOptions> options() const { return {table_.data(), table_.size()}; }
 
-EValue to_option(const OptionValue& value) {
-  if (const bool* flag = std::get_if<bool>(&value)) return EValue(*flag);
-  return EValue(std::get<int64_t>(value));
-}
+ private:
+  struct Row {
+    std::string backend;
+    std::deque<OptionValue> options;
+    std::vector<BackendOption> views;
+  };
+  std::deque<Row> rows_;
+  std::vector<BackendOptions> table_;
+};
 
 class MethodObject {
  public:
-  MethodObject(const ProgramObject& program, std::string_view name, const ManyOptions& backend_options, bool is_timed)
+  // `options`: values by key, by backend id.
+  MethodObject(const ProgramObject& program, std::string_view name, nb::handle options, bool is_timed)
       : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
     const std::vector<Backend> backends = available_backends();
@@ -70,14 +85,8 @@ class MethodObject {
     environment.kernels = {kernels.data(), kernels.size()};
     environment.backends = {backends.data(), backends.size()};
     environment.threads = program.pool.get();
-    std::deque<std::vector<BackendOption>> options;
-    std::vector<BackendOptions> entries;
-    for (const auto& [backend, given] : backend_options) {
-      std::vector<BackendOption>& row = options.emplace_back();
-      for (const auto& [key, value] : given) row.push_back({key, to_option(value)});
-      entries.push_back({backend, {row.data(), row.size()}});
-    }
-    environment.backend_options = {entries.data(), entries.size()};
+    const OptionTable table(options);
+    environment.backend_options = table.options();
     environment.tracer = is_timed ? &timer_ : nullptr;
     clear_last_error_message();
     auto loaded = LoadedMethod::load(program.program, name, environment, program.data);
@@ -299,7 +308,16 @@ class MethodObject {
       clear_last_error_message();
       error = method().execute();
     }
-    check(error);
+    if (error == Error::Ok) return;
+    const ExecutionFailure& failure = method().failure();
+    const DelegateOperator& op = failure.delegate_operator;
+    nb::object inside = nb::none();
+    if (!op.name.empty()) {
+      inside = to_str(op.name);
+    } else if (op.number >= 0) {
+      inside = nb::int_(op.number);
+    }
+    raise_at(error, last_error_message(), method().meta().name(), failure.instruction, inside);
   }
 
   nb::object to_python(const Tensor& tensor) {
@@ -361,10 +379,10 @@ class MethodObject {
 void bind_method(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
-      .def(nb::init<const ProgramObject&, std::string_view, const ManyOptions&, bool>(), "program"_a, "name"_a,
-           "backend_options"_a = ManyOptions{}, "is_timed"_a = false,
+      .def(nb::init<const ProgramObject&, std::string_view, nb::dict, bool>(), "program"_a, "name"_a,
+           "backend_options"_a = nb::dict(), "is_timed"_a = false,
            nb::sig("def __init__(self, program: Program, name: str, backend_options: typing.Mapping[str, "
-                   "typing.Mapping[str, bool | int]] = {}, is_timed: bool = False) -> None"))
+                   "typing.Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None"))
       .def(
           "execute", &MethodObject::execute, "inputs"_a.none(),
           nb::sig("def execute(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"),

@@ -13,6 +13,8 @@
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/metadata.h"
+#include "python/options.h"
+#include "rushlight/module/backends.h"
 #include "rushlight/module/defaults.h"
 
 namespace rushlight::python {
@@ -120,6 +122,44 @@ bool is_backend_available(std::string_view name) {
   return row && row->backend->is_available();
 }
 
+// The row of an available_backends() table. NotFound.
+BackendInterface& backend_of(std::string_view name) {
+  const std::vector<Backend> backends = available_backends();
+  const Backend* row = find_backend({backends.data(), backends.size()}, name);
+  if (!row) raise(Error::NotFound, "there is no backend '" + std::string(name) + "'");
+  return *row->backend;
+}
+
+void set_backend_option(std::string_view name, nb::handle key, nb::handle value) {
+  const OptionValue option(key, value);
+  clear_last_error_message();
+  raise_if(backend_of(name).set_option(option.view()));
+}
+
+nb::object get_backend_option(std::string_view name, std::string_view key) {
+  clear_last_error_message();
+  const EValue value = value_of(backend_of(name).get_option(key));
+  if (value.tag() == Tag::Bool) return nb::bool_(value.to_bool());
+  if (value.tag() == Tag::Int) return nb::int_(value.to_int());
+  if (value.tag() == Tag::String) return to_str(value.to_string_view());
+  raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag()));
+}
+
+// [(backend, method, what would provide it)]
+nb::list backends_missing(const ProgramObject& object) {
+  nb::list missing;
+  const Program& program = object.program->program();
+  const std::vector<Backend> backends = available_backends();
+  for (size_t i = 0; i < program.num_methods(); ++i) {
+    const std::string_view name = value_of(program.method_name(i));
+    for (const MissingBackend& row :
+         missing_backends(value_of(program.method_meta(name)), {backends.data(), backends.size()})) {
+      missing.append(nb::make_tuple(to_str(row.id), to_str(name), to_str(row.provision)));
+    }
+  }
+  return missing;
+}
+
 }  // namespace
 
 void bind_program(nb::module_& module) {
@@ -135,6 +175,8 @@ void bind_program(nb::module_& module) {
           "name"_a, "NotFoundError unless the program has the method.")
       .def("named_data", &named_data, nb::sig("def named_data(self) -> list[str]"),
            "Keys of the blobs that the program stores by name.")
+      .def("missing_backends", &backends_missing, nb::sig("def missing_backends(self) -> list[tuple[str, str, str]]"),
+           "Backends that are not here, the method that needs each, and what would provide it.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
   module.def("load_file", &load_file, "path"_a, "data"_a, "threads"_a.none(),
              nb::sig("def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program"),
@@ -144,6 +186,10 @@ void bind_program(nb::module_& module) {
                      "threads: int | None) -> Program"));
   module.def("backend_names", &backend_names);
   module.def("is_backend_available", &is_backend_available, "name"_a);
+  module.def("set_backend_option", &set_backend_option, "backend"_a, "key"_a, "value"_a,
+             nb::sig("def set_backend_option(backend: str, key: str, value: bool | int | str) -> None"));
+  module.def("get_backend_option", &get_backend_option, "backend"_a, "key"_a,
+             nb::sig("def get_backend_option(backend: str, key: str) -> bool | int | str"));
   module.def(
       "get_thread_count", [] { return default_thread_pool().thread_count(); },
       "Threads of the pool that programs use unless they are loaded with a number of their own.");

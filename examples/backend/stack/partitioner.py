@@ -4,37 +4,62 @@ from __future__ import annotations
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Node
+from torch.fx import GraphModule, Node
 
+from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.delegate.program_copy import control_flow_submodules
+from rushlight.delegate.report import WhyNoPartitionReporter
 from stack.backend import OPERATIONS, StackBackend
 
 
 class StackPartitioner(Partitioner):
-    """Takes add, sub and mul whose operands and result are float32 of one static shape."""
+    """Takes add, sub and mul whose operands and result are float32 of one static shape.
+
+    `reporter` says afterwards which nodes were left, and why.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.spec_of_parts = DelegationSpec(StackBackend.__name__, [])
+        self.reporter = WhyNoPartitionReporter()
+        self._part = DelegationSpec(StackBackend.__name__, [])
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        tags = {}
-        for index, part in enumerate(form_parts(exported_program.graph, _is_supported)):
-            tags[f"stack_{index}"] = self.spec_of_parts
-            for node in part:
-                node.meta["delegation_tag"] = f"stack_{index}"
+        tags: dict[str, DelegationSpec] = {}
+        self._tag(exported_program.graph_module, tags)
+        tag_constant_data(exported_program)
+        tag_mutated_buffer(exported_program)
         return PartitionResult(exported_program, tags)
 
+    def _tag(self, module: GraphModule, tags: dict[str, DelegationSpec]) -> None:
+        for part in form_parts(module.graph, self._is_supported):
+            tag = f"stack_{len(tags)}"
+            tags[tag] = self._part
+            for node in part:
+                node.meta["delegation_tag"] = tag
+        for _, body, _ in control_flow_submodules(module):
+            self._tag(body, tags)
 
-def _is_supported(node: Node) -> bool:
-    if node.op != "call_function" or str(getattr(node.target, "_op", "")) not in OPERATIONS:
-        return False
+    def _is_supported(self, node: Node) -> bool:
+        reason = _why_not(node)
+        if reason:
+            self.reporter.report_reject(node, reason)
+        return not reason
+
+
+def _why_not(node: Node) -> str:
+    """Why the backend cannot take a node; empty if it can."""
+    operator = str(getattr(node.target, "_op", node.target))
+    if operator not in OPERATIONS:
+        return f"the backend has {', '.join(OPERATIONS)} alone"
+    if node.kwargs.get("alpha", 1) != 1:
+        return f"alpha is {node.kwargs['alpha']}, not 1"
     values = [node.meta["val"], *(argument.meta["val"] for argument in node.args)]
-    return node.kwargs.get("alpha", 1) == 1 and all(
-        isinstance(value, torch.Tensor)
-        and value.dtype == torch.float32
-        and value.shape == values[0].shape
-        and all(isinstance(size, int) for size in value.shape)
-        for value in values
-    )
+    if any(not isinstance(value, torch.Tensor) or value.dtype != torch.float32 for value in values):
+        return "the operands are not all float32 tensors"
+    if any(value.shape != values[0].shape for value in values):
+        return "the operands are not of one shape"
+    if any(not isinstance(size, int) for size in values[0].shape):
+        return "the shape is not static"
+    return ""

@@ -36,7 +36,11 @@ class ScaleBackend final : public BackendInterface {
 
   Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) override {
     RL_REQUIRE(context.event.instruction >= 0, Internal, "no event");
-    RL_REQUIRE(!refuse, DelegateInvalidHandle, "out of order");
+    if (refuse) {
+      kept = name_of_failed;
+      context.failed = {number_of_failed, kept};
+      return fail(Error::DelegateInvalidHandle, "out of order");
+    }
     const Tensor in = arguments[0]->to_tensor(), out = arguments[1]->to_tensor();
     for (int64_t i = 0; i < in.numel(); ++i) {
       out.mutable_data_ptr<float>()[i] = in.const_data_ptr<float>()[i] * static_cast<Handle*>(handle)->factor;
@@ -48,6 +52,8 @@ class ScaleBackend final : public BackendInterface {
 
   bool available = true;
   bool refuse = false;
+  int64_t number_of_failed = -1;
+  std::string name_of_failed, kept;
   int alive = 0;
   std::string method;
   std::string seen;
@@ -103,6 +109,28 @@ TEST_F(Delegates, ThatFailAreNamed) {
   backend_.refuse = true;
   EXPECT_EQ(fixture.method().execute(), Error::DelegateInvalidHandle);
   EXPECT_STREQ(last_error_message(), "method 'forward', instruction 0 of chain 0 (Scale): out of order");
+  EXPECT_EQ(fixture.method().failure().chain, 0);
+  EXPECT_EQ(fixture.method().failure().instruction, 0);
+  EXPECT_EQ(fixture.method().failure().delegate_operator.number, -1);
+
+  backend_.number_of_failed = 7;
+  EXPECT_EQ(fixture.method().execute(), Error::DelegateInvalidHandle);
+  EXPECT_STREQ(last_error_message(), "method 'forward', instruction 0 of chain 0 (Scale operator 7): out of order");
+  EXPECT_EQ(fixture.method().failure().delegate_operator.number, 7);
+
+  backend_.number_of_failed = -1;
+  backend_.name_of_failed = "conv";
+  EXPECT_EQ(fixture.method().execute(), Error::DelegateInvalidHandle);
+  backend_.kept = "gone";  // the method has a copy
+  EXPECT_STREQ(last_error_message(),
+               "method 'forward', instruction 0 of chain 0 (Scale operator 'conv'): out of order");
+  EXPECT_EQ(fixture.method().failure().delegate_operator.name, "conv");
+
+  backend_.refuse = false;
+  OwnTensor<float> x({2}, {1, 2});
+  ASSERT_EQ(fixture.method().set_input(0, x.value()), Error::Ok);
+  EXPECT_EQ(fixture.method().execute(), Error::Ok);
+  EXPECT_EQ(fixture.method().failure().chain, -1);
 }
 
 TEST_F(Delegates, ThatCannotBeInitialisedFailTheLoad) {

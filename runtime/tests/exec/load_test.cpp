@@ -245,7 +245,7 @@ TEST(MethodLoad, NamesMissingBackends) {
   spec.inline_delegate_data = {{1}};
   Fixture fixture(spec);
   EXPECT_EQ(fixture.error, Error::NotFound);
-  EXPECT_NE(fixture.message.find("absent or not available on this machine: NoBackend ("), std::string::npos);
+  EXPECT_NE(fixture.message.find("needs backends that are missing here: NoBackend ("), std::string::npos);
 }
 
 TEST(MethodLoad, NeedsExternalData) {

@@ -129,6 +129,15 @@ MODULES: dict[str, Names] = {
     "executorch.exir.backend.canonical_partitioners.all_node_partitioner": Names(
         ("rushlight.delegate.canonical",)
     ),
+    "executorch.exir.backend.canonical_partitioners.config_partitioner": Names(
+        ("rushlight.delegate.config_partitioner",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.duplicate_constant_node_pass": Names(
+        ("rushlight.delegate.duplicate",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.duplicate_dequant_node_pass": Names(
+        ("rushlight.delegate.duplicate",)
+    ),
     "executorch.exir.backend.canonical_partitioners.group_partitioner": Names(
         ("rushlight.delegate.canonical",)
     ),
@@ -139,6 +148,10 @@ MODULES: dict[str, Names] = {
     "executorch.backends.openvino": Names(("rushlight.backends.openvino",)),
     "executorch.backends.openvino.partitioner": Names(("rushlight.backends.openvino.partitioner",)),
     "executorch.backends.openvino.preprocess": Names(("rushlight.backends.openvino.backend",)),
+    "executorch.backends.transforms": Names(),
+    "executorch.backends.transforms.duplicate_dynamic_quant_chain": Names(
+        ("rushlight.quantize.dynamic_chains",)
+    ),
     "executorch.backends.xnnpack": Names(),
     "executorch.backends.xnnpack.partition": Names(),
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(

@@ -13,6 +13,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
 from rushlight.compile.config import ExecutorchBackendConfig, for_method
+from rushlight.compile.locate import ExecutionError, LocatedOperator, locate
 from rushlight.compile.shared_state import can_share, mark_shared_state, shared_state
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.delegate.program_copy import copy_program
@@ -197,6 +198,14 @@ class ExecutorchProgramManager:
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
         """By method, instruction index of a delegate call to its number of results."""
         return self._emitter_output.instruction_id_to_num_outs_map
+
+    def locate(self, error: ExecutionError) -> list[LocatedOperator]:
+        """The operators of the model, with their lines, at which an execution of this program failed.
+
+        error: what the runtime raised. Inside a delegate they are those that its backend named, or all.
+        """
+        modules = {name: program.graph_module for name, program in self._execution_programs.items()}
+        return locate(error, modules, self.debug_handle_map, self.delegate_map)
 
     @property
     def buffer(self) -> bytes:

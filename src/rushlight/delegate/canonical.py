@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch.export import ExportedProgram
@@ -13,7 +13,7 @@ from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
 
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
-from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.grouping import COMPUTING, form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.ir import meta
 
@@ -47,11 +47,23 @@ class _Listed(OperatorSupportBase):
 
 
 def _partitions(
-    graph_module: GraphModule, support: OperatorSupportBase, groups: Sequence[Sequence[Node]] = ()
+    graph_module: GraphModule,
+    support: OperatorSupportBase,
+    groups: Sequence[Sequence[Node]] = (),
+    listed: Iterable[Node] = (),
 ) -> list[Partition]:
+    """The parts, that which depends on no other last, as torch's CapabilityBasedPartitioner lists them.
+
+    A placeholder or attribute of `listed` goes with the first part that uses it.
+    """
     submodules = dict(graph_module.named_modules())
     parts = form_parts(graph_module.graph, lambda node: support.is_node_supported(submodules, node), groups)
-    return [Partition(id=i, nodes=part) for i, part in enumerate(parts)]
+    part_of = {node: part for part in parts for node in part}
+    for node in listed:
+        using = next((part_of[user] for user in node.users if user in part_of), None)
+        if node.op in ("placeholder", "get_attr") and using is not None:
+            using.append(node)
+    return [Partition(id=i, nodes=part) for i, part in enumerate(reversed(parts))]
 
 
 def generate_partitions_from_list_of_nodes(
@@ -60,10 +72,7 @@ def generate_partitions_from_list_of_nodes(
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
     """The fewest parts that hold all nodes of `pattern_list` and all that `op_support` takes."""
-    if pattern_list is None and op_support is None:
-        raise ValueError("neither a list of nodes nor an operator support is given")
-    listed = {node for nodes in pattern_list or () for node in nodes}
-    return _partitions(graph_module, _Listed(listed, op_support))
+    return _listed_partitions(graph_module, pattern_list, op_support, grouped=False)
 
 
 def generate_grouped_partitions_from_list_of_nodes(
@@ -72,10 +81,23 @@ def generate_grouped_partitions_from_list_of_nodes(
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
     """As generate_partitions_from_list_of_nodes; the nodes of one list stay in one part."""
+    return _listed_partitions(graph_module, pattern_list, op_support, grouped=True)
+
+
+def _listed_partitions(
+    graph_module: GraphModule,
+    pattern_list: Sequence[Sequence[Node]] | None,
+    op_support: OperatorSupportBase | None,
+    grouped: bool,
+) -> list[Partition]:
     if pattern_list is None and op_support is None:
         raise ValueError("neither a list of nodes nor an operator support is given")
-    listed = {node for nodes in pattern_list or () for node in nodes}
-    return _partitions(graph_module, _Listed(listed, op_support), pattern_list or ())
+    lists = pattern_list or ()
+    listed = dict.fromkeys(node for nodes in lists for node in nodes)
+    groups = [[node for node in nodes if node.op in COMPUTING] for nodes in lists] if grouped else ()
+    return _partitions(
+        graph_module, _Listed(set(listed), op_support), [group for group in groups if group], listed
+    )
 
 
 def generate_pattern_op_partitions(
@@ -87,15 +109,15 @@ def generate_pattern_op_partitions(
 ) -> list[Partition]:
     """The fewest parts that hold every match of `patterns`, every listed node, and all that `op_support`
     takes."""
-    listed = {node for nodes in partitions_list or () for node in nodes}
+    listed = dict.fromkeys(node for nodes in partitions_list or () for node in nodes)
     for pattern in patterns or ():
         for match in SubgraphMatcher(pattern, ignore_literals=ignore_literals).match(graph_module.graph):
             listed.update(
-                node
+                (node, None)
                 for inner, node in match.nodes_map.items()
                 if inner.op != "placeholder" and node.op != "placeholder"
             )
-    return _partitions(graph_module, _Listed(listed, op_support))
+    return _partitions(graph_module, _Listed(set(listed), op_support), listed=listed)
 
 
 class GroupBasedPartitioner:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, OutputKind
 from torch.fx import Node
 
 from rushlight.ir import meta
+
+
+def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
+    """The name of the node that gives each changing buffer its new value, by the buffer's qualified name.
+
+    `signature.buffers_to_mutate` is the other way round and knows one buffer a node only.
+    """
+    return {
+        str(spec.target): spec.arg.name
+        for spec in signature.output_specs
+        if spec.kind is OutputKind.BUFFER_MUTATION
+    }
 
 
 def _tags_of_users(node: Node) -> set[str]:
@@ -18,7 +31,7 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
     Call it after all other nodes are tagged. A constant that several parts use goes to each of them.
     """
     signature = edge_program.graph_signature
-    changed = set(signature.buffers_to_mutate.values())
+    changed = new_values_of_buffers(signature)
     buffers = signature.inputs_to_buffers
     names = (
         signature.inputs_to_parameters.keys()
@@ -32,13 +45,20 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
 
 
 def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
-    """Gives every buffer that changes the tag of the part that uses it, so that the delegate owns its state.
+    """Gives a buffer that changes the tag of the part that alone reads and writes it, so that the delegate
+    owns its state.
 
-    Call it after all other nodes are tagged. Lowering refuses a buffer that is used outside that part too.
+    Call it after all other nodes are tagged. Other buffers stay with the program, and so do those whose new
+    value is that of a placeholder.
     """
     signature = edge_program.graph_signature
-    changed = set(signature.buffers_to_mutate.values())
+    new_values = new_values_of_buffers(signature)
+    nodes = {node.name: node for node in edge_program.graph.nodes}
     for node in edge_program.graph.nodes:
-        if node.op == "placeholder" and signature.inputs_to_buffers.get(node.name) in changed:
-            if tags := _tags_of_users(node):
-                meta.set_delegation_tag(node, min(tags))
+        target = signature.inputs_to_buffers.get(node.name) if node.op == "placeholder" else None
+        if target is None or target not in new_values:
+            continue
+        involved = [nodes[new_values[target]], *(user for user in node.users if user.op != "output")]
+        tags = {meta.get_delegation_tag(other) for other in involved if other is not node}
+        if len(tags) == 1 and (tag := tags.pop()) is not None and involved[0].op != "placeholder":
+            meta.set_delegation_tag(node, tag)

@@ -27,6 +27,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.lowered import LoweredBackendModule, add_lowered_module
 from rushlight.delegate.order import order_of_parts
 from rushlight.delegate.partitioner import DelegationSpec
@@ -140,25 +141,24 @@ def _find_boundary(
 ) -> None:
     inside = set(part.nodes)
     seen: set[Node] = set()
-    buffers = owner.graph_signature.buffers_to_mutate if owner is not None else {}
-    mutated = set(buffers.values())
+    new_values = new_values_of_buffers(owner.graph_signature) if owner is not None else {}
     for node in part.nodes:
         for source in node.all_input_nodes:
             if source in inside or source in seen:
                 continue
             seen.add(source)
             spec = tagged.get(source)
-            if spec is not None and _owned(source, spec, part, part_of, mutated):
+            if spec is not None and _owned(source, spec, part, part_of, new_values):
                 part.constants.append(source)
             else:
                 part.inputs.append(source)
     kinds = {InputKind.PARAMETER: 0, InputKind.BUFFER: 1, InputKind.CONSTANT_TENSOR: 2}
     part.constants.sort(key=lambda node: kinds[tagged[node].kind])
+    by_name = {node.name: node for node in part.nodes}
     owned_targets = {tagged[node].target for node in part.constants}
-    for node in part.nodes:
-        target = buffers.get(node.name)
-        if target is not None and target in owned_targets:
-            part.mutations.append((node, target))
+    part.mutations += [
+        (by_name[name], target) for target, name in new_values.items() if target in owned_targets
+    ]
     mutations = {node for node, _ in part.mutations}
     for node in part.nodes:
         outside = [user for user in node.users if user not in inside]
@@ -173,17 +173,27 @@ def _find_boundary(
         part.outputs.append(node)
 
 
-def _owned(constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], mutated: set[str]) -> bool:
-    """Whether the part may keep the constant to itself. A shared one is kept by each part, a mutated one by
-    none."""
-    if spec.target in mutated:
-        outside = [user for user in constant.users if part_of.get(user) != part.tag and user.op != "output"]
-        if outside and meta.get_delegation_tag(constant) == part.tag:
-            raise CompileError(
-                f"buffer {spec.target} changes and is tagged {part.tag}, but {outside[0].name} "
-                f"({meta.source_of(outside[0])}) outside that part uses it too"
-            )
-        return meta.get_delegation_tag(constant) == part.tag
+def _owned(
+    constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], new_values: dict[str, str]
+) -> bool:
+    """Whether the part may keep the constant to itself. A shared one is kept by each part, one that changes
+    by the part that carries its tag: that must be the only one that reads and writes it."""
+    new_value = new_values.get(str(spec.target))
+    if new_value is None:
+        return True
+    if meta.get_delegation_tag(constant) != part.tag:
+        return False
+    outside = [user for user in constant.users if part_of.get(user) != part.tag and user.op != "output"]
+    if outside:
+        raise CompileError(
+            f"buffer {spec.target} changes and is tagged {part.tag}, but {outside[0].name} "
+            f"({meta.source_of(outside[0])}) outside that part uses it too"
+        )
+    if not any(node.name == new_value for node in part.nodes):
+        raise CompileError(
+            f"buffer {spec.target} changes and is tagged {part.tag}, but its new value, {new_value}, is made "
+            f"outside that part"
+        )
     return True
 
 

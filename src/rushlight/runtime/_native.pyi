@@ -107,6 +107,11 @@ class Program:
     def named_data(self) -> list[str]:
         """Keys of the blobs that the program stores by name."""
 
+    def missing_backends(self) -> list[tuple[str, str, str]]:
+        """
+        Backends that are not here, the method that needs each, and what would provide it.
+        """
+
     def thread_count(self) -> int: ...
 
 def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program:
@@ -118,6 +123,10 @@ def backend_names() -> list[str]: ...
 
 def is_backend_available(name: str) -> bool: ...
 
+def set_backend_option(backend: str, key: str, value: bool | int | str) -> None: ...
+
+def get_backend_option(backend: str, key: str) -> bool | int | str: ...
+
 def get_thread_count() -> int:
     """
     Threads of the pool that programs use unless they are loaded with a number of their own.
@@ -128,7 +137,7 @@ def set_thread_count(threads: int) -> None: ...
 class Method:
     """A method that can be executed. Keeps its program alive."""
 
-    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int]] = {}, is_timed: bool = False) -> None: ...
+    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None: ...
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 
 class RushlightError(RuntimeError):
-    """An error of the runtime. `code` is the runtime's error number."""
+    """An error of the runtime. `code` is the runtime's error number.
+
+    Where an execution failed, `method` names the method and `instruction` is the index in it, the key of
+    `ExecutorchProgramManager.debug_handle_map[method]`. `delegate_operator` is what the backend of a delegate
+    says has failed, a key of its debug handle map. None where that is not known.
+    `ExecutorchProgramManager.locate(error)` gives the lines of the model.
+    """
 
     code: int = 0x01
+    method: str | None = None
+    instruction: int | None = None
+    delegate_operator: int | str | None = None
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -79,6 +88,10 @@ class InvalidExternalDataError(RushlightError, ValueError):
     """The data file is not valid, or does not fit the program."""
 
     code = 0x24
+
+
+class BackendMissingWarning(RuntimeWarning):
+    """A program has been loaded of which a method cannot be, since it needs a backend that is not here."""
 
 
 class DelegateError(RushlightError):

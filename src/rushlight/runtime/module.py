@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
-from rushlight.runtime.program import DataSource, Program, ProgramSource, load_native
+from rushlight.runtime.program import BackendOptions, DataSource, Program, ProgramSource, load_native
 from rushlight.runtime.pytree import LEAF, Tree, parse_tree
 
 
@@ -159,6 +159,7 @@ def load(
     *,
     data_path: DataSource | None = None,
     threads: int | None = None,
+    backend_options: BackendOptions | None = None,
 ) -> Module:
     """Loads a .pte file as a module with the model's own signature.
 
@@ -167,9 +168,10 @@ def load(
         data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
         threads: how many threads a call may use. By default RUSHLIGHT_NUM_THREADS, or as many as the process
             has CPUs.
+        backend_options: what backends are told when methods are loaded, as for `Program.load_method`.
 
     Raises:
         FileMissingError: there is no such file; it is a FileNotFoundError.
         InvalidProgramError: truncated, damaged, or no .pte file.
     """
-    return Module(Program(load_native(source, data_path, threads)))
+    return Module(Program(load_native(source, data_path, threads), backend_options))

@@ -5,16 +5,24 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import BinaryIO, Union
+from typing import Any, BinaryIO, Union
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
-from rushlight.runtime.errors import FileMissingError, NotFoundError, NotSupportedError
+from rushlight.runtime.errors import (
+    BackendMissingWarning,
+    FileMissingError,
+    NotFoundError,
+    NotSupportedError,
+)
 
 PathLike = Union[str, "os.PathLike[str]"]
 ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
+BackendOptions = Mapping[str, Mapping[str, bool | int | str]]
+"""Values by name of the option, by backend id."""
 DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, memoryview]
 
 
@@ -28,12 +36,21 @@ class Verification(Enum):
 def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
     """Loads a program from a path, a buffer (used in place) or a file object.
 
+    Warns with BackendMissingWarning of each backend that is not here, and says what would provide it.
+
     Raises:
         FileMissingError: there is no such file; it is a FileNotFoundError.
         InvalidProgramError: the bytes are no valid program.
         TypeError: `source` is of another type.
     """
-    data = _data(data)
+    program = _load_native(source, _data(data), threads)
+    for backend, method, provision in program.missing_backends():
+        message = f"method {method!r} needs {backend}, which is missing here: {provision}"
+        warnings.warn(message, BackendMissingWarning, stacklevel=3)
+    return program
+
+
+def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _native.Program:
     if isinstance(source, (str, os.PathLike)):
         return _native.load_file(_existing(source), data, threads)
     if isinstance(source, bytearray):
@@ -72,8 +89,9 @@ class Program:
     Methods keep the program and its bytes alive.
     """
 
-    def __init__(self, program: _native.Program) -> None:
+    def __init__(self, program: _native.Program, backend_options: BackendOptions | None = None) -> None:
         self._program = program
+        self._backend_options = backend_options or {}
         self._methods: dict[str, Method] = {}
 
     @property
@@ -81,24 +99,29 @@ class Program:
         """Names of the program's methods."""
         return set(self._program.method_names())
 
-    def load_method(
-        self, name: str, *, backend_options: Mapping[str, Mapping[str, bool | int]] | None = None
-    ) -> Method:
+    def load_method(self, name: str, *, backend_options: BackendOptions | None = None) -> Method:
         """The method of that name, loaded the first time.
 
-        backend_options: by backend and key, for parts that the method delegates; a method loaded with options
-        is loaded anew each time.
+        Args:
+            backend_options: what the method's backends are told, beside what the program was loaded with:
+                {"XnnpackBackend": {"own_kernels": True}}. A method loaded with options is loaded anew each
+                time.
 
         Raises:
-            NotFoundError: the program has no such method; it is a KeyError.
-            OperatorMissingError: it needs operators or backends that this build does not have.
+            NotFoundError: the program has no such method, or needs a backend that is not here; it is a
+                KeyError.
+            OperatorMissingError: it needs operators that this build does not have.
+            NotSupportedError: a backend has no such option.
             InvalidProgramError: its instructions do not suit their kernels.
         """
         if backend_options:
-            return Method(self._program, name, backend_options)
+            options = {id: dict(values) for id, values in self._backend_options.items()}
+            for id, values in backend_options.items():
+                options.setdefault(id, {}).update(values)
+            return Method(self._program, name, options)
         method = self._methods.get(name)
         if method is None:
-            method = self._methods[name] = Method(self._program, name)
+            method = self._methods[name] = Method(self._program, name, self._backend_options)
         return method
 
     def load_timed_method(self, name: str) -> Method:
@@ -144,6 +167,19 @@ class BackendRegistry:
         """Whether the backend is here and can run on this machine."""
         return _native.is_backend_available(backend_name)
 
+    def set_option(self, backend_name: str, key: str, value: bool | int | str) -> None:
+        """Sets an option of a backend for methods that are loaded from then on.
+
+        Raises:
+            NotFoundError: there is no such backend.
+            NotSupportedError: it has no such option.
+        """
+        _native.set_backend_option(backend_name, key, value)
+
+    def get_option(self, backend_name: str, key: str) -> bool | int | str:
+        """The value of a backend's option. Raises as `set_option`."""
+        return _native.get_backend_option(backend_name, key)
+
 
 class OperatorRegistry:
     """The operators that this build of the runtime has kernels for."""
@@ -181,6 +217,7 @@ class Runtime:
         debug_buffer_size: int = 0,
         data_path: DataSource | None = None,
         threads: int | None = None,
+        backend_options: BackendOptions | None = None,
     ) -> Program:
         """Loads a program.
 
@@ -192,6 +229,7 @@ class Runtime:
             data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
             threads: how many threads a call may use. By default those of the process's pool:
                 RUSHLIGHT_NUM_THREADS, or as many as the process has CPUs.
+            backend_options: what backends are told when methods are loaded, as for `Program.load_method`.
 
         Raises:
             FileMissingError: there is no such file; it is a FileNotFoundError.
@@ -200,4 +238,4 @@ class Runtime:
         """
         if enable_etdump:
             raise NotSupportedError("this build of the runtime records no event traces")
-        return Program(load_native(data, data_path, threads))
+        return Program(load_native(data, data_path, threads), backend_options)

@@ -36,11 +36,19 @@ struct BackendInitContext {
   Span<const BackendOption> options;
 };
 
+// An operator inside a delegate: a key of the debug handle map that the backend's compiler gave, by which people find
+// the line of their Python. One of the two, if any.
+struct DelegateOperator {
+  int64_t number = -1;
+  std::string_view name;  // read when execute() has returned
+};
+
 struct BackendExecutionContext {
   MemoryAllocator* temporary;
   ThreadPool* threads;
   EventTracer* tracer;
   EventId event;
+  DelegateOperator failed;  // what failed, set by a backend whose execute() returns an error
 };
 
 // The run-time part of a backend.
@@ -53,9 +61,14 @@ class BackendInterface {
   // `arguments`: the delegate's inputs, then its outputs.
   virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) = 0;
   virtual void destroy(DelegateHandle* handle) = 0;
+  // An option of all methods that are loaded from then on; those of one method come with `init`.
   virtual Error set_option(const BackendOption& option) {
     return fail(Error::NotSupported, "the backend has no option '%.*s'", static_cast<int>(option.key.size()),
                 option.key.data());
+  }
+  // What set_option was given, or the default. A string's characters are the backend's.
+  virtual Result<EValue> get_option(std::string_view key) const {
+    return fail(Error::NotSupported, "the backend has no option '%.*s'", static_cast<int>(key.size()), key.data());
   }
 
  protected:

@@ -18,7 +18,7 @@ struct LibraryHost {
 };
 
 // Raised when what crosses the border to a shared library changes its meaning but not its size.
-inline constexpr uint64_t kLibraryAbiVersion = 1;
+inline constexpr uint64_t kLibraryAbiVersion = 2;
 
 // A number that differs where the layout of what crosses the border differs.
 constexpr uint64_t library_abi() {

@@ -47,6 +47,13 @@ struct Environment {
   SharedState* state = nullptr;  // null: each method has its own state
 };
 
+// The instruction at which an execution failed, and the operator inside its delegate if the backend named one.
+struct ExecutionFailure {
+  int32_t chain = -1;
+  int32_t instruction = -1;
+  DelegateOperator delegate_operator;
+};
+
 // An executable method. Different methods of one program may run at the same time; one method is used by one thread
 // at a time.
 class Method final {
@@ -88,6 +95,10 @@ class Method final {
 
   // Runs all instructions from the beginning. Output tensors are valid until the next execute().
   Error execute();
+
+  // Where the last execute() or step() failed; chain -1 if it did not, or failed before the first instruction. Valid
+  // until the next one.
+  const ExecutionFailure& failure() const;
 
   // Runs one instruction; EndOfMethod if there is none left. reset_execution() goes back to the first.
   Error step();

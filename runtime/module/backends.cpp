@@ -1,0 +1,64 @@
+#include "rushlight/module/backends.h"
+
+#include <algorithm>
+#include <string>
+
+namespace rushlight {
+namespace {
+
+struct Provision {
+  std::string_view id;
+  const char* text;
+};
+
+constexpr Provision kProvisions[] = {
+    {"XnnpackBackend", "a build of Rushlight with XNNPACK (install libxnnpack-dev, then build again)"},
+    {"CpuBackend", "a build of Rushlight with its CPU backend"},
+    {"OpenvinoBackend", "pip install rushlight[openvino]"},
+    {"CoreMLBackend", "ExecuTorch on an Apple device; for other machines lower with another partitioner"},
+    {"MPSBackend", "ExecuTorch on an Apple device; for other machines lower with another partitioner"},
+    {"QnnBackend", "ExecuTorch with Qualcomm's SDK; for other machines lower with another partitioner"},
+    {"VulkanBackend", "ExecuTorch with Vulkan; for other machines lower with another partitioner"},
+    {"EthosUBackend", "ExecuTorch on an Arm Ethos-U; for other machines lower with another partitioner"},
+    {"NeutronBackend", "ExecuTorch on an NXP eIQ Neutron; for other machines lower with another partitioner"},
+    {"CudaBackend", "ExecuTorch with CUDA; for other machines lower with another partitioner"},
+};
+
+const char* provision_of(std::string_view id) {
+  for (const Provision& row : kProvisions) {
+    if (row.id == id) return row.text;
+  }
+  return "a shared library that offers it by RUSHLIGHT_BACKEND_LIBRARY, loaded with load_library before the method";
+}
+
+}  // namespace
+
+std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends) {
+  std::vector<MissingBackend> missing;
+  for (size_t i = 0; i < meta.num_backends(); ++i) {
+    const std::string_view id = meta.backend_name(i).get();
+    const Backend* row = find_backend(backends, id);
+    clear_last_error_message();
+    if (row && row->backend->is_available()) continue;
+    const char* said = last_error_message();
+    if (row && !*said) said = "it says that it cannot run on this machine";
+    const auto is_same = [id](const MissingBackend& other) { return other.id == id; };
+    if (std::any_of(missing.begin(), missing.end(), is_same)) continue;
+    missing.push_back({id, row != nullptr, row ? said : provision_of(id)});
+  }
+  return missing;
+}
+
+Error require_backends(const MethodMeta& meta, BackendTable backends) {
+  const std::vector<MissingBackend> missing = missing_backends(meta, backends);
+  if (missing.empty()) return Error::Ok;
+  std::string text;
+  for (const MissingBackend& backend : missing) {
+    text += text.empty() ? "" : "; ";
+    text += std::string(backend.id) + " (" + backend.provision + ")";
+  }
+  return fail(Error::NotFound, "method '%.40s' needs backends that are missing here: %.440s", meta.name().data(),
+              text.c_str());
+}
+
+}  // namespace rushlight

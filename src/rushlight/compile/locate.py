@@ -1,0 +1,110 @@
+"""From an error of the runtime back to operators and lines of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch.fx import GraphModule, Node
+
+from rushlight.delegate.lowered import LoweredBackendModule
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.meta import SourceLocation
+
+
+class ExecutionError(Protocol):
+    """What an error of the runtime says about where an execution failed; None where it says nothing."""
+
+    @property
+    def method(self) -> str | None: ...
+
+    @property
+    def instruction(self) -> int | None: ...
+
+    @property
+    def delegate_operator(self) -> int | str | None: ...
+
+
+@dataclass(frozen=True)
+class LocatedOperator:
+    """An operator of the model. `backend` is the delegate's it ran in, None for a kernel."""
+
+    operator: str
+    debug_handle: int
+    source: SourceLocation | None
+    backend: str | None = None
+
+    def __str__(self) -> str:
+        where = f" in {self.backend}" if self.backend else ""
+        return f"{self.operator}{where}, {self.source or 'of no known line'}"
+
+
+def locate(
+    error: ExecutionError,
+    modules: Mapping[str, GraphModule],
+    debug_handles: Mapping[str, Mapping[int, Any]],
+    delegates: Mapping[str, Mapping[int, Mapping[str, Any]]],
+) -> list[LocatedOperator]:
+    """The operators at which an execution failed.
+
+    Empty if the error names no instruction. Inside a delegate, those that its backend named; all of the
+    delegate if it named none. `debug_handles` and `delegates` are the manager's `debug_handle_map` and
+    `delegate_map`.
+    """
+    method, instruction = error.method, error.instruction
+    if method is None or instruction is None or method not in modules:
+        return []
+    delegate = delegates.get(method, {}).get(instruction)
+    handles = debug_handles.get(method, {}).get(instruction, ())
+    if delegate is not None:
+        handles = (delegate["delegate_map"] or {}).get(error.delegate_operator, handles)
+    wanted = {handles} if isinstance(handles, int) else set(handles)
+    if delegate is None:  # nodes of a planned graph carry the index of their instruction
+        nodes = [node for node in _nodes(modules[method]) if meta.get_debug_handle(node) == instruction]
+        found = [
+            LocatedOperator(_operator(node), handle, meta.source_of(node))
+            for node in nodes
+            for handle in sorted(wanted)
+        ]
+    else:
+        found = [
+            LocatedOperator(_operator(node), handle, meta.source_of(node), str(delegate["name"]))
+            for node in _delegated_nodes(modules[method])
+            for handle in sorted(wanted & _handles(node))
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _nodes(module: GraphModule) -> Iterator[Node]:
+    """The operators of a graph and of the bodies of its control flow."""
+    yield from (node for node in module.graph.nodes if node.op == "call_function" and _operator(node))
+    for child in module.children():
+        if isinstance(child, GraphModule):
+            yield from _nodes(child)
+
+
+def _delegated_nodes(module: torch.nn.Module) -> Iterator[Node]:
+    """The operators that were lowered from a graph."""
+    for child in module.children():
+        if isinstance(child, LoweredBackendModule):
+            original = child.original_module.graph_module
+            yield from _nodes(original)
+            yield from _delegated_nodes(original)
+        else:
+            yield from _delegated_nodes(child)
+
+
+def _handles(node: Node) -> set[int]:
+    handle = meta.get_debug_handle(node)
+    if handle is None:
+        return set()
+    return {handle} if isinstance(handle, int) else set(handle)
+
+
+def _operator(node: Node) -> str:
+    """`aten.add.Tensor`; "" for what is no operator of a library, such as taking an item."""
+    op = aten_op(node.target)
+    return "" if op is None else str(op)

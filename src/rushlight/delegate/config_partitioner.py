@@ -1,0 +1,123 @@
+"""A partitioner made of one configuration an operator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torch.fx.passes.infra.partitioner import Partition
+
+from rushlight.delegate.canonical import generate_grouped_partitions_from_list_of_nodes
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.errors import CompileError
+
+
+class PartitionerConfig(ABC):
+    """One kind of operator that a backend takes.
+
+    `target_name` is the operator without its library, such as `linear.default`.
+    """
+
+    target_name: str
+
+    @abstractmethod
+    def check_constraints(self, node: Node, ep: ExportedProgram) -> bool:
+        """Whether this node of the operator is taken."""
+
+    @abstractmethod
+    def get_original_aten(self) -> torch._ops.OpOverload | None:
+        """The operator to be kept from decomposition for this configuration, if any."""
+
+    @abstractmethod
+    def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
+        """The nodes that go to the backend with this one, itself included; empty if it does not go."""
+
+
+def format_target_name(target_name: str) -> str:
+    """`aten.linear.default` without its library: `linear.default`."""
+    parts = target_name.split(".")
+    return ".".join(parts[1:] if len(parts) > 2 else parts)
+
+
+def _name_of(target: Any) -> str:
+    op = aten_op(target)
+    return format_target_name(str(op) if op is not None else str(getattr(target, "__name__", target)))
+
+
+class ConfigerationBasedPartitioner(Partitioner):
+    """Takes what the configurations match; nodes that belong together stay in one part."""
+
+    def __init__(
+        self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]
+    ) -> None:
+        super().__init__()
+        self.delegation_spec = delegation_spec
+        self.target_partitioner_configs: dict[str, PartitionerConfig] = {}
+        for config in partitioner_configs:
+            known = self.target_partitioner_configs.setdefault(config.target_name, config)
+            if known is not config:
+                raise CompileError(
+                    f"{type(known).__name__} and {type(config).__name__} are both for {config.target_name}"
+                )
+
+    def ops_to_not_decompose(
+        self, ep: ExportedProgram
+    ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        kept = [config.get_original_aten() for config in self.target_partitioner_configs.values()]
+
+        def keeps(node: Node) -> bool:
+            config = self._config(node)
+            return (
+                config is not None
+                and config.get_original_aten() is not None
+                and config.check_constraints(node, ep)
+            )
+
+        return [op for op in kept if op is not None], keeps
+
+    def _config(self, node: Node) -> PartitionerConfig | None:
+        return (
+            self.target_partitioner_configs.get(_name_of(node.target)) if node.op == "call_function" else None
+        )
+
+    def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[Node]]:
+        """Groups of nodes that stay together: those of one match, and of matches that share a node that
+        computes."""
+        group_of: dict[Node, list[Node]] = {}
+        for node in ep.graph.nodes:
+            config = self._config(node)
+            if config is None or not config.check_constraints(node, ep):
+                continue
+            group: list[Node] = []
+            for member in config.get_partition(node, ep):
+                other = group_of.get(member)
+                if other is group or (other is not None and member.op == "placeholder"):
+                    continue
+                small, group = sorted((other or [], group), key=len)
+                group.extend(small)
+                group_of.update(dict.fromkeys(small, group))
+                if other is None:
+                    group.append(member)
+                    group_of[member] = group
+        return list({id(group): group for group in group_of.values()}.values())
+
+    def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
+        """The fewest parts that hold all groups."""
+        return generate_grouped_partitions_from_list_of_nodes(
+            ep.graph_module, self.get_matched_nodes_from_configs(ep)
+        )
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        tags: dict[str, DelegationSpec] = {}
+        for part in self.generate_partitions(exported_program):
+            tag = f"tag{part.id}"
+            tags[tag] = self.delegation_spec
+            for node in part.nodes:
+                meta.set_delegation_tag(node, tag)
+        return PartitionResult(exported_program, tags)

@@ -1,0 +1,63 @@
+"""Giving each user of a dynamically quantized value a chain of its own."""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from torchao.quantization.pt2e.quantizer import is_valid_annotation
+
+_qd = torch.ops.quantized_decomposed
+_ANNOTATION = "quantization_annotation"
+_CHOOSE = (_qd.choose_qparams.tensor, _qd.choose_qparams_symmetric.tensor)
+_QUANTIZE = (_qd.quantize_per_tensor.tensor, _qd.quantize_per_tensor.default)
+_DEQUANTIZE = (_qd.dequantize_per_tensor.tensor, _qd.dequantize_per_tensor.default)
+
+
+class DuplicateDynamicQuantChainPass(PassBase):
+    """Backends that quantize activations at run time take a chain and its user as one operator, so each
+    annotated user of a chain gets one of its own. Run it on what `convert_pt2e` gives.
+
+    Before: s, z = choose_qparams(x); y = dequantize(quantize(x, s, z), s, z); a = f(y); b = g(y)
+    Expected: the first line once for f and once for g
+    """
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        changed = False
+        for node in list(graph_module.graph.nodes):
+            chain = _chain_of(node)
+            users = [user for user in node.users if is_valid_annotation(user.meta.get(_ANNOTATION))]
+            if chain is None:
+                continue
+            # Users that are not annotated, such as a size of the value, stay with the first chain.
+            for user in users[1:]:
+                user.replace_input_with(node, _copy_chain(graph_module.graph, chain, user))
+                changed = True
+        if changed:
+            graph_module.recompile()
+        return PassResult(graph_module, changed)
+
+
+def _chain_of(dequantize: Node) -> list[Node] | None:
+    """choose_qparams, its two items, quantize, dequantize, if the last is the end of such a chain."""
+    quantize = dequantize.args[0] if dequantize.target in _DEQUANTIZE else None
+    if not isinstance(quantize, Node) or quantize.target not in _QUANTIZE:
+        return None
+    items = [item for item in quantize.args[1:3] if isinstance(item, Node)]
+    if len(items) != 2 or any(item.target is not operator.getitem for item in items):
+        return None
+    choose = items[0].args[0]
+    if not isinstance(choose, Node) or choose.target not in _CHOOSE:
+        return None
+    return [choose, *items, quantize, dequantize]
+
+
+def _copy_chain(graph: Graph, chain: list[Node], user: Node) -> Node:
+    """A copy of the chain in front of `user`; its last node."""
+    copies: dict[Node, Node] = {}
+    with graph.inserting_before(user):
+        for node in chain:
+            copies[node] = graph.node_copy(node, lambda source: copies.get(source, source))
+    return copies[chain[-1]]
