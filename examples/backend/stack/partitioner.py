@@ -9,8 +9,8 @@ from torch.fx import GraphModule, Node
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
-from rushlight.delegate.program_copy import control_flow_submodules
 from rushlight.delegate.report import WhyNoPartitionReporter
+from rushlight.ir.control_flow import control_flow_submodules
 from stack.backend import OPERATIONS, StackBackend
 
 

@@ -30,7 +30,7 @@ class ExecutionError(Protocol):
 
 @dataclass(frozen=True)
 class LocatedOperator:
-    """An operator of the model. `backend` is the delegate's it ran in, None for a kernel."""
+    """An operator of the model: a kernel's by its out variant, or one inside the delegate of `backend`."""
 
     operator: str
     debug_handle: int

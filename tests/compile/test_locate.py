@@ -1,0 +1,49 @@
+"""From an error of the runtime to the lines of the model."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.exir import to_edge
+from rushlight.runtime import Runtime
+from rushlight.runtime.errors import RushlightError
+
+
+class Select(nn.Module):
+    def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(x)
+        y = torch.index_select(y, 0, index)  # this line
+        return y + 1
+
+
+LINE = next(i for i, line in enumerate(open(__file__), 1) if line.rstrip().endswith("# this line"))
+EXAMPLE = (torch.randn(4, 2), torch.tensor([0, 1]))
+WRONG = [torch.randn(4, 2), torch.tensor([0, 9])]
+
+
+@pytest.mark.parametrize("has_traces", [False, True])
+def test_of_a_kernel(has_traces: bool) -> None:
+    manager = to_edge(torch.export.export(Select(), EXAMPLE)).to_executorch(
+        ExecutorchBackendConfig(emit_stacktrace=has_traces)
+    )
+    method = Runtime.get().load_program(manager.buffer).load_method("forward")
+    with pytest.raises(RushlightError) as caught:
+        method.execute(WRONG)
+    error = caught.value
+    assert error.method == "forward" and error.delegate_operator is None
+    assert (f"test_locate.py:{LINE}" in str(error)) == has_traces
+    (found,) = manager.locate(error)
+    assert found.operator == "aten.index_select.out" and found.backend is None
+    assert found.source is not None and found.source.line == LINE
+    assert str(found).startswith("aten.index_select.out, ") and f":{LINE}" in str(found)
+
+
+def test_an_error_before_the_first_instruction_has_no_place() -> None:
+    manager = to_edge(torch.export.export(Select(), EXAMPLE)).to_executorch()
+    method = Runtime.get().load_program(manager.buffer).load_method("forward")
+    with pytest.raises(RushlightError) as caught:
+        method.execute(EXAMPLE[:1])
+    assert manager.locate(caught.value) == []
