@@ -91,7 +91,7 @@ class Program:
 
     def __init__(self, program: _native.Program, backend_options: BackendOptions | None = None) -> None:
         self._program = program
-        self._backend_options = backend_options or {}
+        self._backend_options = {id: dict(values) for id, values in (backend_options or {}).items()}
         self._methods: dict[str, Method] = {}
 
     @property
