@@ -1,4 +1,4 @@
-"""python -m benchmarks.lowering: time to lower 4,000 operators to XnnpackBackend: edge.to_backend(partitioner), ours and ExecuTorch's.
+"""python -m benchmarks.lowering: time to lower 4,000 operators to XnnpackBackend, ours and ExecuTorch's.
 
 islands: an operator that the backend lacks after every 80 nodes. one: all of them in one part. CPU seconds,
 so that the machine's other work counts less.
