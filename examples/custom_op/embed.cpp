@@ -19,6 +19,7 @@ int main(int count, char** arguments) {
   for (const rushlight::KernelTable& table : rushlight::default_kernels()) kernels.push_back(table);
   rushlight::Module::Options options;
   options.environment.kernels = {kernels.data(), kernels.size()};
+  options.environment.backends = rushlight::default_backends();
   auto module = rushlight::Module::load(arguments[1], options);
   if (!module.ok()) return failed();
   auto method = (*module)->method("forward");

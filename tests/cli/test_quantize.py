@@ -141,7 +141,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
             "static_int8 has no groups",
         ),
         (["quantized_model.py:net", "--float-modules", "tail"], "the model has no module 'tail'"),
-        (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FUNCTION"),
+        (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FACTORY"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

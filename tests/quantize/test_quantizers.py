@@ -274,13 +274,13 @@ class TestBadInput:
         with pytest.raises(QuantizationError, match="no data was seen at input x"):
             convert_pt2e(prepared)
 
-    def test_torchaos_own_flow_refuses_as_well(self) -> None:
+    def test_torchaos_own_flow_warns(self) -> None:
         from torchao.quantization.pt2e import quantize_pt2e
 
         model, inputs = picture()
         module = torch.export.export(model, inputs).module()
         prepared = quantize_pt2e.prepare_pt2e(module, XNNPACKQuantizer().set_global(static_int8()))
-        with pytest.raises(QuantizationError, match="no data was seen"):
+        with pytest.warns(UserWarning, match="observer"):
             quantize_pt2e.convert_pt2e(prepared)
 
     @pytest.mark.parametrize(("value", "word"), [(float("nan"), "NaN"), (float("inf"), "infinity")])

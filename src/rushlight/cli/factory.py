@@ -1,4 +1,4 @@
-"""Functions that the command line names as FILE.py:FUNCTION or package.module:FUNCTION."""
+"""Functions that the command line names as FILE.py:FACTORY or package.module:FUNCTION."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
     """
     where, separator, name = text.rpartition(":")
     if not separator or not name:
-        raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FUNCTION")
+        raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FACTORY")
     function = getattr(_import(where), name, None)
     if not callable(function):
         raise InvalidArgumentError(f"{where} has no function {name}")

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch._export.verifier import Verifier
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ExportGraphSignature,
@@ -25,6 +26,7 @@ from torch.fx import Node
 from rushlight.frontend import tables
 from rushlight.frontend.recorder import NotSimple
 from rushlight.frontend.walk import Tools, Walk
+from rushlight.ir import meta
 from rushlight.ir.program import make_program
 
 _COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -38,8 +40,20 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
     try:
         return _walk(program, preserve)
     except NotSimple:
+        _forget_pending_sizes(program)
         core = program.run_decompositions(tables.general_table(preserve))
         return make_program(core, core.graph_module, core.graph, core.graph_signature)
+
+
+def _forget_pending_sizes(program: ExportedProgram) -> None:
+    """Sizes that depend on data and were made in the program's fake mode, but bound by no one: torch's tracer
+    would ask after them."""
+    for node in program.graph.nodes:
+        val = meta.get_val(node) if meta.has_val(node) else None
+        if isinstance(val, FakeTensor):
+            if val.fake_mode.shape_env is not None:
+                val.fake_mode.shape_env.pending_fresh_unbacked_symbols.clear()
+            return
 
 
 def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> str | None:

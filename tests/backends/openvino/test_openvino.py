@@ -19,11 +19,11 @@ pytest.importorskip("openvino", reason="OpenVINO is not installed: pip install '
 import rushlight
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.backends.openvino import OpenvinoPartitioner
-from rushlight.compile import CompiledProgram
 from rushlight.delegate.backend import CompileSpec
 from rushlight.format.pte import PTEFile, read_pte, write_pte
 from rushlight.ir.errors import CompileError
 from rushlight.quantize import quantize, static_int8
+from rushlight.quick import CompiledProgram
 from rushlight.runtime import Runtime, RushlightError
 
 pytestmark = pytest.mark.xdist_group("openvino")
