@@ -258,7 +258,8 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
   return Error::Ok;
 }
 
-// Planned memory that is read before an instruction wrote it is state that starts as zeros.
+// Planned memory that is read before an instruction wrote it is state that starts as zeros; initial values come after,
+// and what methods share may hold another one's already.
 void MethodLoader::note_read(size_t value) {
   const Tag tag = plan_.tag(value);
   if (tag == Tag::TensorList || tag == Tag::OptionalTensorList) {
@@ -270,7 +271,8 @@ void MethodLoader::note_read(size_t value) {
   if (tag != Tag::Tensor || (flags_[value] & kWritten)) return;
   flags_[value] |= kWritten;
   const TensorView view = plan_.tensor(value);
-  if (view.source == TensorSource::Planned && view.nbytes > 0) {
+  const bool is_shared = environment_.state && environment_.state->shares(view.memory);
+  if (view.source == TensorSource::Planned && view.nbytes > 0 && !is_shared) {
     std::memset(tensor_of(state_.values[value])->data, 0, view.nbytes);
   }
 }

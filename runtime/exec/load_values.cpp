@@ -177,12 +177,19 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
     case TensorSource::PlannedExternal:
       break;
   }
-  RL_TRY(give_planned(view, tensor));
-  if (view.source == TensorSource::PlannedExternal) return load_external(index, view, tensor);
-  if (view.source == TensorSource::PlannedInitial) {
-    if (environment_.state && environment_.state->holds(view.memory, view.offset)) return Error::Ok;
+  return give_planned(view, tensor);
+}
+
+Error MethodLoader::load_initial_values() {
+  for (size_t i = 0; i < plan_.num_values(); ++i) {
+    if (plan_.tag(i) != Tag::Tensor) continue;
+    const TensorView view = plan_.tensor(i);
+    if (view.source == TensorSource::PlannedExternal) RL_TRY(load_external(i, view, tensor_of(state_.values[i])));
+    if (view.source != TensorSource::PlannedInitial) continue;
+    if (environment_.state && environment_.state->holds(view.memory, view.offset)) continue;
+    const TensorImpl* tensor = tensor_of(state_.values[i]);
     RL_TRY(plan_.load_initial_value(view, tensor->data));
-    return check_bools(index, *tensor);
+    RL_TRY(check_bools(i, *tensor));
   }
   return Error::Ok;
 }

@@ -27,7 +27,8 @@ Error MethodLoader::run() {
   RL_TRY(load_ends());
   RL_TRY(load_shape_guards(state_));
   RL_TRY(init_delegates());
-  return load_chains();
+  RL_TRY(load_chains());
+  return load_initial_values();
 }
 
 Error MethodLoader::check_memories() {

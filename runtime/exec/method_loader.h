@@ -44,6 +44,7 @@ class MethodLoader {
   Error give_storage(size_t index, const TensorView& view, TensorImpl* tensor);
   Error give_planned(const TensorView& view, TensorImpl* tensor) const;
   Error check_bools(size_t index, const TensorImpl& tensor) const;
+  Error load_initial_values();
   Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
   Error load_list(size_t index);
   template <typename T, typename Item>

@@ -77,6 +77,42 @@ def test_one_tensor_is_one_state() -> None:
     assert run("read", 1, 0) == [5, 16]
 
 
+class ReadView(Read):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = self.nested[0].total.view(1, 2)
+        return (total * 2)[0] + x
+
+
+@pytest.mark.parametrize("order", [("read", "write"), ("write", "read")])
+def test_state_that_is_read_through_a_view(order: tuple[str, str]) -> None:
+    memory = Memory()
+    x = (torch.zeros(2),)
+    program = load({"write": export(Write(memory), x), "read": export(ReadView(memory), x)})
+    methods = {name: program.load_method(name) for name in order}
+    assert methods["read"].execute([torch.zeros(2)])[0].tolist() == [2, 4]
+    methods["write"].execute([torch.tensor([3.0, 3.0])])
+    assert methods["read"].execute([torch.zeros(2)])[0].tolist() == [8, 10]
+
+
+def test_a_reader_through_a_view_alone() -> None:
+    memory = Memory()
+    x = (torch.zeros(2),)
+    program = load({"write": export(Write(memory), x), "read": export(ReadView(memory), x)})
+    assert call(program, "read", 0, 0) == [2, 4]
+
+
+def test_a_view_is_read_before_its_base_is_written() -> None:
+    class Accumulate(Memory):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            before = self.total.view(1, 2) * 2
+            self.total.add_(x)
+            return before[0] + 0
+
+    program = load({"forward": export(Accumulate(), (torch.zeros(2),))})
+    assert call(program, "forward", 3, 3) == [2, 4]
+    assert call(program, "forward", 0, 0) == [8, 10]
+
+
 def test_a_method_loaded_later_finds_what_was_written() -> None:
     program = load(programs())
     writer = program.load_method("write")

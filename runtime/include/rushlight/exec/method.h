@@ -30,6 +30,8 @@ class SharedState {
   // Whether the tensor at `offset` of planned memory `memory` (from 0) has its value from a method loaded before. If
   // not, and the memory is shared, the caller writes the initial value and later calls give true.
   virtual bool holds(size_t memory, size_t offset) = 0;
+  // Whether methods share planned memory `memory`; it starts as zeros.
+  virtual bool shares(size_t memory) const = 0;
 
  protected:
   ~SharedState() = default;

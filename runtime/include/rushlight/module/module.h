@@ -37,7 +37,7 @@ class LoadedProgram {
   class State final : public SharedState {
    public:
     ~State();
-    bool shares(size_t memory) const;
+    bool shares(size_t memory) const override;
     // Memory `memory`, zeroed when it is first asked for.
     Result<Span<uint8_t>> arena(size_t memory, size_t size);
     bool holds(size_t memory, size_t offset) override;
