@@ -25,14 +25,15 @@ WHAT = {
 
 _HEAD = """# Model zoo
 
-Networks and modules that are exported by `torch.export`, compiled by `rushlight.compile` for the kernels
-alone, loaded, and run beside eager torch. This page is written by
+Networks and modules that are exported by `torch.export`, compiled by `rushlight.compile`, loaded, and run
+beside eager torch. This page is written by
 
     python -m benchmarks.zoo.run --out results.json
     python -m benchmarks.zoo.report results.json docs/model-zoo.md
 
-`--models 'timm/*,modules/kv_*'` measures some of them, `--resume` goes on with a run. Each model is
-measured in a process of its own.
+`--models 'timm/*,modules/kv_*'` measures some of them, `--backend kernels` or `xnnpack` compiles for these
+instead of the default CPU backend, `--resume` goes on with a run. Each model is measured in a process of its
+own.
 
 ## What is measured
 

@@ -1,6 +1,6 @@
 """Compiles every model of the zoo, runs it call by call beside eager, and prints what came of it.
 
-python -m benchmarks.zoo.run [--models 'modules/*'] [--out results.json]
+python -m benchmarks.zoo.run [--models 'modules/*'] [--backend kernels] [--out results.json]
 """
 
 from __future__ import annotations
@@ -17,17 +17,24 @@ import traceback
 import warnings
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.models import import_torchvision
 from benchmarks.zoo.cases import ZOO, Model
 
+if TYPE_CHECKING:
+    from rushlight.delegate.partitioner import Partitioner
+
+BACKENDS = ("cpu", "xnnpack", "kernels")
 GROUPS = ("modules", "control_flow", "domains", "torchvision", "timm", "transformers")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo.run", description=__doc__)
     parser.add_argument("--models", default="*", help="comma-separated patterns of names")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="cpu", help="who runs what it can (default: cpu)"
+    )
     parser.add_argument("--out", type=Path, help="a JSON file that keeps what was measured")
     parser.add_argument("--resume", action="store_true", help="leave out what --out holds already")
     parser.add_argument("--timeout", type=float, default=300)
@@ -41,7 +48,7 @@ def main() -> None:
     for name in names:
         if options.resume and name in results:
             continue
-        results[name] = in_child(name, options.timeout)
+        results[name] = in_child(name, options.timeout, options.backend)
         print(line(name, results[name]), flush=True)
         if options.out:
             options.out.write_text(json.dumps(results, indent=1))
@@ -85,14 +92,14 @@ def line(name: str, result: dict[str, Any]) -> str:
     return text + "  " + result.get("reason", "")[:300].replace("\n", " ")
 
 
-def in_child(name: str, timeout: float) -> dict[str, Any]:
+def in_child(name: str, timeout: float, backend: str) -> dict[str, Any]:
     """Measures a model in a forked process, so that a crash or a hang costs one model."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
 
     def work() -> None:
         try:
-            there.send(measure(name))
+            there.send(measure(name, backend))
         except BaseException as error:
             there.send({"outcome": "error", "reason": repr(error), "trace": traceback.format_exc()})
 
@@ -112,7 +119,7 @@ def in_child(name: str, timeout: float) -> dict[str, Any]:
     return result
 
 
-def measure(name: str) -> dict[str, Any]:
+def measure(name: str, backend: str = "cpu") -> dict[str, Any]:
     """The outcome (export, compile, load, run, differs, ok) of one model, with its reason and figures."""
     import torch
 
@@ -147,7 +154,7 @@ def measure(name: str) -> dict[str, Any]:
         return {"outcome": "export", "reason": f"{type(error).__name__}: {error}"}
     try:
         start = time.perf_counter()
-        manager = rushlight.compile(programs).manager
+        manager = rushlight.compile(programs, partitioner=partitioner_of(backend)).manager
         data = manager.buffer
         result["compile_s"] = time.perf_counter() - start
     except Exception as error:
@@ -159,6 +166,7 @@ def measure(name: str) -> dict[str, Any]:
     plans = manager.executorch_program.execution_plan
     result["planned_bytes"] = sum(sum(plan.non_const_buffer_sizes) for plan in plans)
     result["file_bytes"] = len(data)
+    result["delegates"] = sum(len(plan.delegates) for plan in plans)
     try:
         program = Runtime.get().load_program(data)
         methods = {n: program.load_method(n) for n in programs}
@@ -176,6 +184,15 @@ def measure(name: str) -> dict[str, Any]:
             return result | {"outcome": "differs", "reason": f"call {index + 1}: {difference}"}
         worst = max(worst, difference)
     return result | {"outcome": "ok", "error": worst, "calls": len(expected)}
+
+
+def partitioner_of(backend: str) -> list[Partitioner] | None:
+    """What rushlight.compile takes: None is its default."""
+    if backend == "xnnpack":
+        from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+
+        return [XnnpackPartitioner()]
+    return [] if backend == "kernels" else None
 
 
 def build(name: str) -> Model:
