@@ -19,6 +19,7 @@ from torch.fx.node import map_aggregate
 
 from rushlight.frontend import tables
 from rushlight.frontend.aliases import Aliases, Handle
+from rushlight.frontend.decompositions import Decomposition
 from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
@@ -41,7 +42,7 @@ _MEANS_IN_GRAPH = {aten.lift_fresh_copy.default: aten.clone.default}
 class Tools:
     """What the walks over one program share: the decompositions, and what is known of their results."""
 
-    table: Mapping[OpOverload, tables.Decomposition]
+    table: Mapping[OpOverload, Decomposition]
     preserve: frozenset[OpOverload]
     expander: Expander
     evaluator: Evaluator
