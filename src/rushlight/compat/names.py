@@ -198,7 +198,7 @@ MODULES: dict[str, Names] = {
             "recipe_registry.register_backend_recipe_provider"
         },
     ),
-    "executorch.export.stages": Names(("rushlight.export.stages",)),
+    "executorch.export.stages": Names(("rushlight.export.stages", "rushlight.export.quantize_stages")),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
     "executorch.extension.export_util": Names(),

@@ -14,14 +14,13 @@ from torch.fx import GraphModule
 
 from rushlight.compile.edge import EdgeProgramManager
 from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.export.quantize_stages import QuantizeStage, SourceTransformStage
 from rushlight.export.recipe import ExportRecipe
 from rushlight.export.stage import PipelineArtifact, Stage
 from rushlight.export.stages import (
     EdgeProgramManagerTransformStage,
     EdgeTransformAndLowerStage,
     ExecutorchStage,
-    QuantizeStage,
-    SourceTransformStage,
     ToBackendStage,
     ToEdgeStage,
     TorchExportStage,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.export.types import StageType
 
@@ -56,3 +56,23 @@ class Stage(ABC):
             raise RuntimeError(f"Stage: {type(self).__name__} not executed")
         assert self._artifact is not None
         return self._artifact
+
+
+class FixedStage(Stage):
+    """A stage whose place in a pipeline is known beforehand."""
+
+    TYPE: ClassVar[StageType]
+    AFTER: ClassVar[tuple[StageType, ...]] = ()
+    MAY_BE_FIRST: ClassVar[bool] = False
+
+    @property
+    def stage_type(self) -> StageType:
+        return self.TYPE
+
+    @property
+    def valid_predecessor_stages(self) -> list[StageType]:
+        return list(self.AFTER)
+
+    @property
+    def can_start_pipeline(self) -> bool:
+        return self.MAY_BE_FIRST

@@ -8,15 +8,13 @@ from rushlight.runtime import aten
 from rushlight.runtime._native import MethodMeta, TensorInfo
 from rushlight.runtime.errors import NotSupportedError
 from rushlight.runtime.portable_lib import (
-    ExecuTorchMethod,
-    ExecuTorchModule,
-    ExecuTorchProgram,
     _get_registered_backend_names,
     _is_available,
     _threadpool_get_thread_count,
     _unsafe_reset_threadpool,
 )
 from rushlight.runtime.program import DataSource, ProgramSource, Verification
+from rushlight.runtime.pybindings import ExecuTorchMethod, ExecuTorchModule, ExecuTorchProgram, Loaders
 
 __all__ = [
     "ExecuTorchMethod",
@@ -49,7 +47,7 @@ class _Program(ExecuTorchProgram):
         return ExecuTorchMethod(cast(Any, self._aten.new_method(method_name)))
 
 
-def _load(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> _Program:
+def _open(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> _Program:
     if enable_etdump:
         raise NotSupportedError(
             "ATen mode records no event traces; a hook of rushlight.runtime.aten sees all"
@@ -57,48 +55,11 @@ def _load(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -
     return _Program(aten.Runtime.get().load_program(source, data_path=data))
 
 
-def _load_for_executorch(
-    program_path: str,
-    data_path: str | None = None,
-    enable_etdump: bool = False,
-    debug_buffer_size: int = 0,
-    program_verification: Verification = Verification.InternalConsistency,
-) -> ExecuTorchModule:
-    """Loads a program from a file."""
-    return ExecuTorchModule(_load(program_path, data_path, enable_etdump))
-
-
-def _load_for_executorch_from_buffer(
-    buffer: bytes,
-    data_map_buffer: bytes | None = None,
-    enable_etdump: bool = False,
-    debug_buffer_size: int = 0,
-    program_verification: Verification = Verification.InternalConsistency,
-) -> ExecuTorchModule:
-    """Loads a program from bytes, and its external data from others."""
-    return ExecuTorchModule(_load(buffer, data_map_buffer, enable_etdump))
-
-
-def _load_program(
-    path: str,
-    enable_etdump: bool = False,
-    debug_buffer_size: int = 0,
-    program_verification: Verification = Verification.Minimal,
-    data_path: str | None = None,
-) -> ExecuTorchProgram:
-    """Loads a program from a file."""
-    return _load(path, data_path, enable_etdump)
-
-
-def _load_program_from_buffer(
-    buffer: bytes,
-    enable_etdump: bool = False,
-    debug_buffer_size: int = 0,
-    program_verification: Verification = Verification.Minimal,
-    data_path: str | None = None,
-) -> ExecuTorchProgram:
-    """Loads a program from bytes."""
-    return _load(buffer, data_path, enable_etdump)
+_LOADERS = Loaders(_open)
+_load_for_executorch = _LOADERS.module_of_file
+_load_for_executorch_from_buffer = _LOADERS.module_of_bytes
+_load_program = _LOADERS.program_of_file
+_load_program_from_buffer = _LOADERS.program_of_bytes
 
 
 def _get_operator_names() -> list[str]:

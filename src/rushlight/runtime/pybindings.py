@@ -1,0 +1,192 @@
+"""What the modules of ExecuTorch's `extension.pybindings` share: methods, programs, modules, loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rushlight.runtime import _native
+from rushlight.runtime._native import Method, MethodMeta
+from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError
+from rushlight.runtime.program import DataSource, Program, ProgramSource, Verification
+
+
+class ExecuTorchMethod:
+    """A method whose inputs, execution and outputs are separate steps."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._inputs: Sequence[Any] | None = None
+        self._outputs: list[Any] | None = None
+
+    def set_inputs(self, inputs: Sequence[Any]) -> None:
+        """Keeps the inputs for execute()."""
+        self._inputs = inputs
+
+    def execute(self) -> None:
+        """Runs the method on the inputs that were set; without any if none were."""
+        self._outputs = self._method.execute(() if self._inputs is None else self._inputs)
+
+    def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
+        """The outputs of the last execute().
+
+        Raises:
+            InvalidStateError: the method has not been executed.
+        """
+        if self._outputs is None:
+            raise InvalidStateError(f"method {self.method_meta().name()!r} has not been executed yet")
+        return list(self._outputs)
+
+    def call(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        """Runs the method and returns its outputs."""
+        self.set_inputs(inputs if isinstance(inputs, (list, tuple)) else (inputs,))
+        self.execute()
+        return self.get_outputs()
+
+    __call__ = call
+
+    def method_meta(self) -> MethodMeta:
+        """What the program says about the method."""
+        return self._method.metadata
+
+    def get_attribute(self, name: str) -> Any:
+        """A copy of the buffer of that fully qualified name."""
+        return self._method.get_attribute(name)
+
+
+class ExecuTorchProgram:
+    """A loaded program."""
+
+    def __init__(self, program: _native.Program) -> None:
+        self._program = program
+
+    def num_methods(self) -> int:
+        """How many methods the program has."""
+        return len(self._program.method_names())
+
+    def get_method_name(self, method_index: int) -> str:
+        """The name of a method by its index.
+
+        Raises:
+            InvalidArgumentError: there is none.
+        """
+        names = self._program.method_names()
+        if not 0 <= method_index < len(names):
+            raise InvalidArgumentError(f"there is no method {method_index}: the program has {len(names)}")
+        return names[method_index]
+
+    def load_method(self, method_name: str) -> ExecuTorchMethod:
+        """Loads a method."""
+        return ExecuTorchMethod(Method(self._program, method_name))
+
+    def method_meta(self, method_name: str) -> MethodMeta:
+        """What the program says about a method."""
+        return self._program.method_meta(method_name)
+
+    def has_etdump(self) -> bool:
+        """Whether an event trace is recorded."""
+        return False
+
+    def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
+        """Writes the event trace."""
+        Program(self._program).write_etdump_result_to_file(path, debug_buffer_path)
+
+
+class ExecuTorchModule:
+    """A program whose methods are loaded when they are first run."""
+
+    def __init__(self, program: ExecuTorchProgram) -> None:
+        self._program = program
+        self._methods: dict[str, ExecuTorchMethod] = {}
+
+    def _method(self, name: str) -> ExecuTorchMethod:
+        method = self._methods.get(name)
+        if method is None:
+            method = self._methods[name] = self._program.load_method(name)
+        return method
+
+    def run_method(
+        self, method_name: str, inputs: Sequence[Any] = (), clone_outputs: bool = True
+    ) -> list[Any]:
+        """Runs a method and returns its outputs. A single tensor stands for a sequence of one."""
+        return self._method(method_name).call(inputs)
+
+    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        """Runs the method `forward`."""
+        return self.run_method("forward", inputs)
+
+    __call__ = forward
+
+    def plan_execute(self, method_name: str, clone_outputs: bool = True) -> list[Any]:
+        """Runs a method on the inputs that it was last run with."""
+        method = self._method(method_name)
+        method.execute()
+        return method.get_outputs()
+
+    def method_meta(self, method_name: str) -> MethodMeta:
+        """What the program says about a method."""
+        return self._program.method_meta(method_name)
+
+    def method_names(self) -> list[str]:
+        """Names of the program's methods."""
+        return [self._program.get_method_name(i) for i in range(self._program.num_methods())]
+
+    def has_etdump(self) -> bool:
+        """Whether an event trace is recorded."""
+        return False
+
+    def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
+        """Writes the event trace."""
+        self._program.write_etdump_result_to_file(path, debug_buffer_path)
+
+
+@dataclass(frozen=True)
+class Loaders:
+    """The four ways into a runtime. `open` takes a program, its external data, whether to record events."""
+
+    open: Callable[[ProgramSource, DataSource | None, bool], ExecuTorchProgram]
+
+    def module_of_file(
+        self,
+        program_path: str,
+        data_path: str | None = None,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.InternalConsistency,
+    ) -> ExecuTorchModule:
+        """Loads a program from a file."""
+        return ExecuTorchModule(self.open(program_path, data_path, enable_etdump))
+
+    def module_of_bytes(
+        self,
+        buffer: bytes,
+        data_map_buffer: bytes | None = None,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.InternalConsistency,
+    ) -> ExecuTorchModule:
+        """Loads a program from bytes, and its external data from others."""
+        return ExecuTorchModule(self.open(buffer, data_map_buffer, enable_etdump))
+
+    def program_of_file(
+        self,
+        path: str,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.Minimal,
+        data_path: str | None = None,
+    ) -> ExecuTorchProgram:
+        """Loads a program from a file."""
+        return self.open(path, data_path, enable_etdump)
+
+    def program_of_bytes(
+        self,
+        buffer: bytes,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.Minimal,
+        data_path: str | None = None,
+    ) -> ExecuTorchProgram:
+        """Loads a program from bytes."""
+        return self.open(buffer, data_path, enable_etdump)
