@@ -160,6 +160,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_matrix_product(binder);
     case StepKind::Gather:
       return make_gather(binder);
+    case StepKind::Recurrent:
+      return make_recurrent(binder);
   }
   return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
 }

@@ -31,6 +31,7 @@ enum class StepKind : uint16_t {
   Attention = 10,
   MatrixProduct = 11,
   Gather = 12,
+  Recurrent = 13,
 };
 
 // What a step may use while it runs.
@@ -145,6 +146,7 @@ Result<Step*> make_normalize(Binder& binder);
 Result<Step*> make_attention(Binder& binder);
 Result<Step*> make_matrix_product(Binder& binder);
 Result<Step*> make_gather(Binder& binder);
+Result<Step*> make_recurrent(Binder& binder);
 
 // By kind. InvalidProgram for one that is unknown.
 Result<Step*> make_step(StepKind kind, Binder& binder);

@@ -72,6 +72,21 @@ struct WinogradOutput {
   Epilogue epilogue;       // the residual has the steps of `to`
 };
 
+// The gates of a recurrent layer are in blocks of this many units: a block holds those of its units, gate by gate.
+inline constexpr int64_t kUnits = 16;
+
+// One step of one sequence. Both arrays of gates hold whole blocks of 4 (LSTM: input, forget, cell, output) or 3 (GRU:
+// reset, update, new) gates; a gate's argument is the sum of both, but for GRU's new state, which is
+// tanh(projected + reset * gates).
+struct RecurrentCell {
+  const float* gates;
+  const float* projected;
+  const float* previous;  // [units], GRU's state before
+  float* cell;            // [units, rounded up to blocks], LSTM's, changed in place
+  int64_t units;
+  float* out;  // [units]
+};
+
 struct PackedTiles {
   // Rows of a tile that is `vectors` wide: most for one vector, least for the widest.
   int narrow_rows;
@@ -93,6 +108,8 @@ struct PackedTiles {
   void (*winograd2_output)(const WinogradOutput& tile);
   void (*winograd4_input)(const WinogradInput& tile);
   void (*winograd4_output)(const WinogradOutput& tile);
+  void (*lstm)(const RecurrentCell& cell);
+  void (*gru)(const RecurrentCell& cell);
 };
 
 }  // namespace rushlight::tiles

@@ -102,6 +102,16 @@ class ConvolutionDraft(Draft):
         self.bias = shift if self.bias is None else self.bias * scale + shift
 
 
+@dataclass(eq=False)
+class RecurrentDraft(Draft):
+    """A layer of an LSTM or GRU in one direction, as runtime/backends/cpu/steps/recurrent.cpp has it.
+
+    weight: [columns of all gates, hidden], packed when the draft is written.
+    """
+
+    weight: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One operator of a chain.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft
+from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
-from rushlight.backends.cpu.pack import padded, product_weights, winograd_weights
+from rushlight.backends.cpu.pack import pack_panels, padded, product_weights, winograd_weights
 from rushlight.backends.cpu.sizes import Symbols
 from rushlight.backends.cpu.target import Target
 
@@ -21,6 +21,9 @@ def finish(lowering: Lowering) -> None:
             draft.ints, draft.floats = draft.numbers()
         elif isinstance(draft, ConvolutionDraft):
             _finish_convolution(lowering, draft)
+        elif isinstance(draft, RecurrentDraft):
+            weights = pack_panels(draft.weight.t()[None], lowering.options.target)
+            draft.operands[1] = lowering.constant(weights)
 
 
 def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:

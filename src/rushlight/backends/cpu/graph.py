@@ -30,8 +30,7 @@ class StepKind(IntEnum):
     ATTENTION = 10
     MATRIX_PRODUCT = 11
     GATHER = 12
-    LSTM = 13
-    GROUP_NORMALIZE = 14
+    RECURRENT = 13
 
 
 @dataclass

@@ -165,6 +165,7 @@ class Lowering:
 
     def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
         """The tensor with dimension `axis` innermost in memory, copied if it is not."""
+        axis %= tensor.rank
         if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
             return tensor
         order = [*(i for i in range(tensor.rank) if i != axis), axis]

@@ -17,12 +17,11 @@ from rushlight.ir.edge_ops import aten_op
 aten = torch.ops.aten
 
 
-def _product(
-    lowering: Lowering, node: Node, source: Any, weight: torch.Tensor, bias: torch.Tensor | None
-) -> None:
-    """source [.., k] times the transpose of weight [n, k], plus bias [n]."""
-    x = lowering.tensor(source)
-    sizes = lowering.sizes(node)
+def product_of(
+    lowering: Lowering, node: Node, x: Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+) -> Tensor:
+    """x [.., k] times the transpose of weight [n, k], plus bias [n]; a new tensor, in row-major order."""
+    sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
     inner = lowering.with_inner(x, x.rank - 1, node)
     flat = lowering.reshaped(inner, (1, 1, rows, x.sizes[-1]), node)
@@ -37,7 +36,13 @@ def _product(
         in_place=(3,),
     )
     lowering.emit(draft, node)
-    lowering.set(node, out)
+    return out
+
+
+def _product(
+    lowering: Lowering, node: Node, source: Any, weight: torch.Tensor, bias: torch.Tensor | None
+) -> None:
+    lowering.set(node, product_of(lowering, node, lowering.tensor(source), weight, bias))
 
 
 @rule(aten.linear.default)

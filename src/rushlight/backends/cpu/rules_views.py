@@ -11,7 +11,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.lowering import Lowering, argument, rule
 from rushlight.backends.cpu.sizes import Size, same
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir import dim_order_ops
+from rushlight.ir import dim_order_ops, meta
 
 aten = torch.ops.aten
 assert dim_order_ops  # defines the operators of that name
@@ -53,6 +53,14 @@ def squeeze(lowering: Lowering, node: Node) -> None:
     view = lowering.tensor(node.args[0]).reshape(lowering.sizes(node))
     assert view is not None
     lowering.set(node, view)
+
+
+@rule(aten.full.default)
+def full(lowering: Lowering, node: Node) -> None:
+    fake = meta.get_tensor(node)
+    assert fake is not None
+    value: Any = node.args[1]
+    lowering.set(node, lowering.constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
 
 
 @rule(aten.expand_copy.default)

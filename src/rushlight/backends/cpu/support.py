@@ -9,7 +9,13 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu import rules_elementwise, rules_images, rules_rows, rules_views
+from rushlight.backends.cpu import (
+    rules_elementwise,
+    rules_images,
+    rules_recurrent,
+    rules_rows,
+    rules_views,
+)
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lowering import RULES, argument
 from rushlight.backends.cpu.sizes import is_bounded
@@ -34,12 +40,14 @@ KEPT = (
     aten.adaptive_avg_pool2d.default,
     aten.matmul.default,
     aten.roll.default,
+    aten.lstm.input,
+    aten.gru.input,
 )
 
 # Those that only say where elements are: no part is made for them alone.
 VIEWS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_views.__name__)
 ELEMENTWISE = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_elementwise.__name__)
-assert rules_images and rules_rows
+assert rules_images and rules_recurrent and rules_rows
 
 
 def check(*ops: Any) -> Callable[[Check], Check]:
@@ -264,6 +272,24 @@ def _attention(node: Node, constants: Constants) -> str | None:
         if not all(isinstance(h, int) for h in heads) or heads[1] != heads[2] or heads[0] % heads[1]:
             return "its heads do not fit"
     return None
+
+
+@check(aten.lstm.input, aten.gru.input)
+def _recurrent(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    weights = arguments[2]
+    if not all(constants.is_constant(item) for item in weights):
+        return "its weights are not constant"
+    if arguments[6]:
+        return "it is in training"
+    if len(weights) != (4 if arguments[3] else 2) * int(arguments[4]) * (2 if arguments[7] else 1):
+        return "its states are projected"
+    return None if _rank(arguments[0]) == 3 else "its input is no batch of sequences"
+
+
+@check(aten.full.default)
+def _full(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
 
 
 @check(aten.embedding.default)

@@ -58,6 +58,9 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
     if kind is StepKind.ATTENTION:
         query, key, value = shapes[:3]
         return 2 * prod(query[:3]) * key[2] * (query[3] + value[3])
+    if kind is StepKind.RECURRENT:
+        *times, columns = shapes[0]
+        return 2 * prod(times) * columns * ints[1]
     return 0
 
 

@@ -3,6 +3,7 @@
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/panel.h"
+#include "kernels/optimized/tiles/impl/recurrent.h"
 #include "kernels/optimized/tiles/impl/vec.h"
 #include "kernels/optimized/tiles/packed.h"
 
@@ -187,6 +188,8 @@ static constexpr PackedTiles make_packed_tiles() {
   t.winograd2_output = &winograd_tile_output<2>;
   t.winograd4_input = &winograd_tile_input<4>;
   t.winograd4_output = &winograd_tile_output<4>;
+  t.lstm = &lstm;
+  t.gru = &gru;
   return t;
 }
 

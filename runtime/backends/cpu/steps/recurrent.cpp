@@ -1,0 +1,160 @@
+// LSTM and GRU layers in one direction; the products with their inputs are a step before.
+#include <cstring>
+#include <numeric>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kUnits = tiles::kUnits;
+
+// values: projected inputs [steps, batch, columns], packed weights [hidden, columns], bias [columns] or none, state and
+// cell before the first step [batch, hidden] or none, output [steps, batch, hidden], state and cell (none of a GRU)
+// after the last step. Columns are the gates as tiles/packed.h orders them. ints: 0 (LSTM) or 1 (GRU), hidden, whether
+// the last step comes first.
+class RecurrentStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    tiles_ = &binder.tiles();
+    is_gru_ = binder.integer(0, 0, 1) != 0;
+    hidden_ = binder.integer(1, 1, 1 << 20);
+    is_backward_ = binder.integer(2, 0, 1) != 0;
+    padded_ = round_up(hidden_, kUnits);
+    columns_ = padded_ * gates();
+    projected_ = binder.input(0);
+    weights_ = binder.packed(1, 1, hidden_, columns_);
+    bias_ = binder.optional_constant(2, round_up(columns_, 64));
+    first_state_ = binder.optional_input(3);
+    first_cell_ = binder.optional_input(4);
+    out_ = binder.output(5);
+    state_ = binder.output(6);
+    if (!is_gru_) cell_ = binder.output(7);
+    zeros_ = zeros(binder, hidden_ + 16);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    const View &in = *projected_, &out = *out_;
+    bool fits = in.rank == 3 && out.rank == 3 && in.sizes[0] == out.sizes[0] && in.sizes[1] == out.sizes[1] &&
+                in.sizes[2] == columns_ && out.sizes[2] == hidden_ && in.strides[2] == 1 &&
+                (hidden_ == 1 || out.strides[2] == 1);
+    for (const View* view : {first_state_, first_cell_, state_, cell_}) {
+      fits = fits && (view == nullptr || (view->rank == 2 && view->sizes[0] == out.sizes[1] &&
+                                          view->sizes[1] == hidden_ && (hidden_ == 1 || view->strides[1] == 1)));
+    }
+    RL_REQUIRE(fits, InvalidProgram, "operands of a recurrent layer do not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t) const override {
+    return static_cast<size_t>(batch() * (columns_ + padded_) + pointer_floats());
+  }
+
+  Error run(Run& run) override {
+    if (batch() == 0) return Error::Ok;
+    const float** rows = reinterpret_cast<const float**>(run.scratch);
+    float* gates = run.scratch + pointer_floats();
+    float* cells = gates + batch() * columns_;
+    if (!is_gru_) set_cells(cells);
+    for (int64_t b = 0; b < batch(); ++b) rows[b] = first_state_ ? row(*first_state_, b) : zeros_;
+    // A worker's blocks of units are whole panels.
+    const int64_t share = std::lcm(kUnits * this->gates(), packing_of(*tiles_).panel) / (kUnits * this->gates());
+    const int64_t shares = divide_up(padded_ / kUnits, share);
+    const int64_t workers = batch() * hidden_ * columns_ < 2 * kSerialWork ? 1 : run.workers;
+    const int64_t steps = out_->sizes[0];
+    for (int64_t i = 0; i < steps; ++i) {
+      const int64_t t = is_backward_ ? steps - 1 - i : i;
+      for_workers(run.context, workers, shares, [&](int64_t, int64_t begin, int64_t end) {
+        part(t, begin * share * kUnits, std::min(end * share * kUnits, padded_), rows, gates, cells);
+      });
+      for (int64_t b = 0; b < batch(); ++b) rows[b] = out_row(t, b);
+    }
+    const size_t bytes = static_cast<size_t>(hidden_) * sizeof(float);
+    for (int64_t b = 0; b < batch(); ++b) {
+      std::memmove(row(*state_, b), rows[b], bytes);
+      if (cell_) std::memcpy(row(*cell_, b), cells + b * padded_, bytes);
+    }
+    return Error::Ok;
+  }
+
+  const char* name() const override { return is_gru_ ? "GRU" : "LSTM"; }
+  int64_t work() const override { return 2 * out_->sizes[0] * batch() * hidden_ * hidden_ * gates(); }
+
+ private:
+  int64_t gates() const { return is_gru_ ? 3 : 4; }
+  int64_t batch() const { return out_->sizes[1]; }
+  int64_t pointer_floats() const { return round_up(2 * batch(), 16); }
+  static float* row(const View& view, int64_t b) { return view.floats() + b * view.strides[0]; }
+  float* out_row(int64_t t, int64_t b) const { return out_->floats() + t * out_->strides[0] + b * out_->strides[1]; }
+
+  void set_cells(float* cells) const {
+    std::memset(cells, 0, static_cast<size_t>(batch() * padded_) * sizeof(float));
+    if (first_cell_ == nullptr) return;
+    for (int64_t b = 0; b < batch(); ++b) {
+      std::memcpy(cells + b * padded_, row(*first_cell_, b), static_cast<size_t>(hidden_) * sizeof(float));
+    }
+  }
+
+  // Units [u0, u1) of step t, whose sequences' states before are `rows`.
+  void part(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
+    const int64_t first = u0 * this->gates(), last = u1 * this->gates();
+    if (batch() == 1) {
+      tiles_->packed->row(rows[0], hidden_, weights_ + first * hidden_, bias_ ? bias_ + first : nullptr, gates + first,
+                          last - first, tiles::Epilogue{});
+    } else {
+      optimized::Panels product{};
+      product.tiles = tiles_;
+      product.rows = rows;
+      product.row_step = product.m = batch();
+      product.taps = 1;
+      product.k = hidden_;
+      product.n = columns_;
+      product.b = weights_;
+      product.bias = bias_;
+      product.c = gates;
+      product.c_step = columns_;
+      const int64_t panel = packing_of(*tiles_).panel;
+      optimized::multiply(product, first / panel, divide_up(last, panel));
+    }
+    tiles::RecurrentCell cell{};
+    cell.units = std::min(u1, hidden_) - u0;
+    for (int64_t b = 0; b < batch(); ++b) {
+      cell.gates = gates + b * columns_ + first;
+      cell.projected = projected_->floats() + t * projected_->strides[0] + b * projected_->strides[1] + first;
+      cell.previous = rows[b] + u0;
+      cell.cell = cells + b * padded_ + u0;
+      cell.out = out_row(t, b) + u0;
+      is_gru_ ? tiles_->packed->gru(cell) : tiles_->packed->lstm(cell);
+    }
+  }
+
+  const tiles::Tiles* tiles_ = nullptr;
+  bool is_gru_ = false;
+  bool is_backward_ = false;
+  int64_t hidden_ = 0;
+  int64_t padded_ = 0;   // hidden_, rounded up to blocks
+  int64_t columns_ = 0;  // of all gates
+  const View* projected_ = nullptr;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  const View* first_state_ = nullptr;
+  const View* first_cell_ = nullptr;
+  const View* out_ = nullptr;
+  const View* state_ = nullptr;
+  const View* cell_ = nullptr;
+  const float* zeros_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_recurrent(Binder& binder) {
+  RecurrentStep* step = binder.make<RecurrentStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu
