@@ -73,7 +73,7 @@ bool same_kind(Tag a, Tag b) {
 
 // A kernel that takes EValue& may replace values. One that would change what kind of thing a value is could make
 // later instructions take it for what it is not, so that is undone and refused.
-void call_guarded(const Instruction& instruction, KernelRuntimeContext& context) {
+Error call_guarded(const MethodState& state, const Instruction& instruction, KernelRuntimeContext& context) {
   EValue before[16];
   for (uint8_t i = 0; i < instruction.arity; ++i) before[i] = *instruction.arguments[i];
   instruction.kernel(context, instruction.arguments);
@@ -85,6 +85,9 @@ void call_guarded(const Instruction& instruction, KernelRuntimeContext& context)
     context.fail(Error::InvalidType, "argument %d is a %s and cannot hold the result, a %s", i,
                  to_string(before[i].tag()), to_string(tag));
   }
+  if (context.failure() != Error::Ok || state.num_guards == 0) return context.failure();
+  // The result comes last.
+  return instruction.arity == 0 ? Error::Ok : check_value_range(state, *instruction.arguments[instruction.arity - 1]);
 }
 
 void free_value(EValue& value) {
@@ -195,8 +198,7 @@ Error run(MethodState& state, bool is_single_step) {
           error = context.failure();
           break;
         case Opcode::GuardedKernel:
-          call_guarded(instruction, context);
-          error = context.failure();
+          error = call_guarded(state, instruction, context);
           break;
         case Opcode::Delegate:
           error = call_delegate(state, instruction, state.next_chain, at);

@@ -17,12 +17,14 @@ const char* name_of(const MethodState& state, const ShapeGuard& guard) {
   return static_cast<const char*>(state.guard_data.data()) + guard.name;
 }
 
-// "dim 0 of input 1 ('x')", "input 1 ('n')"
+// "dim 0 of input 1 ('x')", "input 1 ('n')", "an integer read from 'n'"
 struct Place {
   char text[112];
   Place(const MethodState& state, const ShapeGuard& guard) {
     if (guard.dim == ShapeGuard::kInteger) {
       std::snprintf(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
+    } else if (guard.dim == ShapeGuard::kValue) {
+      std::snprintf(text, sizeof(text), "an integer read from '%.64s'", name_of(state, guard));
     } else {
       std::snprintf(text, sizeof(text), "dim %u of input %u ('%.64s')", guard.dim, guard.input, name_of(state, guard));
     }
@@ -36,12 +38,27 @@ int64_t size_of(const MethodState& state, const ShapeGuard& guard) {
 
 bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
   if (guard.scale < 1 || guard.scale > INT32_MAX || guard.offset < -INT32_MAX || guard.offset > INT32_MAX ||
-      guard.first > index || guard.input >= state.num_inputs || guard.name < kHeader || guard.name >= size) {
+      guard.first > index || guard.name < kHeader || guard.name >= size) {
     return false;
   }
+  if (guard.dim == ShapeGuard::kValue) {
+    return guard.first == index && guard.scale == 1 && guard.offset == 0 && guard.input < state.plan.num_values() &&
+           state.values[guard.input].tag() == Tag::Int;
+  }
+  if (guard.input >= state.num_inputs) return false;
   const MethodEnd& input = state.inputs[guard.input];
   if (guard.dim != ShapeGuard::kInteger) return input.tensor && guard.dim < input.tensor->dim;
   return !input.tensor && input.value->tag() == Tag::Int;
+}
+
+Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t size) {
+  const char* const method = state.plan.name().data();
+  RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
+             Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
+  RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
+             "%s of method '%.80s' must be at most %lld, but is %lld", Place(state, guard).text, method,
+             static_cast<long long>(guard.high), static_cast<long long>(size));
+  return Error::Ok;
 }
 
 }  // namespace
@@ -79,19 +96,24 @@ Error load_shape_guards(MethodState& state) {
 Error check_input_range(const MethodState& state, uint32_t input, Span<const SizesType> sizes, int64_t integer) {
   for (uint32_t i = 0; i < state.num_guards; ++i) {
     const ShapeGuard& guard = state.guards[i];
-    if (guard.input != input) continue;
+    if (guard.input != input || guard.dim == ShapeGuard::kValue) continue;
     if ((guard.dim == ShapeGuard::kInteger) != sizes.empty()) continue;
     const int64_t size = sizes.empty() ? integer : sizes[guard.dim];
     const char* const method = state.plan.name().data();
-    RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
-               Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
-    RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
-               "%s of method '%.80s' must be at most %lld, but is %lld", Place(state, guard).text, method,
-               static_cast<long long>(guard.high), static_cast<long long>(size));
+    RL_TRY(check_bounds(state, guard, size));
     RL_REQUIRE((size - guard.offset) % guard.scale == 0, InvalidArgument,
                "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", Place(state, guard).text, method,
                static_cast<long long>(guard.scale), guard.offset ? " plus " : "", static_cast<long long>(guard.offset),
                static_cast<long long>(size));
+  }
+  return Error::Ok;
+}
+
+Error check_value_range(const MethodState& state, const EValue& value) {
+  for (uint32_t i = 0; i < state.num_guards; ++i) {
+    const ShapeGuard& guard = state.guards[i];
+    if (guard.dim != ShapeGuard::kValue || &state.values[guard.input] != &value || value.tag() != Tag::Int) continue;
+    RL_TRY(check_bounds(state, guard, value.to_int()));
   }
   return Error::Ok;
 }

@@ -92,6 +92,53 @@ def test_integer_inputs_are_checked():
         method.execute([torch.ones(8, 2), 9])
 
 
+class Checked(torch.nn.Module):
+    def forward(self, x, n):
+        count = n.item()
+        torch._check(count >= 2)
+        torch._check(count <= 5)
+        return x[:count] + 1
+
+
+class Created(torch.nn.Module):
+    def forward(self, n):
+        return torch.ones(n.item(), 3)
+
+
+class Nonzero(torch.nn.Module):
+    def forward(self, x):
+        places = x.nonzero()
+        torch._check(places.shape[0] <= 4)
+        return x[places[:, 0]] * 2
+
+
+READ = [
+    (Checked(), (torch.randn(8), torch.tensor(3)), 1, "of method 'forward' must be at least 2, but is 1"),
+    (Checked(), (torch.randn(8), torch.tensor(3)), 6, "of method 'forward' must be at most 5, but is 6"),
+    (Created(), (torch.tensor(3),), -1, "of method 'forward' must be at least 0, but is -1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "inputs", "wrong", "reason"), READ)
+def test_integers_read_from_tensors_are_checked(module, inputs, wrong, reason):
+    method = method_of(rushlight.compile(module, inputs).buffer)
+    with pytest.raises(ValueError, match=reason):
+        method.execute([*inputs[:-1], torch.tensor(wrong)])
+    for right in (2, 5):
+        expected = module(*inputs[:-1], torch.tensor(right))
+        torch.testing.assert_close(method.execute([*inputs[:-1], torch.tensor(right)])[0], expected)
+
+
+def test_sizes_that_depend_on_data_keep_to_their_bound():
+    method = method_of(rushlight.compile(Nonzero(), (torch.eye(6)[:, 0],)).buffer)
+    x = torch.tensor([0.0, 1, 2, 0, 3, 4])
+    torch.testing.assert_close(method.execute([x])[0], Nonzero()(x))
+    with pytest.raises(
+        ValueError, match=r"nonzero.* dim 0 of a tensor has at most 4 elements, but is to have 5"
+    ):
+        method.execute([x + 0.5 * (torch.arange(6) == 0)])
+
+
 class Attention(torch.nn.Module):
     def forward(self, x, mask):
         scores = x @ x.mT + mask[:, None, :]
@@ -121,6 +168,17 @@ def test_damaged_guards_are_refused(compiled, place):
     program = Runtime.get().load_program(write_pte(file))
     with pytest.raises(RuntimeError, match=r"shape guard.* damaged"):
         program.load_method("forward")
+
+
+def test_damaged_guards_of_values_are_refused():
+    file = read_pte(rushlight.compile(Created(), (torch.tensor(3),)).buffer)
+    data = bytearray(file.named_data[KEY + "forward"].data)
+    input_at = 8 + 32
+    for value in (0, 0x7FFFFFFF):  # a tensor, and none
+        data[input_at : input_at + 4] = struct.pack("<I", value)
+        file.named_data[KEY + "forward"] = NamedDataEntry(bytes(data))
+        with pytest.raises(RuntimeError, match=r"shape guard.* damaged"):
+            method_of(write_pte(file))
 
 
 def test_programs_without_guards_keep_their_upper_bounds(compiled):

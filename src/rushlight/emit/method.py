@@ -67,7 +67,7 @@ class MethodEmitter(GraphEmitter):
             for output, kind in zip(self.outputs, kinds, strict=True)
             if kind not in MUTATIONS
         ]
-        guards = shape_guards(self._input_nodes, self.program.range_constraints)
+        guards = shape_guards(self._input_nodes, self._computed_integers(), self.program.range_constraints)
         if guards:
             state.constants.named[KEY + self.name] = NamedDataEntry(guards)
         shared = meta.get_shared_memory(self.graph_module)
@@ -88,6 +88,20 @@ class MethodEmitter(GraphEmitter):
             delegates=state.delegates,
             non_const_buffer_sizes=sizes,
         )
+
+    def _computed_integers(self) -> list[tuple[Node, int]]:
+        """Nodes that read an integer from a tensor, with the index of its value."""
+        found = []
+        for node in self.graph_module.graph.nodes:
+            if (
+                node.op == "call_function"
+                and meta.has_val(node)
+                and isinstance(meta.get_val(node), torch.SymInt)
+            ):
+                value = self.lookup(node)
+                if isinstance(value, Ref):
+                    found.append((node, value.index))
+        return found
 
     def placeholder(self, node: Node) -> Emitted:
         spec = meta.get_spec(node)

@@ -1,11 +1,13 @@
-"""What the sizes of a method's inputs must satisfy, as named data that the runtime checks before a run.
+"""What the sizes of a method's inputs must satisfy, and integers that it reads from tensors: named data that
+the runtime checks, the former before a run.
 
 A runtime that does not know the name leaves it unread and checks upper bounds alone. All numbers are
 little-endian: uint32 version, uint32 count, then for each dynamic dim four int64 (smallest and largest size,
 -1 for no bound; scale and offset) and four uint32 (index of the input; dim; index of the first guard of the
 same symbol; where in the data the input's name begins), then the names, each ended by a zero byte. A size is
 scale * symbol + offset, and a symbol has one value in all guards that share it. The dim of an integer input
-is 0xFFFFFFFF.
+is 0xFFFFFFFF. For an integer that the method computes it is 0xFFFFFFFE, the index of the input is that of the
+value, and the name that of the tensor it comes from.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rushlight.ir import meta
 from rushlight.ir.sym import as_int, bounds
@@ -24,7 +27,9 @@ from rushlight.ir.sym import as_int, bounds
 KEY = "rushlight.shape_guards."
 VERSION = 1
 INTEGER = 0xFFFFFFFF
+VALUE = 0xFFFFFFFE
 
+_LEAST = -(2**63)
 _HEADER = struct.Struct("<II")
 _GUARD = struct.Struct("<qqqqIIII")
 
@@ -41,11 +46,14 @@ class _Guard:
     first: int
 
 
-def shape_guards(inputs: Sequence[Node], ranges: Mapping[Any, Any]) -> bytes:
-    """The guards of a method's user inputs, empty if all sizes are fixed.
+def shape_guards(
+    inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Mapping[Any, Any]
+) -> bytes:
+    """The guards of a method's user inputs and of its computed integers, empty if there is nothing to check.
 
-    `ranges` are the program's, by symbol. They go before those that tracing found on the way, which leave
-    out the size 1 wherever a network treats it like the others.
+    `computed` are nodes whose result is an integer, with the index of its value. `ranges` are the program's,
+    by symbol. They go before those that tracing found on the way, which leave out the size 1 wherever a
+    network treats it like the others.
     """
     guards: list[_Guard] = []
     firsts: dict[Any, int] = {}
@@ -58,7 +66,23 @@ def shape_guards(inputs: Sequence[Node], ranges: Mapping[Any, Any]) -> bytes:
             for dim, size in enumerate(sizes):
                 if isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None:
                     guards.append(_guard(node, index, dim, size, firsts, len(guards), ranges))
+    for node, index in computed:
+        low, high = _range_of(meta.get_val(node), ranges)
+        if low is not None or high is not None:
+            names = [argument.name for argument in node.all_input_nodes] or [node.name]
+            least = _LEAST if low is None else low
+            guards.append(
+                _Guard(names[0], least, -1 if high is None else high, 1, 0, index, VALUE, len(guards))
+            )
     return _encode(guards) if guards else b""
+
+
+def _range_of(value: torch.SymInt, ranges: Mapping[Any, Any]) -> tuple[int | None, int | None]:
+    """Bounds of a symbol that depends on data, None for none."""
+    expression = value.node.expr
+    if expression not in ranges or not free_unbacked_symbols(value):
+        return None, None
+    return as_int(ranges[expression].lower), as_int(ranges[expression].upper)
 
 
 def _guard(
