@@ -19,6 +19,7 @@ from rushlight.frontend.decompose import decompose
 from rushlight.frontend.edge import to_edge_dialect
 from rushlight.frontend.export import as_programs, remove_unused_parameters
 from rushlight.ir.errors import ExportError
+from rushlight.ir.shared_state import mark_shared_state, shared_state
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.passes import pipelines
 from rushlight.passes.base import run_passes
@@ -104,7 +105,11 @@ def to_edge_transform_and_lower(
     partitioners = _by_method(partitioner, methods)
     edge_programs = {}
     preserved: list[Any] = []
+    shared = shared_state(methods)
     for name, program in methods.items():
+        if shared[name]:  # which no partitioner may take for constants
+            program = copy_program(program)
+            mark_shared_state(program, program.graph_module, shared[name])
         core, kept = decompose_for(program, partitioners[name], config.preserve_ops)
         edge_programs[name] = make_edge_program(core, config, kept)
         preserved += [op for op in kept if op not in preserved]

@@ -12,9 +12,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
+from rushlight.compile.alone import program_around
 from rushlight.compile.config import ExecutorchBackendConfig, for_method
 from rushlight.compile.locate import ExecutionError, LocatedOperator, locate
-from rushlight.compile.shared_state import can_share, mark_shared_state, shared_state
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.delegate.program_copy import copy_program
 from rushlight.emit.program import EmitterOutput, emit_program
@@ -23,6 +23,7 @@ from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
 from rushlight.format.pte import write_pte, write_pte_to_file
 from rushlight.format.text import format_pte
+from rushlight.ir.shared_state import mark_shared_state, shared_state
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes import pipelines
 from rushlight.passes.base import run_passes
@@ -48,7 +49,7 @@ def lower_programs(
     for developer tools, a copy of which goes with the result.
     """
     planned = {}
-    sharing = can_share(config.memory_planning_pass) and not config.external_mutable_weights
+    sharing = _can_share(config.memory_planning_pass) and not config.external_mutable_weights
     shared = shared_state(programs) if sharing else {}
     for name, program in programs.items():
         planned[name] = copy_program(program)
@@ -111,6 +112,16 @@ def _kernels_of(config: ExecutorchBackendConfig) -> Callable[[str, str], bool]:
         return dtypes is None or dtype in dtypes
 
     return available
+
+
+def _can_share(planner: Any) -> bool:
+    """Whether a planner gives marked buffers one place: the default one over all methods."""
+    return (
+        type(planner) is MemoryPlanningPass
+        and planner.memory_planning_algo is None
+        and planner.alloc_mutable_buffers
+        and not planner.share_mutable_buffers
+    )
 
 
 def _may_optimize(program: ExportedProgram, config: ExecutorchBackendConfig) -> bool:
@@ -262,19 +273,11 @@ class ExecutorchProgramManager:
 
 def _write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchProgramManager:
     """The program whose only instruction calls a lowered module."""
-    import torch
-
-    original = lowered.original_module
-    example = original.example_inputs
-    if example is None:
-        raise ValueError("a lowered module without example inputs cannot be written alone")
-    args, kwargs = example
-    program = torch.export.export(lowered, args, kwargs, strict=False)
     planning = options.pop("memory_planning", None)
     config = ExecutorchBackendConfig(**{key: value for key, value in options.items() if value is not None})
     if planning is not None:
         config.memory_planning_pass = planning
-    return lower_programs({"forward": program}, config)
+    return lower_programs({"forward": program_around(lowered)}, config)
 
 
 set_program_writer(_write_lowered)

@@ -28,7 +28,8 @@ def _tags_of_users(node: Node) -> set[str]:
 def tag_constant_data(edge_program: ExportedProgram) -> None:
     """Gives every parameter, constant and buffer that never changes the tag of a part that uses it.
 
-    Call it after all other nodes are tagged. A constant that several parts use goes to each of them.
+    Call it after all other nodes are tagged. A constant that several parts use goes to each of them; a buffer
+    that another method changes stays with the program.
     """
     signature = edge_program.graph_signature
     changed = new_values_of_buffers(signature)
@@ -39,7 +40,9 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
         | signature.inputs_to_lifted_tensor_constants.keys()
     )
     for node in edge_program.graph.nodes:
-        if node.op == "placeholder" and node.name in names and buffers.get(node.name) not in changed:
+        if node.op != "placeholder" or node.name not in names or meta.get_shared_state(node) is not None:
+            continue
+        if buffers.get(node.name) not in changed:
             if tags := _tags_of_users(node):
                 meta.set_delegation_tag(node, min(tags))
 
@@ -49,14 +52,14 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
     owns its state.
 
     Call it after all other nodes are tagged. Other buffers stay with the program, and so do those whose new
-    value is that of a placeholder.
+    value is that of a placeholder and those that are the state of several methods.
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)
     nodes = {node.name: node for node in edge_program.graph.nodes}
     for node in edge_program.graph.nodes:
         target = signature.inputs_to_buffers.get(node.name) if node.op == "placeholder" else None
-        if target is None or target not in new_values:
+        if target is None or target not in new_values or meta.get_shared_state(node) is not None:
             continue
         involved = [nodes[new_values[target]], *(user for user in node.users if user.op != "output")]
         tags = {meta.get_delegation_tag(other) for other in involved if other is not node}

@@ -36,6 +36,16 @@ def form_parts(
     return [parts[level] for level in sorted(parts)]
 
 
+def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
+    """Groups that share nodes as one."""
+    of: dict[Node, list[Node]] = {}
+    for group in groups:
+        together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))
+        for node in together:
+            of[node] = together
+    return list({id(group): group for group in of.values()}.values())
+
+
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:
     """Ranks in which nodes with one leader have one rank, None if there are none."""
     rank = dict.fromkeys(nodes, 0)

@@ -177,7 +177,10 @@ def _owned(
     constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], new_values: dict[str, str]
 ) -> bool:
     """Whether the part may keep the constant to itself. A shared one is kept by each part, one that changes
-    by the part that carries its tag: that must be the only one that reads and writes it."""
+    by the part that carries its tag: that must be the only one that reads and writes it. The state of several
+    methods stays with the program."""
+    if meta.get_shared_state(constant) is not None:
+        return False
     new_value = new_values.get(str(spec.target))
     if new_value is None:
         return True

@@ -20,6 +20,7 @@ from rushlight.delegate.program_copy import copy_program, rebuild_program
 from rushlight.delegate.split import Cut, Part, cut_program, splice
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
+from rushlight.ir.shared_state import mark_shared_state, shared_state
 
 _validate = [True]
 
@@ -102,10 +103,12 @@ def lower_methods(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProg
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
     tagged: dict[str, ExportedProgram] = {}
+    shared = shared_state(results)
     for method, partitioner in spec.method_to_partitioner.items():
         if method not in results:
             raise CompileError(f"there is a partitioner for method {method} but no program")
         tagged[method] = program = copy_program(results[method])
+        mark_shared_state(program, program.graph_module, shared[method])
         before = _fingerprint(program.graph_module)
         partition = partitioner(program)
         if partition.partition_tags is None:

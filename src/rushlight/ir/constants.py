@@ -11,7 +11,7 @@ from torch.export.graph_signature import (
     OutputKind,
     TensorArgument,
 )
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from rushlight.ir import meta
 
@@ -45,6 +45,13 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
         if tensor is not None and spec.target not in changed and spec.arg.name not in shared:
             found[spec.arg.name] = tensor
     return found
+
+
+def is_graph_of(program: ExportedProgram, graph: Graph) -> bool:
+    """Whether a graph is the program's own or a copy of it, and not the body of its control flow, whose
+    placeholders may bear the same names."""
+    names = [node.name for node in graph.nodes if node.op == "placeholder"]
+    return names == [spec.arg.name for spec in program.graph_signature.input_specs]
 
 
 class NewConstants:

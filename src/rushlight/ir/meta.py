@@ -224,8 +224,11 @@ def get_shared_state(node: Node) -> str | None:
     return node.meta.get(SHARED_STATE)
 
 
-def set_shared_state(node: Node, name: str) -> None:
-    node.meta[SHARED_STATE] = name
+def set_shared_state(node: Node, name: str | None) -> None:
+    if name is None:
+        node.meta.pop(SHARED_STATE, None)
+    else:
+        node.meta[SHARED_STATE] = name
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:

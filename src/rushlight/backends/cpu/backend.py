@@ -13,7 +13,7 @@ from rushlight.backends.cpu.graph import StorageKind
 from rushlight.backends.cpu.lowering import RULES, Lowering, Options
 from rushlight.backends.cpu.payload import write_plan
 from rushlight.backends.cpu.support import operation
-from rushlight.backends.cpu.target import Target, target_named
+from rushlight.backends.cpu.target import Target, host_target, target_named
 from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.named_data import NamedDataStore
@@ -28,11 +28,13 @@ def compile_specs(target: Target, exact: bool) -> list[CompileSpec]:
 
 def _options(specs: list[CompileSpec]) -> Options:
     given = {spec.key: spec.value for spec in specs}
-    return Options(target_named(given["target"].decode()), given.get("exact") == b"\x01")
+    target = target_named(given["target"].decode()) if "target" in given else host_target()
+    return Options(target, given.get("exact") == b"\x01")
 
 
 class CpuBackend(BackendDetails):
-    """Plans for the tiles of the optimized kernels; packed weights go into the program's named data.
+    """Plans for the tiles of the optimized kernels; packed weights go into the program's named data. Without
+    compile specs they are for this machine, and not exact.
 
     The identifiers of the debug handle map are debug handles themselves, which steps carry.
     """

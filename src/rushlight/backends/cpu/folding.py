@@ -20,20 +20,21 @@ MOST_ELEMENTS = 1 << 18
 class Constants:
     """The constants of a program, and the nodes that follow from them alone."""
 
-    def __init__(self, stored: Mapping[str, torch.Tensor], graph: Graph) -> None:
-        """`stored`: the constants of the graph's placeholders by name."""
+    def __init__(self, stored: Mapping[str, torch.Tensor], graph: Graph, *, folds: bool = True) -> None:
+        """`stored`: the constants of the graph's placeholders by name. folds: what follows from them counts
+        too."""
         self._values: dict[Node, torch.Tensor] = {}
         self._foldable: set[Node] = set()
         for node in graph.nodes:
             if node.op == "placeholder" and node.name in stored:
                 self._values[node] = stored[node.name].detach()
-            elif node.op == "call_function" and self._folds(node):
+            elif folds and node.op == "call_function" and self._folds(node):
                 self._foldable.add(node)
 
     @classmethod
-    def of(cls, program: ExportedProgram) -> Constants:
+    def of(cls, program: ExportedProgram, *, folds: bool = True) -> Constants:
         """Those of a program's own graph."""
-        return cls(constant_inputs(program), program.graph)
+        return cls(constant_inputs(program), program.graph, folds=folds)
 
     def _folds(self, node: Node) -> bool:
         op = aten_op(node.target)

@@ -15,11 +15,11 @@ from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, VIEWS, operation, why_not
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.constants import tag_constant_data
-from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
-from rushlight.ir.constants import constant_inputs
+from rushlight.ir.constants import constant_inputs, is_graph_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,14 +51,12 @@ class CpuPartitioner(Partitioner):
         if is_quantized(ep.graph_module):
             return [], None
         stored = constant_inputs(ep)
-        inputs = [spec.arg.name for spec in ep.graph_signature.input_specs]
         known: dict[Graph, Constants | None] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in known:
                 # Of the bodies of control flow nothing is taken.
-                names = [item.name for item in node.graph.nodes if item.op == "placeholder"]
-                known[node.graph] = Constants(stored, node.graph) if names == inputs else None
+                known[node.graph] = Constants(stored, node.graph) if is_graph_of(ep, node.graph) else None
             constants = known[node.graph]
             return constants is not None and why_not(node, constants) is None
 
@@ -90,13 +88,34 @@ class CpuPartitioner(Partitioner):
             else:
                 self.report.report_reject(node, reason)
                 log(node, reason)
-        for part in form_parts(graph, taken.__contains__):
+        for part in self._parts(program, taken, constants):
             if not _is_worth_it(part, constants):
                 continue
             tag = f"cpu_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:
                 meta.set_delegation_tag(node, tag)
+
+    def _parts(self, program: ExportedProgram, taken: set[Node], constants: Constants) -> list[list[Node]]:
+        """Parts in which a weight that follows from constants stands with the nodes that need it constant."""
+        stored = Constants.of(program, folds=False)
+        groups = [
+            [node, user]
+            for node in program.graph.nodes
+            if node in taken and constants.is_constant(node)
+            for user in node.users
+            if user in taken and not constants.is_constant(user) and why_not(user, stored) is not None
+        ]
+        while True:
+            parts = form_parts(program.graph, taken.__contains__, joined(groups))
+            part_of = {node: index for index, part in enumerate(parts) for node in part}
+            apart = {user for node, user in groups if part_of[node] != part_of[user]}
+            if not apart:
+                return parts
+            for node in apart:
+                self.report.report_reject(node, "another part computes its weight")
+            taken = taken - apart
+            groups = [group for group in groups if group[1] not in apart]
 
 
 def is_quantized(module: GraphModule) -> bool:

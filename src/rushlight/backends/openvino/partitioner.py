@@ -18,7 +18,7 @@ from rushlight.delegate.grouping import form_parts
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartitionReporter
 from rushlight.ir import meta
-from rushlight.ir.constants import constant_inputs
+from rushlight.ir.constants import constant_inputs, is_graph_of
 
 aten = torch.ops.aten
 KEPT = (
@@ -55,7 +55,14 @@ class OpenvinoPartitioner(Partitioner):
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
         support = Support(constant_inputs(ep))
-        return list(KEPT), lambda node: support.why_not(node) is None
+        is_own: dict[Graph, bool] = {}
+
+        def accepts(node: Node) -> bool:
+            if node.graph not in is_own:
+                is_own[node.graph] = is_graph_of(ep, node.graph)  # bodies of control flow stay
+            return is_own[node.graph] and support.why_not(node) is None
+
+        return list(KEPT), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes. Raises CompileError where OpenVINO is not installed."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from rushlight.ir import meta
-from rushlight.ir.constants import constant_inputs
+from rushlight.ir.constants import constant_inputs, is_graph_of
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import upper_bound
 
@@ -44,16 +44,26 @@ class Facts:
     enable_bf16: bool = False
     dynamic_weights: bool = False
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
+    _is_own: dict[Graph, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: ExportedProgram, **options: bool) -> Facts:
-        return cls(program, **options, constants=constant_inputs(program))
+    def of(
+        cls, program: ExportedProgram, *, enable_bf16: bool = False, dynamic_weights: bool = False
+    ) -> Facts:
+        return cls(program, enable_bf16, dynamic_weights, constant_inputs(program))
 
     def is_constant(self, node: object) -> bool:
         """Whether the node is a parameter, a buffer or constant that no method changes, or a cast of one."""
         if not isinstance(node, Node):
             return False
-        return (node.op == "placeholder" and node.name in self.constants) or self.is_cast(node)
+        if node.op == "placeholder":
+            return node.name in self.constants and self._owns(node.graph)
+        return self.is_cast(node)
+
+    def _owns(self, graph: Graph) -> bool:
+        if graph not in self._is_own:
+            self._is_own[graph] = is_graph_of(self.program, graph)
+        return self._is_own[graph]
 
     def is_cast(self, node: Node) -> bool:
         """Whether the node gives a constant another element type."""

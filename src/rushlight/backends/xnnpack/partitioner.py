@@ -30,7 +30,7 @@ from rushlight.backends.xnnpack.quantized import (
 )
 from rushlight.backends.xnnpack.support import KEPT, why_not
 from rushlight.delegate.constants import tag_constant_data
-from rushlight.delegate.grouping import form_parts
+from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
@@ -132,7 +132,7 @@ class XnnpackPartitioner(Partitioner):
                 if not _is_conversion(node)
             ]
         else:
-            parts = form_parts(module.graph, taken.__contains__, _merged(groups))
+            parts = form_parts(module.graph, taken.__contains__, joined(groups))
         for part in parts:
             if all(
                 facts.is_constant(node) or transposed_constant(facts, node) or _is_conversion(node)
@@ -232,13 +232,3 @@ def _is_conversion(node: Node) -> bool:
 
 def _is_item(node: Node) -> bool:
     return getattr(node.target, "__name__", "") == "getitem"
-
-
-def _merged(groups: list[list[Node]]) -> list[list[Node]]:
-    """Groups that share nodes as one."""
-    of: dict[Node, list[Node]] = {}
-    for group in groups:
-        together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))
-        for node in together:
-            of[node] = together
-    return list({id(group): group for group in of.values()}.values())

@@ -11,7 +11,6 @@ from torch.export.graph_signature import InputKind
 
 from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
-from rushlight.memory.planning_pass import MemoryPlanningPass
 
 # By method, the target of a buffer to the name of its state.
 SharedState = Mapping[str, Mapping[str, str]]
@@ -41,25 +40,14 @@ def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
     return result
 
 
-def can_share(planner: Any) -> bool:
-    """Whether a planner gives marked buffers one place: the default one over all methods."""
-    return (
-        type(planner) is MemoryPlanningPass
-        and planner.memory_planning_algo is None
-        and planner.alloc_mutable_buffers
-        and not planner.share_mutable_buffers
-    )
-
-
 def mark_shared_state(
     program: ExportedProgram, module: torch.fx.GraphModule, names: Mapping[str, str]
 ) -> None:
-    """Marks the placeholders of the buffers of one method."""
+    """Marks the placeholders of the buffers of one method, and takes the marks from all others."""
     buffers = program.graph_signature.inputs_to_buffers
     for node in module.graph.nodes:
-        name = names.get(buffers.get(node.name, "")) if node.op == "placeholder" else None
-        if name is not None:
-            meta.set_shared_state(node, name)
+        if node.op == "placeholder":
+            meta.set_shared_state(node, names.get(buffers.get(node.name, "")))
 
 
 def _place(tensor: torch.Tensor) -> Any:

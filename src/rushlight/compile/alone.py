@@ -1,0 +1,56 @@
+"""The program whose only instruction calls a lowered module."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+
+from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec
+from torch.fx import Graph, Node
+
+from rushlight.delegate.lowered import LoweredBackendModule
+from rushlight.ir import meta
+from rushlight.ir.program import make_program
+
+NAME = "lowered_module_0"
+
+
+def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
+    """A program that takes and gives what the lowered module does; constants and state are the delegate's."""
+    original = lowered.original_module
+    specs = [spec for spec in original.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+    given = {node.name: node for node in original.graph.nodes if node.op == "placeholder"}
+    graph = Graph()
+    inputs = [_placeholder(graph, given[spec.arg.name]) for spec in specs]
+    call = graph.call_function(executorch_call_delegate, (graph.get_attr(NAME), *inputs))
+    output = original.graph.output_node()
+    results: list[Node] = []
+    output_specs: list[OutputSpec] = []
+    for spec, value in zip(original.graph_signature.output_specs, output.args[0], strict=True):
+        if spec.kind is not OutputKind.USER_OUTPUT:
+            continue
+        result = graph.call_function(operator.getitem, (call, len(results)))
+        if isinstance(value, Node) and meta.has_val(value):
+            meta.set_val(result, meta.get_val(value))
+        results.append(result)
+        output_specs.append(OutputSpec(spec.kind, replace(spec.arg, name=result.name), None))
+    meta.set_val(call, tuple(meta.get_val(result) for result in results))
+    meta.set_debug_handle(call, 1)
+    graph.output(tuple(results))
+    return make_program(
+        original,
+        {NAME: lowered},
+        graph,
+        ExportGraphSignature(specs, output_specs),
+        state_dict={},
+        constants={},
+    )
+
+
+def _placeholder(graph: Graph, node: Node) -> Node:
+    new = graph.placeholder(node.name)
+    new.name = node.name
+    new.meta.update(node.meta)
+    return new
