@@ -21,8 +21,9 @@ class InputChecker:
     """A program with the inputs of a method which does nothing with them but give its tensors back."""
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan) -> None:
+        # Guards may name integers that the program computes.
         values = [
-            p.EValue(_as_input(item.val) if index in plan.inputs else p.Null())
+            p.EValue(_as_input(item.val) if index in plan.inputs or isinstance(item.val, p.Int) else p.Null())
             for index, item in enumerate(plan.values)
         ]
         self._tensors = [i for i, index in enumerate(plan.inputs) if isinstance(values[index].val, p.Tensor)]
