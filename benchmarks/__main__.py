@@ -1,7 +1,8 @@
-"""python -m benchmarks [float] [int8] [compile] [chains] [call]: ours beside the peers, in one run.
+"""python -m benchmarks [float] [int8] [quantization] [compile] [chains] [call]: ours beside the peers.
 
-The tables go to the terminal; what was measured goes to a JSON file, which a later run of other models or
-systems adds to, and from which `python -m benchmarks.report` writes docs/benchmarks.md.
+Systems take turns in one run. The tables go to the terminal; what was measured goes to a JSON file, which a
+later run of other models or systems adds to, and from which `python -m benchmarks.report` writes
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import chains, compile_time, latency, python_call, show
+from benchmarks import chains, compile_time, latency, python_call, quantization, show
 from benchmarks.models import INT8, MODELS
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS
 
-KINDS = ("float", "int8", "compile", "chains", "call")
+KINDS = ("float", "int8", "quantization", "compile", "chains", "call")
 QUICK = ("mobilenet_v2", "bert")
 
 
@@ -66,6 +67,11 @@ def main(arguments: list[str] | None = None) -> None:
     if "int8" in kinds:
         chosen = [model for model in models if model in INT8]
         _networks(chosen, True, options.systems or DEFAULT_INT8, plan, results, options.json, console)
+    if "quantization" in kinds:
+        results.quantization = quantization.measure(folds=1 if options.quick else 5)
+        results.write(options.json)
+        for head, *rows in results.quantization:
+            console.print(quantization.text(head, rows), highlight=False)
     if "compile" in kinds:
         for model in models:
             console.print(f"[dim]{model}: compile time[/dim]")

@@ -34,8 +34,20 @@ def import_torchvision() -> ModuleType:
     return torchvision
 
 
+def pictures(size: int, count: int, seed: int) -> torch.Tensor:
+    """Smooth random pictures [count, 3, size, size]: noise at four scales, each picture's own mixture."""
+    generator = torch.Generator().manual_seed(seed)
+    found = torch.zeros(count, 3, size, size)
+    for picture in found:
+        for scale in (4, 14, 56, size):
+            noise = torch.randn((1, 3, scale, scale), generator=generator)
+            weight = 2 * torch.rand((), generator=generator)
+            picture += weight * nn.functional.interpolate(noise, (size, size), mode="bilinear")[0]
+    return found
+
+
 def image(size: int = 224) -> tuple[torch.Tensor]:
-    return (torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(1)),)
+    return (pictures(size, 1, seed=1),)
 
 
 def _torchvision(name: str) -> None:
@@ -158,8 +170,10 @@ class Case:
     inputs: tuple[torch.Tensor, ...]
 
     def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
-        """Other inputs like `inputs`: normal values, or integers of the same range."""
+        """Other inputs like `inputs`: pictures, normal values, or integers of the same range."""
         generator = torch.Generator().manual_seed(seed)
+        if _is_image(self.inputs):
+            return [(picture[None],) for picture in pictures(self.inputs[0].shape[-1], count, seed)]
 
         def like(x: torch.Tensor) -> torch.Tensor:
             if x.is_floating_point():
@@ -169,17 +183,40 @@ class Case:
         return [tuple(like(x) for x in self.inputs) for _ in range(count)]
 
 
+def _is_image(inputs: tuple[torch.Tensor, ...]) -> bool:
+    return len(inputs) == 1 and inputs[0].dim() == 4 and inputs[0].shape[1] == 3
+
+
 def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     """Batch norm statistics from random data: with unit statistics the signal of random weights dies out."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None
-    if norms:
-        module.train()
-        generator = torch.Generator().manual_seed(2)
-        with torch.no_grad():
-            module(torch.randn((2, *inputs[0].shape[1:]), generator=generator))
+    generator = torch.Generator().manual_seed(2)
+    data = torch.randn((2, *inputs[0].shape[1:]), generator=generator)
+    if _is_image(inputs):
+        data = pictures(inputs[0].shape[-1], 8, seed=2)
+    with torch.no_grad():
+        module.train()(data)
+        module.eval()
+        *_, last = module.modules()
+        if isinstance(last, nn.Linear):
+            _center(module, last, data)
+
+
+def _center(module: nn.Module, head: nn.Linear, data: torch.Tensor) -> None:
+    """Takes the mean of a classifier's results from its bias.
+
+    What random features have in common would make one class the largest for every picture.
+    """
+    results: list[torch.Tensor] = []
+    handle = head.register_forward_hook(lambda _, inputs, result: results.append(result))
+    module(data)
+    handle.remove()
+    head.bias -= results[0].mean(0)
 
 
 def _fill_heads(module: nn.Module) -> None:

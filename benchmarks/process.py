@@ -21,7 +21,7 @@ class Process:
     """`python -m module arguments`, whose standard error goes to `log`."""
 
     def __init__(
-        self, python: Path, module: str, *arguments: str, log: Path | None = None, threads: int = 2
+        self, python: Path, module: str, *arguments: str, log: Path | None = None, threads: int = 1
     ) -> None:
         self.was_late = False
         environment = os.environ | {

@@ -10,13 +10,16 @@ from benchmarks.latency import TOLERANCE, Row
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
 from benchmarks.show import compile_cells, number
 from benchmarks.systems import SYSTEMS
+from benchmarks.worker import SAMPLES
 
 _HEAD = """# Benchmarks
 
 Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are medians
-of single runs in milliseconds, batch 1, random weights. A float32 system counts as a peer if its outputs are
-eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over that of the fastest
-peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile.
+of single runs in milliseconds, batch 1. Weights are random; batch norm and classifiers are centred on random
+smooth pictures, of which others calibrate and test the int8 networks, the same for every system. A float32
+system counts as a peer if its outputs are eager's to within {tolerance:.0e} of the largest magnitude. The
+ratio is our time over that of the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT,
+torch.compile.
 
 {machine}. On a machine that others use too, read the ratios, not the times.
 """
@@ -29,6 +32,9 @@ def page(results: Results) -> str:
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
+    parts += _quantized_networks(results)
+    for head, *rows in results.quantization:
+        parts += [f"## Quantized: {head[0]}\n", *_table(["", *head[1:]], rows)]
     parts += _starts(results) + _compile(results) + _calls(results) + _reasons(results)
     return "\n".join(parts)
 
@@ -78,6 +84,29 @@ def _time(row: Row | None, int8: bool) -> str:
     if row.agreement is not None:
         text += f" ({row.agreement:.0%} agree)"
     return text
+
+
+def _quantized_networks(results: Results) -> list[str]:
+    """Top-1 agreement with float32 and the size of the file beside the float32 one."""
+    systems = [name for name in _columns(results, True) if name != "rushlight_float"]
+    body = []
+    for model in results.models(True):
+        block = results.block(model, results.threads()[-1], True) or results.block(model, 1, True)
+        plain = block.get("rushlight_float")
+        cells = [_accuracy(block.get(name), plain) for name in systems]
+        if any(cells):
+            body.append([model, *cells])
+    if not body:
+        return []
+    title = f"## int8 networks: top-1 agreement with float32 over {SAMPLES} inputs, file / float32 file\n"
+    return [title, *_table(["", *(SYSTEMS[name].label for name in systems)], body)]
+
+
+def _accuracy(row: Row | None, plain: Row | None) -> str:
+    if row is None or row.agreement is None:
+        return ""
+    size = f", {row.file / plain.file:.3f}" if plain is not None and plain.file and row.file else ""
+    return f"{row.agreement:.1%}{size}"
 
 
 def _starts(results: Results) -> list[str]:

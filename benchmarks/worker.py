@@ -25,6 +25,9 @@ from benchmarks.systems import SYSTEMS
 
 warnings.filterwarnings("ignore")
 
+SAMPLES = 200
+"""The inputs on which programs of 8 bits are compared with eager."""
+
 
 def module_of(system: str) -> Any:
     return importlib.import_module(f"benchmarks.systems.{SYSTEMS[system].kind}")
@@ -59,7 +62,7 @@ def reference(model: str, folder: str, kind: str) -> None:
                 for i, tensor in enumerate(tensors):
                     np.save(Path(folder) / f"{name}_{i}.npy", tensor.numpy())
             if kind == "int8":
-                samples = case.samples(50, seed=4)
+                samples = case.samples(SAMPLES, seed=4)
                 best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
                 arrays = {
                     str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))

@@ -32,13 +32,17 @@ class DigitsNet(nn.Module):
         return self.classifier(torch.flatten(self.features(images), 1))
 
 
-def digits(held_out: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training images and labels, then held-out images and labels; images [n, 1, 8, 8] float32 in [0, 1]."""
+def digits(held_out: int = 360, fold: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training images and labels, then held-out images and labels; images [n, 1, 8, 8] float32 in [0, 1].
+
+    Each of the 1797 images is held out in one of the folds 0 to 4.
+    """
     data = load_digits()
     order = np.random.default_rng(0).permutation(len(data.target))
     images = (data.images[order, None] / 16).astype(np.float32)
     labels = data.target[order].astype(np.int64)
-    return images[held_out:], labels[held_out:], images[:held_out], labels[:held_out]
+    held = np.arange(len(labels)) // held_out == fold
+    return images[~held], labels[~held], images[held], labels[held]
 
 
 def train(images: np.ndarray, labels: np.ndarray, epochs: int = 8) -> DigitsNet:

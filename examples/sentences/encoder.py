@@ -106,9 +106,9 @@ def load() -> SentenceEncoder:
     return encoder.eval()
 
 
-def sentences() -> list[str]:
-    """Two hundred, on many subjects."""
-    return Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").splitlines()
+def sentences(name: str = "sentences.txt") -> list[str]:
+    """Two hundred on many subjects; "calibration.txt" has others, for calibration."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
 
 
 def tokenize(texts: list[str], length: int = 32) -> list[tuple[torch.Tensor, torch.Tensor]]:

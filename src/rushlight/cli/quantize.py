@@ -48,6 +48,11 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--group-size", type=int, help="weights by groups of this size along their input")
     parser.add_argument(
+        "--by-inputs",
+        action="store_true",
+        help="round 4-bit weights by their layers' inputs on the data (GPTQ)",
+    )
+    parser.add_argument(
         "--backend", choices=("cpu", "xnnpack"), default="cpu", help="what runs it (default: %(default)s)"
     )
     parser.add_argument(
@@ -153,13 +158,19 @@ def _built_in(options: argparse.Namespace) -> Any:
         raise InvalidArgumentError(
             f"--group-size: {options.config} has no groups; {', '.join(_GROUPED)} have"
         )
-    config = make() if options.group_size is None else make(group_size=options.group_size)
+    if options.by_inputs and options.config != "weight_only_int4":
+        raise InvalidArgumentError(f"--by-inputs: {options.config} has none; weight_only_int4 has it")
+    settings: dict[str, Any] = {} if options.group_size is None else {"group_size": options.group_size}
+    if options.by_inputs:
+        settings["by_inputs"] = True
+    config = make(**settings)
     return (CPUQuantizer if options.backend == "cpu" else XNNPACKQuantizer)().set_global(config)
 
 
-def _partitioners(backend: str) -> list[Any]:
+def _partitioners(backend: str) -> list[Any] | None:
+    """None is what rushlight.compile takes by itself, this package's own backend."""
     if backend == "cpu":
-        return []
+        return None
     from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 
     return [XnnpackPartitioner()]

@@ -1,8 +1,7 @@
-"""torchao's observers, which here refuse bad data, and two that pt2e lacks: weights by group, tokens."""
+"""torchao's observers, which here refuse bad data, and one that pt2e lacks: the range of each token."""
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +18,8 @@ from torchao.quantization.pt2e import (
     MappingType,
     MinMaxObserver,
     PerChannelMinMaxObserver,
-    PerGroup,
     PerToken,
 )
-from torchao.quantization.pt2e.utils import create_getattr_from_value
 
 from rushlight.quantize.errors import QuantizationError
 
@@ -108,79 +105,6 @@ class CheckedPerChannelMovingFakeQuantize(CheckedMovingFakeQuantize):
 
 class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
     """The same on any axis; the one above takes axis 0 alone."""
-
-
-class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """Weights in groups along their last dim, each with a scale, symmetric.
-
-    Converts to `quantized_decomposed.dequantize_per_channel_group` over stored whole numbers. The scale of a
-    group is that among a grid below its full range which loses least in squares.
-    """
-
-    def __init__(
-        self, group_size: int = 32, quant_min: int = -8, quant_max: int = 7, **_ignored: Any
-    ) -> None:
-        super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(group_size), quant_min, quant_max)
-        self.group_size = group_size
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        return input
-
-    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
-        raise QuantizationError("a weight by groups has its parameters when it is converted")
-
-    def convert(self, model: GraphModule, observer_node: Node) -> None:
-        """Puts the stored whole numbers and their dequantization in place of the observer."""
-        source = observer_node.args[0]
-        assert isinstance(source, Node)
-        if source.op != "get_attr":
-            raise QuantizationError(f"{source.name} is no stored weight, so it cannot be quantized by groups")
-        weight = operator.attrgetter(str(source.target))(model).detach()
-        group = group_for(self.group_size, weight.shape[-1])
-        q, scales = quantize_groups(weight, group, self.quant_min, self.quant_max)
-        graph = model.graph
-        with graph.inserting_before(observer_node):
-            stored = [
-                create_getattr_from_value(model, graph, name, value, value.device)
-                for name, value in (
-                    ("_group_weight", q),
-                    ("_group_scales", scales),
-                    ("_group_zero_points", torch.zeros_like(scales, dtype=torch.int32)),
-                )
-            ]
-            real = graph.call_function(
-                qd.dequantize_per_channel_group.default,
-                (*stored, self.quant_min, self.quant_max, torch.int8, group, weight.dtype),
-            )
-        real.meta.update(observer_node.meta)
-        observer_node.replace_all_uses_with(real)
-        graph.erase_node(observer_node)
-        if not source.users:
-            graph.erase_node(source)
-
-
-def group_for(group_size: int, columns: int) -> int:
-    """The size of groups that divides a row: `group_size`, a divisor of both from 8 up, or the whole row."""
-    common = math.gcd(group_size, columns)
-    return common if common >= 8 else columns
-
-
-def quantize_groups(
-    weight: torch.Tensor, group: int, low: int, high: int, candidates: int = 24
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product."""
-    rows = weight.to(torch.float32).reshape(weight.shape[0], -1, group)
-    peak = rows.abs().amax(-1, keepdim=True).clamp_min(1e-12)
-    best = torch.full_like(peak, math.inf)
-    scales = peak / high
-    for step in range(candidates):
-        scale = peak / (high + 0.5) * (1.05 - 0.4 * step / candidates)
-        rounded = torch.clamp(torch.round(rows / scale), low, high) * scale
-        error = (rounded - rows).square().sum(-1, keepdim=True)
-        scales = torch.where(error < best, scale, scales)
-        best = torch.minimum(error, best)
-    q = torch.clamp(torch.round(rows / scales), low, high).to(torch.int8)
-    return q.reshape(weight.shape).contiguous(), scales.squeeze(-1).contiguous()
 
 
 class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]

@@ -210,9 +210,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             return
         if weight.op != "get_attr" or (config.input_activation is not None and not _is_float32(act)):
             return
+        weight_spec = _weight_spec(weight, config.weight, match.pattern.weight_axis)
         # pt2e takes the first for the input where it folds batch norm in training.
-        inputs: dict[Any, Any] = {} if config.input_activation is None else {act: config.input_activation}
-        inputs[weight] = _weight_spec(weight, config.weight, match.pattern.weight_axis)
+        inputs: dict[Any, Any] = {act: config.input_activation}
+        if specs.is_weight_only(config) and not specs.is_grouped(weight_spec):
+            inputs = {}
+        inputs[weight] = weight_spec
         bias = node.args[2] if len(node.args) > 2 else None
         if isinstance(bias, Node):
             inputs[bias] = config.bias

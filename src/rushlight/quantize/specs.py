@@ -18,6 +18,7 @@ from torchao.quantization.pt2e import (
 )
 from torchao.quantization.pt2e.quantizer import QuantizationConfig, QuantizationSpec
 
+from rushlight.quantize.groups import GroupWeightObserver, InputProducts
 from rushlight.quantize.observers import (
     CheckedFakeQuantize,
     CheckedHistogramObserver,
@@ -26,7 +27,6 @@ from rushlight.quantize.observers import (
     CheckedPerChannelFakeQuantize,
     CheckedPerChannelMinMaxObserver,
     CheckedPerChannelMovingFakeQuantize,
-    GroupWeightObserver,
     PerTokenObserver,
 )
 
@@ -163,9 +163,24 @@ def weight_only_int8(*, group_size: int | None = None) -> QuantizationConfig:
 
 
 @functools.cache
-def weight_only_int4(*, group_size: int = 32) -> QuantizationConfig:
-    """Float activations, 4-bit weights by groups."""
-    return QuantizationConfig(None, None, weight(bits=4, group_size=group_size), None, False)
+def weight_only_int4(*, group_size: int = 32, by_inputs: bool = False) -> QuantizationConfig:
+    """Float activations, 4-bit weights by groups.
+
+    by_inputs: round weights so that the layer's results on the calibration data change least (GPTQ).
+    """
+    watched = _watched() if by_inputs else None
+    return QuantizationConfig(watched, None, weight(bits=4, group_size=group_size), None, False)
+
+
+def _watched() -> QuantizationSpec:
+    """An input that stays float and is looked at; pt2e wants a type and a range, which say nothing here."""
+    return QuantizationSpec(
+        dtype=torch.int8,
+        quant_min=-128,
+        quant_max=127,
+        qscheme=torch.per_tensor_affine,
+        observer_or_fake_quant_ctr=InputProducts.with_args(),
+    )
 
 
 def is_dynamic(config: QuantizationConfig) -> bool:
@@ -197,7 +212,8 @@ def _class_of(spec: QuantizationSpec) -> Any:
 
 def is_weight_only(config: QuantizationConfig) -> bool:
     """Whether activations stay float."""
-    return config.input_activation is None
+    spec = config.input_activation
+    return spec is None or _class_of(spec) is InputProducts
 
 
 @functools.lru_cache

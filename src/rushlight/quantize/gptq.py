@@ -1,0 +1,52 @@
+"""Rounding of weights that minds what the layer does with its inputs.
+
+Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
+Transformers", 2022: columns are rounded in turn, and the error of each is made up for by those after it, as
+far as the inputs' correlations let them.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from rushlight.quantize.scales import quantize_groups
+
+_DAMPING = 0.01
+"""Added to the diagonal of the inputs' products, in shares of its mean."""
+
+
+def round_by_inputs(
+    weight: torch.Tensor, products: torch.Tensor, group: int, low: int, high: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product.
+
+    products [C, C]: the sum of x^T x over the inputs x of the layer that computes x @ weight^T.
+    """
+    rest = weight.to(torch.float32).clone()
+    factor = _inverse_factor(products.to(torch.float64)).to(torch.float32)
+    columns = rest.shape[1]
+    q = torch.empty(rest.shape, dtype=torch.int8)
+    scales = torch.empty(rest.shape[0], columns // group)
+    for start in range(0, columns, group):
+        end = start + group
+        block = rest[:, start:end]
+        _, scale = quantize_groups(block, group, low, high)
+        scales[:, start // group] = scale[:, 0]
+        errors = torch.empty_like(block)
+        for i in range(group):
+            row = factor[start + i, start + i : end]
+            rounded = torch.clamp(torch.round(block[:, i] / scale[:, 0]), low, high)
+            q[:, start + i] = rounded.to(torch.int8)
+            errors[:, i] = (block[:, i] - rounded * scale[:, 0]) / row[0]
+            block[:, i + 1 :] -= errors[:, i, None] * row[1:]
+        rest[:, end:] -= errors @ factor[start:end, end:]
+    return q, scales
+
+
+def _inverse_factor(products: torch.Tensor) -> torch.Tensor:
+    """Upper triangular U with U^T U the inverse of the damped products."""
+    diagonal = products.diagonal()
+    damped = products + torch.diag(torch.full_like(diagonal, float(diagonal.mean()) * _DAMPING + 1e-12))
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(damped))
+    factor: torch.Tensor = torch.linalg.cholesky(inverse, upper=True)
+    return factor

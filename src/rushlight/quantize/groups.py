@@ -1,0 +1,123 @@
+"""Weights in groups along their rows, each group with a scale of its own."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e import AffineQuantizedObserverBase, MappingType, PerGroup
+from torchao.quantization.pt2e.utils import create_getattr_from_value
+
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.gptq import round_by_inputs
+from rushlight.quantize.observers import Checked
+from rushlight.quantize.scales import group_for, quantize_groups
+
+qd = torch.ops.quantized_decomposed
+
+_PRODUCTS = "rushlight_input_products"
+
+
+class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
+    """Sums x^T x over the vectors x of the last dim; the base of `InputProducts`."""
+
+    def __init__(self, **_ignored: Any) -> None:
+        super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(1), -8, 7)
+        self.products: torch.Tensor | None = None
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        rows = input.detach().reshape(-1, input.shape[-1]).to(torch.float32)
+        found = rows.T @ rows
+        self.products = found if self.products is None else self.products + found
+        return input
+
+    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        raise QuantizationError("inputs that stay float have no parameters")
+
+    def convert(self, model: GraphModule, observer_node: Node) -> None:
+        """Leaves what it found to the operators that take the observed tensor, which stays float."""
+        if self.products is None:
+            place = getattr(self, "place", "") or "an input"
+            raise QuantizationError(
+                f"calibration: no data was seen at {place}; weights rounded by their inputs need some"
+            )
+        for user in observer_node.users:
+            user.meta[_PRODUCTS] = self.products
+        source = observer_node.args[0]
+        assert isinstance(source, Node)
+        observer_node.replace_all_uses_with(source)
+        model.graph.erase_node(observer_node)
+
+
+class InputProducts(Checked, _Sum):
+    """Watches the inputs of a layer whose weights are rounded by them; the inputs stay float."""
+
+
+class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
+    """Weights in groups along their last dim, each with a scale, symmetric.
+
+    Converts to `quantized_decomposed.dequantize_per_channel_group` over stored whole numbers. The scale of a
+    group is that among a grid below its full range which loses least in squares. Where an `InputProducts`
+    observes the inputs that the weight meets, its values are rounded by them.
+    """
+
+    def __init__(
+        self, group_size: int = 32, quant_min: int = -8, quant_max: int = 7, **_ignored: Any
+    ) -> None:
+        super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(group_size), quant_min, quant_max)
+        self.group_size = group_size
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return input
+
+    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        raise QuantizationError("a weight by groups has its parameters when it is converted")
+
+    def convert(self, model: GraphModule, observer_node: Node) -> None:
+        """Puts the stored whole numbers and their dequantization in place of the observer."""
+        source = observer_node.args[0]
+        assert isinstance(source, Node)
+        if source.op != "get_attr":
+            raise QuantizationError(f"{source.name} is no stored weight, so it cannot be quantized by groups")
+        weight = operator.attrgetter(str(source.target))(model).detach()
+        group = group_for(self.group_size, weight.shape[-1])
+        products = _products(model, observer_node)
+        if products is None:
+            q, scales = quantize_groups(weight, group, self.quant_min, self.quant_max)
+        else:
+            q, scales = round_by_inputs(weight, products, group, self.quant_min, self.quant_max)
+        graph = model.graph
+        with graph.inserting_before(observer_node):
+            stored = [
+                create_getattr_from_value(model, graph, name, value, value.device)
+                for name, value in (
+                    ("_group_weight", q),
+                    ("_group_scales", scales),
+                    ("_group_zero_points", torch.zeros_like(scales, dtype=torch.int32)),
+                )
+            ]
+            real = graph.call_function(
+                qd.dequantize_per_channel_group.default,
+                (*stored, self.quant_min, self.quant_max, torch.int8, group, weight.dtype),
+            )
+        real.meta.update(observer_node.meta)
+        observer_node.replace_all_uses_with(real)
+        graph.erase_node(observer_node)
+        if not source.users:
+            graph.erase_node(source)
+
+
+def _products(model: GraphModule, weight: Node) -> torch.Tensor | None:
+    """What is known of the inputs of the one operator that takes an observed weight."""
+    users = list(weight.users)
+    if len(users) != 1:
+        return None
+    found: torch.Tensor | None = users[0].meta.get(_PRODUCTS)
+    source = users[0].args[0]
+    if isinstance(source, Node) and source.op == "call_module":
+        observer = model.get_submodule(str(source.target))
+        if isinstance(observer, InputProducts):
+            return observer.products
+    return found
