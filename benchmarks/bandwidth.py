@@ -1,6 +1,7 @@
 """Speed of memory-bound kernels on large tensors: `python -m benchmarks.bandwidth [threads] [filter]`.
 
-Prints bytes read and written a second, and the share of a memcpy interleaved in the same run.
+Prints bytes read and written a second, their share of a memcpy's, and the time as a share of torch eager's:
+all three interleaved in one run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -28,6 +29,8 @@ class Case:
     arguments: list[Any]
     out: torch.Tensor
     moved: int
+    # Torch's own way to the same result, if it is not the operator of this name into the same `out`.
+    eager: Callable[[], object] | None = None
 
 
 def size_of(*tensors: torch.Tensor) -> int:
@@ -40,10 +43,32 @@ def filled(dtype: torch.dtype, *shape: int) -> torch.Tensor:
     return torch.randint(0, 2 if dtype == torch.bool else 100, shape).to(dtype)
 
 
-def case(operator: str, dtype: torch.dtype, arguments: list[Any], out: torch.Tensor, note: str = "") -> Case:
+def case(
+    operator: str,
+    dtype: torch.dtype,
+    arguments: list[Any],
+    out: torch.Tensor,
+    note: str = "",
+    eager: Callable[[], object] | None = None,
+) -> Case:
     label = f"{operator.split('.')[0]}{' ' + note if note else ''} {str(dtype)[6:]}"
     tensors = [item for item in arguments if isinstance(item, torch.Tensor)]
-    return Case(label, f"aten::{operator}", arguments, out, size_of(*tensors, out))
+    return Case(label, f"aten::{operator}", arguments, out, size_of(*tensors, out), eager)
+
+
+def copied(out: torch.Tensor, view: torch.Tensor) -> Callable[[], object]:
+    return lambda: out.copy_(view)
+
+
+def eager_operator(item: Case) -> Callable[[], object]:
+    """Torch's operator of the case's name, called with the same arguments."""
+    name, overload = item.kernel.split("::")[1].split(".")
+    operator = getattr(getattr(torch.ops.aten, name), overload)
+    places = operator._schema.arguments
+    positional = [v for v, place in zip(item.arguments, places, strict=False) if not place.kwarg_only]
+    named = {p.name: v for v, p in zip(item.arguments, places, strict=False) if p.kwarg_only}
+    named[places[-1].name] = item.out
+    return lambda: cast(object, operator(*positional, **named))
 
 
 def elementwise(dtype: torch.dtype) -> Iterator[Case]:
@@ -51,10 +76,10 @@ def elementwise(dtype: torch.dtype) -> Iterator[Case]:
     out, mask = torch.empty_like(x), torch.empty(x.shape, dtype=torch.bool)
     yield case("add.out", dtype, [x, y, 1], out)
     yield case("mul.out", dtype, [x, y], out)
-    yield case("mul.Scalar_out", dtype, [x, 3], out, "by a number")
+    yield case("mul.Scalar_out", dtype, [x, 3], out, "by a number", lambda: torch.mul(x, 3, out=out))
     yield case("add.out", dtype, [x, filled(dtype, 2048), 1], out, "rows")
     yield case("add.out", dtype, [x, filled(dtype, 2048, 1), 1], out, "columns")
-    yield case("relu.out", dtype, [x], out)
+    yield case("relu.out", dtype, [x], out, "", lambda: torch.clamp_min(x, 0, out=out))
     yield case("maximum.out", dtype, [x, y], out)
     yield case("clamp.out", dtype, [x, 1, 5], out)
     yield case("lt.Tensor_out", dtype, [x, y], mask)
@@ -70,17 +95,31 @@ def quantized() -> Iterator[Case]:
     )
     scales, zeros = torch.rand(2048) + 0.1, torch.zeros(2048, dtype=torch.int64)
     whole, channels = (0.05, 3, -128, 127, torch.int8), (scales, zeros, 0, -128, 127, torch.int8)
+    tokens = (scales.double()[:, None], zeros[:, None], -128, 127, torch.int8)
     operand, space = (0.05, 3, -128, 127), "quantized_decomposed::"
-    bytes, floats = torch.empty_like(q), torch.empty_like(x)
-    for label, kernel, arguments, out in (
-        ("quantize", "quantize_per_tensor", [x, *whole], bytes),
-        ("quantize channels", "quantize_per_channel", [x, *channels], bytes),
-        ("dequantize", "dequantize_per_tensor", [q, *whole, None], floats),
-        ("dequantize channels", "dequantize_per_channel", [q, *channels, None], floats),
-        ("quantized add", "add", [q, *operand, r, *operand, *operand], bytes),
-    ):
+    codes, floats = torch.empty_like(q), torch.empty_like(x)
+    per_tensor = torch.quantize_per_tensor(x, 0.05, 3, torch.qint8)
+    per_channel = torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8)
+    # FBGEMM's sum is over unsigned bytes.
+    halves = [torch.quantize_per_tensor(x, 0.05, 3, torch.quint8) for _ in range(2)]
+    rows: list[tuple[str, str, list[Any], torch.Tensor, Callable[[], object]]] = [
+        ("quantize", "quantize_per_tensor", [x, *whole], codes,
+         lambda: torch.quantize_per_tensor(x, 0.05, 3, torch.qint8)),
+        ("quantize channels", "quantize_per_channel", [x, *channels], codes,
+         lambda: torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8)),
+        ("quantize tokens", "quantize_per_token", [x, *tokens], codes,
+         lambda: torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8)),
+        ("dequantize", "dequantize_per_tensor", [q, *whole, None], floats, per_tensor.dequantize),
+        ("dequantize channels", "dequantize_per_channel", [q, *channels, None], floats,
+         per_channel.dequantize),
+        ("dequantize tokens", "dequantize_per_token", [q, *tokens, torch.float32], floats,
+         per_channel.dequantize),
+        ("quantized add", "add", [q, *operand, r, *operand, *operand], codes,
+         lambda: torch.ops.quantized.add(halves[0], halves[1], 0.05, 3)),
+    ]  # fmt: skip
+    for label, kernel, arguments, out, eager in rows:
         tensors = [item for item in arguments if isinstance(item, torch.Tensor)]
-        yield Case(label, f"{space}{kernel}.out", arguments, out, size_of(*tensors, out))
+        yield Case(label, f"{space}{kernel}.out", arguments, out, size_of(*tensors, out), eager)
 
 
 def casts() -> Iterator[Case]:
@@ -91,8 +130,8 @@ def casts() -> Iterator[Case]:
     ]  # fmt: skip
     for source, target in pairs:
         x = filled(source, 2048, 2048)
-        note = f"to {str(target)[6:]} of"
-        yield case("_to_copy.out", source, [x, False, None], torch.empty(x.shape, dtype=target), note)
+        out, note = torch.empty(x.shape, dtype=target), f"to {str(target)[6:]} of"
+        yield case("_to_copy.out", source, [x, False, None], out, note, copied(out, x))
 
 
 def reductions(dtype: torch.dtype) -> Iterator[Case]:
@@ -105,8 +144,11 @@ def reductions(dtype: torch.dtype) -> Iterator[Case]:
             yield case("mean.out", dtype, [x, dims, False, None], torch.empty(shape, dtype=dtype), note)
     yield case("argmax.out", dtype, [x, 1, False], torch.empty(2048, dtype=torch.int64), "rows")
     if dtype.is_floating_point:
-        yield case("_softmax.out", dtype, [x, 1, False], torch.empty_like(x))
+        for dim, note in ((1, "rows"), (0, "columns")):
+            yield case("_softmax.out", dtype, [x, dim, False], torch.empty_like(x), note)
+            yield case("_log_softmax.out", dtype, [x, dim, False], torch.empty_like(x), note)
     yield case("cumsum.out", dtype, [x, 1, None], torch.empty(x.shape, dtype=total), "rows")
+    yield case("cumsum.out", dtype, [x, 0, None], torch.empty(x.shape, dtype=total), "columns")
 
 
 def indexing(dtype: torch.dtype) -> Iterator[Case]:
@@ -128,26 +170,45 @@ def indexing(dtype: torch.dtype) -> Iterator[Case]:
 def copies(dtype: torch.dtype) -> Iterator[Case]:
     x = filled(dtype, 64, 256, 256)
     flat, out = x.view(2048, 2048), torch.empty_like(x)
-    yield case("clone.out", dtype, [x, None], out)
-    yield case("transpose_copy.int_out", dtype, [flat, 0, 1], torch.empty_like(flat))
-    yield case("permute_copy.out", dtype, [x, [1, 0, 2]], torch.empty(256, 64, 256, dtype=dtype), "1 0 2")
-    yield case("permute_copy.out", dtype, [x, [0, 2, 1]], out, "0 2 1")
-    yield case("permute_copy.out", dtype, [x, [2, 1, 0]], torch.empty(256, 256, 64, dtype=dtype), "2 1 0")
+    square = torch.empty_like(flat)
+
+    def permute(source: torch.Tensor, dims: list[int], note: str) -> Case:
+        out = torch.empty([source.shape[d] for d in dims], dtype=dtype)
+        return case("permute_copy.out", dtype, [source, dims], out, note, copied(out, source.permute(dims)))
+
+    def slice_of(dim: int, start: int, end: int, step: int, note: str) -> Case:
+        part = flat[:, start:end:step] if dim == 1 else flat[start:end:step]
+        half = torch.empty(part.shape, dtype=dtype)
+        arguments = [flat, dim, start, end, step]
+        sliced = case("slice_copy.Tensor_out", dtype, arguments, half, note, copied(half, part))
+        # A line of memory is read whole, whatever is taken of it.
+        sliced.moved = size_of(half) * (2 if dim == 0 else 1 + min(step, 64))
+        return sliced
+
+    yield case("clone.out", dtype, [x, None], out, "", copied(out, x))
+    yield case("transpose_copy.int_out", dtype, [flat, 0, 1], square, "", copied(square, flat.t()))
+    yield permute(x, [1, 0, 2], "1 0 2")
+    yield permute(x, [0, 2, 1], "0 2 1")
+    yield permute(x, [2, 1, 0], "2 1 0")
+    yield permute(x.view(4, 64, 128, 128), [0, 2, 3, 1], "to NHWC")
+    yield permute(x.view(4, 128, 128, 64), [0, 3, 1, 2], "to NCHW")
+    image = filled(dtype, 8, 3, 384, 384)
+    yield permute(image, [0, 2, 3, 1], "image to NHWC")
+    yield permute(image.view(8, 384, 384, 3), [0, 3, 1, 2], "image to NCHW")
     halves = [x[:32].contiguous(), x[32:].contiguous()]
-    yield Case(f"cat outer {str(dtype)[6:]}", "aten::cat.out", [halves, 0], out, 2 * size_of(x))
+    name, both = str(dtype)[6:], 2 * size_of(x)
+    yield Case(f"cat outer {name}", "aten::cat.out", [halves, 0], out, both)
     parts = list(flat.view(2048, 4, 512).permute(1, 0, 2).contiguous())
-    yield Case(
-        f"cat inner {str(dtype)[6:]}", "aten::cat.out", [parts, 1], torch.empty_like(flat), 2 * size_of(x)
-    )
-    half = torch.empty(2048, 1024, dtype=dtype)
-    sliced = case("slice_copy.Tensor_out", dtype, [flat, 1, 512, 1536, 1], half)
-    sliced.moved = 2 * size_of(half)
-    yield sliced
-    every = case("slice_copy.Tensor_out", dtype, [flat, 1, 0, 2048, 2], half, "by 2")
-    yield every
-    yield case("expand_copy.out", dtype, [flat[:1].contiguous(), [2048, 2048], False], torch.empty_like(flat))
+    yield Case(f"cat inner {name}", "aten::cat.out", [parts, 1], torch.empty_like(flat), both)
+    yield slice_of(1, 512, 1536, 1, "columns")
+    yield slice_of(0, 0, 2048, 2, "rows by 2")
+    yield slice_of(1, 0, 2048, 2, "by 2")
+    yield slice_of(1, 0, 2048, 3, "by 3")
+    row = flat[:1].contiguous()
+    yield case("expand_copy.out", dtype, [row, [2048, 2048], False], square, "", copied(square, row))
     yield case("constant_pad_nd.out", dtype, [x, [1, 1, 1, 1], 0], torch.empty(64, 258, 258, dtype=dtype))
-    yield case("flip.out", dtype, [flat, [1]], torch.empty_like(flat))
+    yield case("flip.out", dtype, [flat, [1]], square, "", lambda: flat.flip(1))
+    yield case("flip.out", dtype, [flat, [0]], square, "rows", lambda: flat.flip(0))
 
 
 def cases() -> Iterator[Case]:
@@ -181,16 +242,23 @@ def main(arguments: list[str]) -> None:
     for item in cases():
         if wanted not in item.label:
             continue
-        call = (item.kernel, [*item.arguments, item.out], None, threads)
-        call_kernel(*call)
-        copy = kernel = math.inf
-        end = time.perf_counter() + 0.3
-        while time.perf_counter() < end:
-            copy = min(copy, timed(lambda: target.copy_(source), threads))
-            kernel = min(kernel, *(timed(lambda call=call: call_kernel(*call), threads) for _ in range(3)))  # type: ignore[misc]
-        rate, limit = item.moved / kernel * 1e-9, 2 * size_of(source) / copy * 1e-9
+        runs: dict[str, Callable[[], object]] = {
+            "copy": lambda: target.copy_(source),
+            "kernel": lambda item=item: call_kernel(  # type: ignore[misc]
+                item.kernel, [*item.arguments, item.out], None, threads
+            ),
+            "eager": item.eager or eager_operator(item),
+        }
+        least = dict.fromkeys(runs, math.inf)
+        end = time.perf_counter() + 0.4
+        while time.perf_counter() < end or math.inf in least.values():
+            for name, run in runs.items():
+                least[name] = min(least[name], timed(run, threads), timed(run, threads))
+        rate, limit = item.moved / least["kernel"] * 1e-9, 2 * size_of(source) / least["copy"] * 1e-9
         print(
-            f"{item.label:36} {kernel * 1e6:9.0f} us {rate:7.1f} GB/s {100 * rate / limit:5.0f} %", flush=True
+            f"{item.label:36} {least['kernel'] * 1e6:9.0f} us {rate:7.1f} GB/s {100 * rate / limit:5.0f} % "
+            f"{least['kernel'] / least['eager']:6.2f} of eager",
+            flush=True,
         )
 
 

@@ -333,6 +333,36 @@ def test_large_copies_on_threads(threads: int) -> None:
     assert torch.equal(out, source.flatten())
 
 
+# Whole squares of a cache line, parts of them, strips that end within one, pixels of few channels.
+@pytest.mark.parametrize("dtype", SIZES, ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 64, 64), (3, 70, 130), (1, 129, 1100), (2, 2, 999), (2, 3, 257), (2, 4, 64), (2, 5, 65)],
+    ids=str,
+)
+def test_transposes_of_all_element_sizes(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    source = torch.arange(2 * 130 * 1100)[: shape[0] * shape[1] * shape[2]].view(shape).to(dtype)
+    for dims in ([0, 2, 1], [2, 0, 1], [2, 1, 0]):
+        for given, order in ((source, dims), (source.mT.contiguous(), dims)):
+            out = torch.empty([given.shape[d] for d in order], dtype=dtype)
+            call_kernel("aten::permute_copy.out", [given, order, out], "portable", 2)
+            assert torch.equal(out, given.permute(order))
+
+
+@pytest.mark.parametrize("dtype", SIZES, ids=str)
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 33, 100])
+def test_rows_backwards_and_by_steps(dtype: torch.dtype, length: int) -> None:
+    source = torch.arange(3 * length).view(3, length).to(dtype)
+    out = torch.empty_like(source)
+    call_kernel("aten::flip.out", [source, [1], out], "portable")
+    assert torch.equal(out, source.flip(1))
+    for step in (2, 3):
+        expected = source[:, ::step].contiguous()
+        out = torch.empty_like(expected)
+        call_kernel("aten::slice_copy.Tensor_out", [source, 1, None, None, step, out], "portable")
+        assert torch.equal(out, expected)
+
+
 REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::view_copy.out", [x(2, 3), [4, 2], x(4, 2)], "6 elements"),
     ("aten::view_copy.out", [x(2, 3), [-1, -1], x(4, 2)], "6 elements"),

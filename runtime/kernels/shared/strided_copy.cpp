@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -11,9 +12,9 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBytesPerTask = 1 << 16;
-// Of a block that is transposed.
-constexpr int64_t kReadBytes = 128;
-constexpr int64_t kWriteBytes = 128;
+// A transpose reads runs of this length, of as many rows as fill a cache line when they are written.
+constexpr int64_t kReadBytes = 1024;
+constexpr int64_t kLineBytes = 64;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
@@ -73,35 +74,109 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   });
 }
 
-// The last loop writes, the one before it reads consecutive elements. Blocks are turned in a buffer: memory is read and
-// written in whole cache lines, which rows a power of two apart would otherwise evict before they are full.
+// A square of one cache line a side is turned in a buffer, so that memory is written in whole lines: rows a power of
+// two apart would evict each other before they are full. Lines that the next square writes, each in a page of its own,
+// are fetched meanwhile.
+template <typename T>
+void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, bool more) {
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
+  alignas(kLineBytes) T block[kSide * kSide];
+  if (more) {
+    for (int64_t c = kSide; c < 2 * kSide; ++c) __builtin_prefetch(to + c * to_stride, 1);
+  }
+  transpose_square(from, from_stride, block);
+  for (int64_t c = 0; c < kSide; ++c) std::memcpy(to + c * to_stride, block + c * kSide, kLineBytes);
+}
+
+// The same for a part of a square, or where the rows written are no runs.
+template <typename T>
+void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width, T* to, int64_t to_stride,
+               int64_t to_step) {
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
+  alignas(kLineBytes) T block[kSide * kSide];
+  transpose(from, from_stride, height, width, block, kSide);
+  for (int64_t c = 0; c < width; ++c) {
+    const T* const row = block + c * kSide;
+    for (int64_t i = 0; i < height; ++i) to[c * to_stride + i * to_step] = row[i];
+  }
+}
+
+// Planes to pixels of k channels, and back.
+template <int k, typename T>
+void interleave(const T* from, int64_t plane, T* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int j = 0; j < k; ++j) to[i * k + j] = from[j * plane + i];
+  }
+}
+template <int k, typename T>
+void deinterleave(const T* from, T* to, int64_t plane, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int j = 0; j < k; ++j) to[j * plane + i] = from[i * k + j];
+  }
+}
+
+// Two to four channels as the inner loop of either side; false where these are not the loops.
+template <typename T>
+bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
+  constexpr int64_t kPixels = kBytesPerTask / 4 / static_cast<int64_t>(sizeof(T));
+  const int outer = loops.count() - 2;
+  const auto columns = loops[outer];  // src stride 1
+  const auto rows = loops[outer + 1];
+  const bool joining = rows.size <= 4 && rows.dst == 1 && columns.dst == rows.size;
+  const bool parting = columns.size <= 4 && rows.dst == 1 && rows.src == columns.size;
+  if (!joining && !parting) return false;
+  const int64_t channels = joining ? rows.size : columns.size, pixels = joining ? columns.size : rows.size;
+  const int64_t chunks = (pixels + kPixels - 1) / kPixels;
+  const int64_t grain = std::max<int64_t>(1, kPixels / pixels);
+  context.parallel_for(0, outer_count(loops, outer) * chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const Odometer at(loops, outer, task / chunks);
+      const int64_t first = task % chunks * kPixels, n = std::min(kPixels, pixels - first);
+      const T* const from = src + at.src + (joining ? first : first * channels);
+      T* const to = dst + at.dst + (joining ? first * channels : first);
+      const auto run = [&](auto tag) {
+        constexpr int k = decltype(tag)::value;
+        joining ? interleave<k>(from, rows.src, to, n) : deinterleave<k>(from, to, columns.dst, n);
+      };
+      if (channels == 2) {
+        run(std::integral_constant<int, 2>());
+      } else if (channels == 3) {
+        run(std::integral_constant<int, 3>());
+      } else {
+        run(std::integral_constant<int, 4>());
+      }
+    }
+  });
+  return true;
+}
+
+// The last loop writes, the one before it reads consecutive elements.
 template <typename T>
 void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
+  constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
   constexpr int64_t kColumns = kReadBytes / static_cast<int64_t>(sizeof(T));
-  constexpr int64_t kRows = kWriteBytes / static_cast<int64_t>(sizeof(T));
   const int outer = loops.count() - 2;
   const auto columns = loops[outer];  // src stride 1
   const auto rows = loops[outer + 1];
   const int64_t strips = (columns.size + kColumns - 1) / kColumns;
-  const int64_t work = std::min(kColumns, columns.size) * rows.size * static_cast<int64_t>(sizeof(T));
-  const int64_t tasks = outer_count(loops, outer) * strips;
+  const int64_t bands = (rows.size + kSide - 1) / kSide;
+  const int64_t work = std::min(kColumns, columns.size) * std::min(kSide, rows.size) * static_cast<int64_t>(sizeof(T));
+  const int64_t tasks = outer_count(loops, outer) * strips * bands;
   context.parallel_for(0, tasks, std::max<int64_t>(1, kBytesPerTask / work), [&](int64_t begin, int64_t end) {
-    alignas(64) T block[kColumns * kRows];
     for (int64_t task = begin; task < end; ++task) {
-      const Odometer at(loops, outer, task / strips);
-      const int64_t first = task % strips * kColumns;
+      const Odometer at(loops, outer, task / (strips * bands));
+      const int64_t first = task / bands % strips * kColumns, r = task % bands * kSide;
       const int64_t width = std::min(kColumns, columns.size - first);
-      for (int64_t r = 0; r < rows.size; r += kRows) {
-        const int64_t height = std::min(kRows, rows.size - r);
-        const T* from = src + at.src + first + r * rows.src;
-        T* to = dst + at.dst + first * columns.dst + r * rows.dst;
-        transpose(from, rows.src, height, width, block, kRows);
-        for (int64_t c = 0; c < width; ++c) {
-          if (rows.dst == 1) {
-            std::memcpy(to + c * columns.dst, block + c * kRows, static_cast<size_t>(height) * sizeof(T));
-          } else {
-            for (int64_t i = 0; i < height; ++i) to[c * columns.dst + i * rows.dst] = block[c * kRows + i];
-          }
+      const int64_t height = std::min(kSide, rows.size - r);
+      const T* const from = src + at.src + first + r * rows.src;
+      T* const to = dst + at.dst + first * columns.dst + r * rows.dst;
+      const bool lines = height == kSide && rows.dst == 1;
+      for (int64_t c = 0; c < width; c += kSide) {
+        T* const square = to + c * columns.dst;
+        if (lines && c + kSide <= width) {
+          copy_square(from + c, rows.src, square, columns.dst, c + 2 * kSide <= width);
+        } else {
+          copy_part(from + c, rows.src, height, std::min(kSide, width - c), square, columns.dst, rows.dst);
         }
       }
     }
@@ -109,27 +184,63 @@ void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, c
 }
 
 template <typename T>
+void copy_every_second(const T* from, T* to, int64_t n) {
+  int64_t i = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (sizeof(T) == 1) {
+    // The low bytes of pairs, which compilers pack; the last pair may not be whole.
+    for (; i < n - 1; ++i) {
+      uint16_t pair;
+      std::memcpy(&pair, from + 2 * i, 2);
+      to[i] = static_cast<T>(pair);
+    }
+  }
+#endif
+  for (; i < n; ++i) to[i] = from[2 * i];
+}
+
+// to[i] = from[-i].
+template <typename T>
+void copy_backwards(const T* from, T* to, int64_t n) {
+  int64_t i = 0;
+  if constexpr (sizeof(T) <= 2) {
+    constexpr int64_t kStep = 8 / static_cast<int64_t>(sizeof(T));
+    for (; i + kStep <= n; i += kStep) {
+      uint64_t word;
+      std::memcpy(&word, from - i - (kStep - 1), 8);
+      word = __builtin_bswap64(word);
+      if constexpr (sizeof(T) == 2) {
+        constexpr uint64_t kLow = 0x00ff00ff00ff00ff;
+        word = (word >> 8 & kLow) | (word & kLow) << 8;
+      }
+      std::memcpy(to + i, &word, 8);
+    }
+  }
+  for (; i < n; ++i) to[i] = from[-i];
+}
+
+template <typename T>
 void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   const int outer = loops.count() - 1;
   const auto inner = loops[outer];
   const int64_t bytes = inner.size * static_cast<int64_t>(sizeof(T));
-  context.parallel_for(0, outer_count(loops, outer), std::max<int64_t>(1, kBytesPerTask / bytes),
-                       [&](int64_t begin, int64_t end) {
-                         Odometer at(loops, outer, begin);
-                         for (int64_t row = begin; row < end; ++row, at.step()) {
-                           const T* from = src + at.src;
-                           T* to = dst + at.dst;
-                           if (inner.src == 0 && inner.dst == 1) {
-                             std::fill(to, to + inner.size, *from);
-                           } else if (inner.src == 2 && inner.dst == 1) {
-                             for (int64_t i = 0; i < inner.size; ++i) to[i] = from[2 * i];
-                           } else if (inner.src == -1 && inner.dst == 1) {
-                             for (int64_t i = 0; i < inner.size; ++i) to[i] = from[-i];
-                           } else {
-                             for (int64_t i = 0; i < inner.size; ++i) to[i * inner.dst] = from[i * inner.src];
-                           }
-                         }
-                       });
+  const int64_t grain = std::max<int64_t>(1, kBytesPerTask / bytes);
+  context.parallel_for(0, outer_count(loops, outer), grain, [&](int64_t begin, int64_t end) {
+    Odometer at(loops, outer, begin);
+    for (int64_t row = begin; row < end; ++row, at.step()) {
+      const T* from = src + at.src;
+      T* to = dst + at.dst;
+      if (inner.src == 0 && inner.dst == 1) {
+        std::fill(to, to + inner.size, *from);
+      } else if (inner.src == 2 && inner.dst == 1) {
+        copy_every_second(from, to, inner.size);
+      } else if (inner.src == -1 && inner.dst == 1) {
+        copy_backwards(from, to, inner.size);
+      } else {
+        for (int64_t i = 0; i < inner.size; ++i) to[i * inner.dst] = from[i * inner.src];
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -189,7 +300,7 @@ void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void*
       if (i != reading) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
     }
     for (const int i : {reading, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
-    copy_transposed(context, reordered, from, to);
+    if (!copy_channels(context, reordered, from, to)) copy_transposed(context, reordered, from, to);
   });
 }
 

@@ -107,4 +107,27 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   }
 }
 
+// The same for a square of one 64-byte line a side; to's rows follow one another.
+template <typename T>
+void transpose_square(const T* from, int64_t from_stride, T* to) {
+  constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));
+#if RL_TRANSPOSE_VECTORS
+  if constexpr (sizeof(T) < 16) {
+    using Square = detail::Square<sizeof(T)>;
+    constexpr int64_t kSize = Square::kSize;
+    constexpr int64_t kBytes = static_cast<int64_t>(sizeof(T));
+    for (int64_t r = 0; r < kSide; r += kSize) {
+      for (int64_t c = 0; c < kSide; c += kSize) {
+        Square::transpose(reinterpret_cast<const uint8_t*>(from + r * from_stride + c), from_stride * kBytes,
+                          reinterpret_cast<uint8_t*>(to + c * kSide + r), kSide * kBytes);
+      }
+    }
+    return;
+  }
+#endif
+  for (int64_t r = 0; r < kSide; ++r) {
+    for (int64_t c = 0; c < kSide; ++c) to[c * kSide + r] = from[r * from_stride + c];
+  }
+}
+
 }  // namespace rushlight
