@@ -49,14 +49,20 @@ const View* Binder::any_input(uint32_t index) {
   return found ? &found->view : nullptr;
 }
 
-const View* Binder::input(uint32_t index) {
+const View* Binder::input_of(uint32_t index, ScalarType dtype) {
   const View* view = any_input(index);
-  if (view && view->dtype != ScalarType::Float) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, not float32", index, step_.kind(),
-                dtype_name(view->dtype)));
+  if (view && view->dtype != dtype) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, not %s", index, step_.kind(),
+                dtype_name(view->dtype), dtype_name(dtype)));
     return nullptr;
   }
   return view;
+}
+
+const View* Binder::input(uint32_t index) { return input_of(index, ScalarType::Float); }
+
+const View* Binder::output_of(uint32_t index, ScalarType dtype) {
+  return input_of(index, dtype) ? any_output(index) : nullptr;
 }
 
 bool Binder::has(uint32_t index) const { return index >= step_.values().size() || step_.values()[index] != kNone; }
@@ -162,6 +168,24 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_gather(binder);
     case StepKind::Recurrent:
       return make_recurrent(binder);
+    case StepKind::ByteProduct:
+      return make_byte_product(binder);
+    case StepKind::ByteDepthwise:
+      return make_byte_depthwise(binder);
+    case StepKind::BytePool:
+      return make_byte_pool(binder);
+    case StepKind::ByteMean:
+      return make_byte_mean(binder);
+    case StepKind::ByteBinary:
+      return make_byte_binary(binder);
+    case StepKind::ByteMap:
+      return make_byte_map(binder);
+    case StepKind::Quantize:
+      return make_quantize(binder);
+    case StepKind::Dequantize:
+      return make_dequantize(binder);
+    case StepKind::QuantizeRows:
+      return make_quantize_rows(binder);
   }
   return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
 }

@@ -79,6 +79,7 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     const schema::Storage storage = storages[table.values()[i].storage()];
     slots_[i].is_constant = storage.kind() == schema::StorageKind::CONSTANT;
+    slots_[i].is_arena = storage.kind() == schema::StorageKind::ARENA;
     slots_[i].is_writable =
         storage.kind() == schema::StorageKind::ARENA ||
         (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());

@@ -46,9 +46,10 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
                "dimension %u of value %u is an expression that is not there", i, index);
   }
   const ScalarType dtype = static_cast<ScalarType>(value.dtype());
-  RL_REQUIRE(
-      dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int || dtype == ScalarType::Bool,
-      InvalidProgram, "value %u has the element type %d, which plans do not", index, static_cast<int>(value.dtype()));
+  RL_REQUIRE(dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int ||
+                 dtype == ScalarType::Bool || dtype == ScalarType::Char || dtype == ScalarType::Byte,
+             InvalidProgram, "value %u has the element type %d, which plans do not", index,
+             static_cast<int>(value.dtype()));
   return Error::Ok;
 }
 

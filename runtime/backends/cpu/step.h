@@ -32,6 +32,15 @@ enum class StepKind : uint16_t {
   MatrixProduct = 11,
   Gather = 12,
   Recurrent = 13,
+  ByteProduct = 32,
+  ByteDepthwise = 33,
+  BytePool = 34,
+  ByteMean = 35,
+  ByteBinary = 36,
+  ByteMap = 37,
+  Quantize = 38,
+  Dequantize = 39,
+  QuantizeRows = 40,
 };
 
 // What a step may use while it runs.
@@ -70,6 +79,7 @@ class Binder {
     View view;
     bool is_constant = false;
     bool is_writable = false;
+    bool is_arena = false;  // some bytes behind the storage can be read
   };
 
   Binder(const schema::Step& step, Span<Slot> slots, const tiles::Tiles& tiles, const Packing& planned,
@@ -92,25 +102,35 @@ class Binder {
   // A view of any type.
   const View* any_input(uint32_t index);
   const View* any_output(uint32_t index);
+  // Views of one type.
+  const View* input_of(uint32_t index, ScalarType dtype);
+  const View* output_of(uint32_t index, ScalarType dtype);
+  bool is_arena(uint32_t index) { return slot(index) != nullptr && slot(index)->is_arena; }
   // `count` floats of a constant, next to each other.
   const float* constant(uint32_t index, int64_t count);
   const float* optional_constant(uint32_t index, int64_t count);
   // Packed matrices [k, n], in the machine's own packing: repacked if the plan's is another.
   const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n);
+  // `count` int8 of a constant, next to each other.
+  const int8_t* bytes(uint32_t index, int64_t count);
+  // Packed int8 matrices of n columns of k numbers each, in the packing of tiles::byte_tiles(), packed_matrix_size()
+  // bytes apart: repacked if the plan's is another, which three ints from `first_int` on tell: lanes, columns of a
+  // panel, numbers of a group.
+  const uint8_t* packed_bytes(uint32_t index, uint32_t first_int, int64_t matrices, int64_t k, int64_t n);
   // Within [low, high].
   int64_t integer(uint32_t index, int64_t low, int64_t high);
   float number(uint32_t index);
   // activation, unary operator, and floats low, high, p, q: an epilogue without its residual.
   tiles::Epilogue epilogue(uint32_t first_int, uint32_t first_float);
 
-  template <typename T>
-  T* make() {
+  template <typename T, typename... Args>
+  T* make(Args... args) {
     void* memory = allocator_.allocate(sizeof(T), alignof(T));
     if (memory == nullptr) {
       refuse(fail(Error::MemoryAllocationFailed, "no memory for a step"));
       return nullptr;
     }
-    return new (memory) T();
+    return new (memory) T(args...);
   }
   template <typename T>
   T* array(size_t count) {
@@ -147,6 +167,15 @@ Result<Step*> make_attention(Binder& binder);
 Result<Step*> make_matrix_product(Binder& binder);
 Result<Step*> make_gather(Binder& binder);
 Result<Step*> make_recurrent(Binder& binder);
+Result<Step*> make_byte_product(Binder& binder);
+Result<Step*> make_byte_depthwise(Binder& binder);
+Result<Step*> make_byte_pool(Binder& binder);
+Result<Step*> make_byte_mean(Binder& binder);
+Result<Step*> make_byte_binary(Binder& binder);
+Result<Step*> make_byte_map(Binder& binder);
+Result<Step*> make_quantize(Binder& binder);
+Result<Step*> make_dequantize(Binder& binder);
+Result<Step*> make_quantize_rows(Binder& binder);
 
 // By kind. InvalidProgram for one that is unknown.
 Result<Step*> make_step(StepKind kind, Binder& binder);

@@ -209,11 +209,13 @@ def test_a_wrong_plan_is_refused_with_a_reason(
         Runtime.get().load_program(changed).load_method("forward")
 
 
-def test_quantized_programs_stay_on_whole_numbers() -> None:
-    model, inputs = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)), (torch.randn(6, 8),)
+def test_what_is_computed_quantized_by_kernels_keeps_its_conversions() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 4, 2))
+    inputs = (torch.randn(1, 3, 8, 8),)
     quantizer = CPUQuantizer().set_global(static_int8())
     program = quantize(export_float(model.eval(), inputs), None, quantizer, [inputs])
-    partitioner = CpuPartitioner()
-    edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
-    assert not any("delegate" in str(node.target) for node in edge.exported_program().graph.nodes)
-    assert "quantized" in partitioner.report.get_table_report()
+    edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
+    targets = [str(n.target) for n in edge.to_executorch().exported_program().graph.nodes]
+    assert any("call_delegate" in target for target in targets)
+    assert any("quantized_convolution" in target for target in targets)
+    assert not any("aten.convolution" in target for target in targets)

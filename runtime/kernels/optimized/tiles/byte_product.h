@@ -58,6 +58,9 @@ struct ByteProduct {
   const float* offset;      // [n] or null
   float least, most;
   bool accumulate = false;  // floats: to what `out` holds, before it is clamped
+  // Floats: called for every tile of results, [rows, columns] from (row, column) on, if it is set.
+  void (*after)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) = nullptr;
+  const void* after_context = nullptr;
   void* out;
   int64_t out_stride;  // elements
 };

@@ -7,11 +7,14 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.backends.cpu.builder import Builder
+from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.finish import finish
-from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.folding import Constants, Values
 from rushlight.backends.cpu.graph import StorageKind
-from rushlight.backends.cpu.lowering import RULES, Lowering, Options
+from rushlight.backends.cpu.lowering import RULES, Options
 from rushlight.backends.cpu.payload import write_plan
+from rushlight.backends.cpu.quantized import QuantizedLowering
+from rushlight.backends.cpu.rules_quantized import lower_quantized
 from rushlight.backends.cpu.support import operation
 from rushlight.backends.cpu.target import Target, host_target, target_named
 from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
@@ -44,7 +47,9 @@ class CpuBackend(BackendDetails):
         constants = Constants.of(edge_program)
         graph = edge_program.graph
         stored = _needed_constants(edge_program, constants)
-        lowering = Lowering(_options(compile_specs), stored)
+        lowering = QuantizedLowering(_options(compile_specs), stored, constants)
+        functions = byte_functions(graph, constants)
+        inside = {item for function in functions.values() for item in function.nodes}
         store = NamedDataStore()
         builder = Builder(lowering.options.target, lowering.symbols, store)
         handles: dict[int, tuple[int, ...]] = {}
@@ -57,8 +62,9 @@ class CpuBackend(BackendDetails):
                 outputs = list(node.args[0])
             elif node.op != "call_function":
                 raise CompileError(f"{node.name} ({node.op}) cannot be in a plan")
-            elif not constants.is_constant(node):
-                RULES[operation(node)](lowering, node)
+            elif not constants.is_constant(node) and node not in inside:
+                if not lower_quantized(lowering, node, functions, constants):
+                    RULES[operation(node)](lowering, node)
                 handle = meta.get_debug_handle(node)
                 if isinstance(handle, int):
                     handles[handle] = (handle,)
@@ -70,18 +76,14 @@ class CpuBackend(BackendDetails):
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 
-def _needed_constants(program: ExportedProgram, constants: Constants) -> dict[Node, torch.Tensor]:
+def _needed_constants(program: ExportedProgram, constants: Constants) -> Values:
     """Constants that a step or an output reads."""
-    found = {}
-    for node in program.graph.nodes:
-        if constants.is_constant(node) and any(not constants.is_constant(user) for user in node.users):
-            value = constants.value(node)
-            assert value is not None
-            found[node] = value
-    return found
+    nodes = program.graph.nodes
+    needed = (n for n in nodes if constants.is_constant(n) and not all(map(constants.is_constant, n.users)))
+    return Values(constants, needed)
 
 
-def _add_input(lowering: Lowering, builder: Builder, node: Node) -> None:
+def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
     index = len(builder.plan.arguments)
     fake = meta.get_tensor(node)
     if fake is None:
@@ -95,7 +97,7 @@ def _add_input(lowering: Lowering, builder: Builder, node: Node) -> None:
     lowering.set(node, tensor)
 
 
-def _argument(lowering: Lowering, fake: torch.Tensor, index: int) -> Tensor:
+def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
     sizes = tuple(lowering.symbols.note(size) for size in fake.shape)
     strides = contiguous(sizes)
     if fake.dim() == 4 and not fake.is_contiguous():
@@ -106,13 +108,21 @@ def _argument(lowering: Lowering, fake: torch.Tensor, index: int) -> Tensor:
     return Tensor(storage, sizes, strides)
 
 
-def _add_output(lowering: Lowering, builder: Builder, node: Node) -> None:
+def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
     fake = meta.get_tensor(node)
     assert fake is not None
+    if node in lowering.meanings:
+        target = _argument(lowering, fake, len(builder.plan.arguments))
+        lowering.emit(lowering.real_in(target, node), node)
+        builder.add_argument(target, is_output=True)
+        return
     tensor = lowering.tensor(node)
+    if fake.dtype is torch.uint8 and tensor.dtype is torch.int8:
+        tensor = lowering.unsigned(tensor, node)
     target = _argument(lowering, fake, len(builder.plan.arguments))
     storage = tensor.storage
-    if storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
+    is_whole = storage.dtype in (torch.int8, torch.uint8)  # whose steps may read behind it
+    if not is_whole and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
     else:

@@ -22,7 +22,14 @@ from rushlight.ir.errors import CompileError
 
 ALIGNMENT = 64  # bytes, of constants and of places in the arena
 # As in a program file.
-DTYPES = {torch.float32: 6, torch.int64: 4, torch.int32: 3, torch.bool: 11}
+DTYPES = {
+    torch.float32: 6,
+    torch.int64: 4,
+    torch.int32: 3,
+    torch.bool: 11,
+    torch.int8: 1,
+    torch.uint8: 0,
+}
 
 
 class Builder:

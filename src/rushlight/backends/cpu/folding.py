@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,30 @@ from rushlight.ir.edge_ops import aten_op
 
 # Larger results, unless a permutation or a conversion of a constant, would bloat the file.
 MOST_ELEMENTS = 1 << 18
+
+
+class Values(Mapping[Node, torch.Tensor]):
+    """The data of some constants, computed when it is read."""
+
+    def __init__(self, constants: Constants, nodes: Iterable[Node]) -> None:
+        self._constants = constants
+        self._nodes = frozenset(nodes)
+
+    def __getitem__(self, node: Node) -> torch.Tensor:
+        if node not in self._nodes:
+            raise KeyError(node)
+        value = self._constants.value(node)
+        assert value is not None
+        return value
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._nodes
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
 
 class Constants:

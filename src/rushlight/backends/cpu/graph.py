@@ -31,6 +31,15 @@ class StepKind(IntEnum):
     MATRIX_PRODUCT = 11
     GATHER = 12
     RECURRENT = 13
+    BYTE_PRODUCT = 32
+    BYTE_DEPTHWISE = 33
+    BYTE_POOL = 34
+    BYTE_MEAN = 35
+    BYTE_BINARY = 36
+    BYTE_MAP = 37
+    QUANTIZE = 38
+    DEQUANTIZE = 39
+    QUANTIZE_ROWS = 40
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ class Options:
 class Lowering:
     """The drafts of one part, in order, and the views that its nodes stand for."""
 
-    def __init__(self, options: Options, constants: dict[Node, torch.Tensor]) -> None:
+    def __init__(self, options: Options, constants: Mapping[Node, torch.Tensor]) -> None:
         self.options = options
         self.constants = constants
         self.symbols = Symbols()
@@ -134,9 +134,9 @@ class Lowering:
             storage.numel = storage.numel * size
         return Tensor(storage, sizes, strides)
 
-    def new_image(self, sizes: Iterable[Size]) -> Tensor:
+    def new_image(self, sizes: Iterable[Size], dtype: torch.dtype = torch.float32) -> Tensor:
         """[n, c, h, w] with channels last in memory."""
-        return self.new(sizes, (0, 2, 3, 1))
+        return self.new(sizes, (0, 2, 3, 1), dtype)
 
     def emit(self, draft: Draft, node: Node | None) -> None:
         if node is not None and node not in draft.nodes:
@@ -169,7 +169,7 @@ class Lowering:
         if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
             return tensor
         order = [*(i for i in range(tensor.rank) if i != axis), axis]
-        result = self.new(tensor.sizes, order)
+        result = self.new(tensor.sizes, order, tensor.dtype)
         self.copy(tensor, result, node)
         return result
 

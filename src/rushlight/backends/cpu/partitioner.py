@@ -8,11 +8,14 @@ from collections.abc import Callable
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import Graph, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
+from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, VIEWS, operation, why_not
+from rushlight.backends.cpu.support_quantized import settle
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.constants import tag_constant_data
 from rushlight.delegate.grouping import form_parts, joined
@@ -26,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 class CpuPartitioner(Partitioner):
     """Gives CpuBackend every node that its plans can express, in as few parts as possible.
-
-    Of a program with quantized tensors none is taken.
 
     target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
     program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
@@ -48,8 +49,6 @@ class CpuPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        if is_quantized(ep.graph_module):
-            return [], None
         stored = constant_inputs(ep)
         known: dict[Graph, Constants | None] = {}
 
@@ -65,11 +64,6 @@ class CpuPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
-        if is_quantized(exported_program.graph_module):
-            for node in exported_program.graph.nodes:
-                if node.op == "call_function":
-                    self.report.report_reject(node, "the program is quantized and runs on whole numbers")
-            return PartitionResult(exported_program, tags)
         self._tag(exported_program, tags)
         tag_constant_data(exported_program)
         return PartitionResult(exported_program, tags)
@@ -79,15 +73,17 @@ class CpuPartitioner(Partitioner):
         constants = Constants.of(program)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
+        inside = {node for found in byte_functions(graph, constants).values() for node in found.nodes}
         for node in graph.nodes:
             if node.op != "call_function" or node.target is operator.getitem:
                 continue
-            reason = why_not(node, constants)
+            reason = None if node in inside else why_not(node, constants)
             if reason is None:
                 taken.add(node)
             else:
                 self.report.report_reject(node, reason)
                 log(node, reason)
+        settle(taken, list(graph.nodes), constants)
         for part in self._parts(program, taken, constants):
             if not _is_worth_it(part, constants):
                 continue
@@ -118,16 +114,8 @@ class CpuPartitioner(Partitioner):
             groups = [group for group in groups if group[1] not in apart]
 
 
-def is_quantized(module: GraphModule) -> bool:
-    """Whether there are quantized tensors: what is between them is for kernels of whole numbers."""
-    nodes = (node for m in module.modules() if isinstance(m, GraphModule) for node in m.graph.nodes)
-    return any(getattr(node.target, "namespace", "") in _QUANTIZED for node in nodes)
-
-
-_QUANTIZED = frozenset({"quantized_decomposed", "torchao"})
-
-
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:
     """Whether a part computes enough to be called: more than views and one elementwise operator."""
-    computing = [n for n in part if not constants.is_constant(n) and operation(n) not in VIEWS]
+    moving = VIEWS | QUANTIZED
+    computing = [n for n in part if not constants.is_constant(n) and operation(n) not in moving]
     return len(computing) > 1 or any(operation(n) not in ELEMENTWISE for n in computing)

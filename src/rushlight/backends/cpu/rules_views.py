@@ -139,7 +139,8 @@ def cat(lowering: Lowering, node: Node) -> None:
     channels_last = len(sizes) == 4 and all(
         same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == 4
     )
-    out = lowering.new_image(sizes) if channels_last else lowering.new(sizes, dtype=tensors[0].dtype)
+    dtype = tensors[0].dtype
+    out = lowering.new_image(sizes, dtype) if channels_last else lowering.new(sizes, dtype=dtype)
     at: Size = 0
     for x in tensors:
         if x.rank != len(sizes):

@@ -18,7 +18,10 @@ from rushlight.backends.cpu import (
 )
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lowering import RULES, argument
+from rushlight.backends.cpu.quantized import MOVES
+from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.sizes import is_bounded
+from rushlight.backends.cpu.support_quantized import is_for_weights_alone, why_not_quantized
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 
@@ -71,7 +74,7 @@ def why_not(node: Node, constants: Constants) -> str | None:
     if constants.is_constant(node):
         return None
     op = operation(node)
-    if op not in RULES:
+    if op not in RULES and op not in QUANTIZED:
         return f"plans have no {op}"
     if op is operator.getitem:
         return None
@@ -80,6 +83,8 @@ def why_not(node: Node, constants: Constants) -> str | None:
             return f"it has {tensor.dim()} dimensions"
         if not all(is_bounded(size) for size in tensor.shape):
             return "a size of it has no upper bound"
+    if op in QUANTIZED:
+        return why_not_quantized(node, constants)
     moves = op in VIEWS
     for source in [*node.all_input_nodes, node]:
         fake = meta.get_tensor(source)
@@ -87,11 +92,15 @@ def why_not(node: Node, constants: Constants) -> str | None:
             continue
         if moves and fake.dtype in (torch.int64, torch.int32, torch.bool):
             continue
+        if op in MOVES and fake.dtype in (torch.int8, torch.uint8):
+            continue
         if op is aten.embedding.default and source is argument(node, 1) and fake.dtype is torch.int64:
             continue
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
         return f"{source.name} is {fake.dtype}"
+    if is_for_weights_alone(node, constants):
+        return "its weight alone is quantized"
     reason = _CHECKS.get(op)
     return reason(node, constants) if reason else None
 
@@ -294,6 +303,8 @@ def _full(node: Node, constants: Constants) -> str | None:
 
 @check(aten.embedding.default)
 def _embedding(node: Node, constants: Constants) -> str | None:
+    if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
+        return "its table is quantized"
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 

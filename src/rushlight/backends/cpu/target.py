@@ -12,7 +12,8 @@ class Target:
     """How the tiles of an instruction set are shaped, as runtime/kernels/optimized/tiles has them.
 
     vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
-    cache: bytes of second level cache that a plan counts on.
+    cache: bytes of second level cache that a plan counts on. byte_lanes, byte_group: sums in a vector of
+    8-bit products, and numbers of a column that lie together; a panel has two vectors.
     """
 
     name: str
@@ -20,15 +21,17 @@ class Target:
     panel: int
     rows: int
     cache: int = 512 * 1024
+    byte_lanes: int = 4
+    byte_group: int = 2
 
 
 TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6),
-        Target("avx512", 16, 32, 14),
-        Target("neon", 4, 12, 8),
+        Target("avx2", 8, 16, 6, byte_lanes=8),
+        Target("avx512", 16, 32, 14, byte_lanes=16, byte_group=4),
+        Target("neon", 4, 12, 8, byte_group=4),
     )
 }
 

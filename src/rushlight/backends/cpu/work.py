@@ -7,7 +7,14 @@ from math import prod
 
 from rushlight.backends.cpu.graph import NONE, Plan, StepKind, StorageKind
 
-_ITEM_BYTES = {3: 4, 4: 8, 6: 4, 11: 1}  # of the dtypes that plans have, as numbered in a program file
+_ITEM_BYTES = {
+    0: 1,
+    1: 1,
+    3: 4,
+    4: 8,
+    6: 4,
+    11: 1,
+}  # of the dtypes that plans have, as numbered in a program file
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,11 @@ def _bytes(plan: Plan, index: int, shape: tuple[int, ...]) -> int:
 
 def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) -> int:
     outputs = prod(shapes[-1])
-    if kind is StepKind.PRODUCT:
+    if kind in (StepKind.PRODUCT, StepKind.BYTE_PRODUCT):
         return 2 * outputs * ints[0] * ints[1] * ints[9]
     if kind is StepKind.WINOGRAD:
         return 2 * outputs * 9 * ints[3]
-    if kind is StepKind.DEPTHWISE:
+    if kind in (StepKind.DEPTHWISE, StepKind.BYTE_DEPTHWISE):
         return 2 * outputs * ints[0] * ints[1]
     if kind is StepKind.MATRIX_PRODUCT:
         return 2 * outputs * shapes[0][-1]

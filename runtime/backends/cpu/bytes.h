@@ -1,0 +1,59 @@
+// What steps over int8 share. A number stands for the real (number - zero) * scale.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/cpu/image.h"
+#include "kernels/optimized/tiles/byte_product.h"
+#include "kernels/optimized/tiles/byte_window.h"
+
+namespace rushlight::cpu {
+
+// Bytes between packed matrices; see Binder::packed_bytes().
+int64_t packed_matrix_size(int64_t n, int64_t k);
+
+inline int32_t read_zero(Binder& binder, uint32_t index) {
+  return static_cast<int32_t>(binder.integer(index, -128, 127));
+}
+
+// zero, least, most.
+inline tiles::ByteRange read_range(Binder& binder, uint32_t first) {
+  tiles::ByteRange range{};
+  range.zero = read_zero(binder, first);
+  range.least = static_cast<int32_t>(binder.integer(first + 1, -128, 127));
+  range.most = static_cast<int32_t>(binder.integer(first + 2, range.least, 127));
+  return range;
+}
+
+// Whether elements lie in the order of the dimensions, next to each other.
+inline bool is_dense(const View& view) {
+  int64_t expected = 1;
+  for (int i = view.rank - 1; i >= 0; --i) {
+    if (view.sizes[i] != 1 && view.strides[i] != expected) return false;
+    expected *= view.sizes[i];
+  }
+  return true;
+}
+
+inline Error require_images(const View& in, const View& out) {
+  RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),
+             InvalidProgram, "operands of an 8-bit step over images do not fit");
+  return Error::Ok;
+}
+
+inline tiles::ByteWindow window_of(const Window& w, const View& in, const View& out, int32_t zero) {
+  tiles::ByteWindow b{};
+  b.in = static_cast<const uint8_t*>(in.data);
+  b.zero = static_cast<int8_t>(zero);
+  b.channels = in.sizes[3];
+  const int64_t size[] = {1, in.sizes[1], in.sizes[2]}, out_size[] = {1, out.sizes[1], out.sizes[2]};
+  const int64_t kernel[] = {1, w.kernel_h, w.kernel_w}, stride[] = {1, w.stride_h, w.stride_w};
+  const int64_t padding[] = {0, w.pad_h, w.pad_w}, dilation[] = {1, w.dilation_h, w.dilation_w};
+  for (int i = 0; i < 3; ++i) {
+    b.size[i] = size[i], b.out_size[i] = out_size[i], b.kernel[i] = kernel[i];
+    b.stride[i] = stride[i], b.padding[i] = padding[i], b.dilation[i] = dilation[i];
+  }
+  return b;
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,148 @@
+// Depthwise convolutions over int8, a row of outputs and a block of channels at a time.
+#include <cstring>
+
+#include "backends/cpu/bytes.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+using tiles::kDepthwiseChannels;
+
+constexpr int64_t kColumns = 32;  // outputs whose sums are held at once
+constexpr int64_t kMostTaps = 1 << 14;
+
+// values: input [n, h, w, c], weights int8 [kh, kw, c], offsets or none, multipliers, output, all by channel as in an
+// 8-bit product. ints: window (8), zero point of the input, range of the output. The input lies in the arena, since up
+// to 15 bytes behind it are read.
+class ByteDepthwiseStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    window_ = read_window(binder, 0);
+    zero_ = read_zero(binder, 8);
+    range_ = read_range(binder, 9);
+    in_ = binder.input_of(0, ScalarType::Char);
+    out_ = binder.output_of(4, ScalarType::Char);
+    RL_TRY(binder.error());
+    RL_REQUIRE(binder.is_arena(0) && in_->rank == 4 && taps() <= kMostTaps, InvalidProgram,
+               "operands of an 8-bit depthwise convolution do not fit");
+    channels_ = in_->sizes[3];
+    const int8_t* const filters = binder.bytes(1, taps() * channels_);
+    offsets_ = binder.optional_constant(2, channels_);
+    multipliers_ = binder.constant(3, channels_);
+    weights_ = binder.array<int16_t>(static_cast<size_t>(blocks() * block_size()));
+    corrections_ = binder.array<int32_t>(static_cast<size_t>(channels_));
+    padding_ = binder.array<int8_t>(static_cast<size_t>(channels_ + kDepthwiseChannels));
+    places_ = binder.array<int64_t>(static_cast<size_t>(taps()));
+    RL_TRY(binder.error());
+    std::memset(padding_, zero_, static_cast<size_t>(channels_ + kDepthwiseChannels));
+    for (int64_t b = 0; b < blocks(); ++b) {
+      const int64_t first = b * kDepthwiseChannels;
+      tiles::byte_tiles().loops.pack_depthwise(filters + first, channels_, taps(),
+                                               std::min(kDepthwiseChannels, channels_ - first),
+                                               weights_ + b * block_size());
+    }
+    for (int64_t c = 0; c < channels_; ++c) {
+      int32_t sum = 0;
+      for (int64_t tap = 0; tap < taps(); ++tap) sum += filters[tap * channels_ + c];
+      corrections_[c] = -zero_ * sum;
+    }
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_TRY(require_images(*in_, *out_));
+    RL_REQUIRE(in_->sizes[3] == channels_ && out_->sizes[3] == channels_, InvalidProgram,
+               "an 8-bit depthwise convolution has the wrong channels");
+    columns_ =
+        (std::max<int64_t>(out_->sizes[2], 1) - 1) * window_.stride_w + (window_.kernel_w - 1) * window_.dilation_w + 1;
+    RL_REQUIRE(columns_ <= 1 << 24, InvalidProgram, "an 8-bit depthwise convolution is too wide");
+    for (int64_t tap = 0; tap < taps(); ++tap) {
+      places_[tap] = tap / window_.kernel_w * columns_ + tap % window_.kernel_w * window_.dilation_w;
+    }
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
+
+  Error run(Run& run) override {
+    const int64_t height = in_->sizes[1], width = in_->sizes[2], rows = out_->sizes[1];
+    const int8_t* const data = static_cast<const int8_t*>(in_->data);
+    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
+    for_workers(run.context, workers, out_->sizes[0] * rows, [&](int64_t worker, int64_t begin, int64_t end) {
+      int32_t* const sums = reinterpret_cast<int32_t*>(run.scratch + worker * worker_floats());
+      const int8_t** const sources = reinterpret_cast<const int8_t**>(sums + kColumns * kDepthwiseChannels);
+      for (int64_t i = begin; i < end; ++i) {
+        const int8_t* const image = data + i / rows * height * width * channels_;
+        for (int64_t ky = 0; ky < window_.kernel_h; ++ky) {
+          const int64_t y = i % rows * window_.stride_h - window_.pad_h + ky * window_.dilation_h;
+          const int8_t** const line = sources + ky * columns_;
+          for (int64_t j = 0; j < columns_; ++j) {
+            const int64_t x = j - window_.pad_w;
+            const bool is_outside = y < 0 || y >= height || x < 0 || x >= width;
+            line[j] = is_outside ? padding_ : image + (y * width + x) * channels_;
+          }
+        }
+        uint8_t* const to = static_cast<uint8_t*>(out_->data) + i * out_->sizes[2] * channels_;
+        for (int64_t b = 0; b < blocks(); ++b) convolve(sources, b, sums, to);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "8-bit depthwise convolution"; }
+  int64_t work() const override { return 2 * out_->numel() * taps(); }
+
+ private:
+  int64_t taps() const { return window_.kernel_h * window_.kernel_w; }
+  int64_t blocks() const { return divide_up(channels_, kDepthwiseChannels); }
+  int64_t block_size() const { return (taps() + 1) / 2 * 32; }
+  int64_t worker_floats() const {
+    return round_up(
+        window_.kernel_h * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4 + kColumns * kDepthwiseChannels,
+        16);
+  }
+
+  void convolve(const int8_t* const* sources, int64_t block, int32_t* sums, uint8_t* out) const {
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t channel = block * kDepthwiseChannels, width = out_->sizes[2];
+    const int64_t count = std::min(kDepthwiseChannels, channels_ - channel);
+    tiles::ByteTaps d{sources, places_, taps(), window_.stride_w, channel, weights_ + block * block_size(), 0, 0, sums};
+    const tiles::Requantize how{corrections_ + channel,
+                                multipliers_ + channel,
+                                offsets_ ? offsets_ + channel : nullptr,
+                                range_.zero,
+                                range_.least,
+                                range_.most};
+    for (int64_t x = 0; x < width; x += kColumns) {
+      d.begin = x;
+      d.end = std::min(x + kColumns, width);
+      t.loops.depthwise(d);
+      t.requantize(how, {sums, kDepthwiseChannels, d.end - d.begin, count, channels_}, out + x * channels_ + channel);
+    }
+  }
+
+  Window window_{};
+  int32_t zero_ = 0;
+  tiles::ByteRange range_{};
+  int64_t channels_ = 0, columns_ = 0;
+  int16_t* weights_ = nullptr;
+  const float* offsets_ = nullptr;
+  const float* multipliers_ = nullptr;
+  int32_t* corrections_ = nullptr;
+  int8_t* padding_ = nullptr;
+  int64_t* places_ = nullptr;  // of taps, in a row of sources
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_byte_depthwise(Binder& binder) {
+  ByteDepthwiseStep* step = binder.make<ByteDepthwiseStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

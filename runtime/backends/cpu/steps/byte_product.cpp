@@ -1,0 +1,192 @@
+// Convolutions and products with constant matrices over int8, whose sums become int8 again, or floats.
+#include "kernels/optimized/tiles/byte_product.h"
+
+#include <cmath>
+
+#include "backends/cpu/bytes.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+using tiles::ByteTiles;
+
+// values: input [n, h, w, c], packed weights, offsets or none, residual or none, scales and zero points of rows or
+// none, multipliers, output [n, h, w, o]. Offsets and multipliers are floats by output channel: a result is the sum of
+// products times multiplier (and the row's scale) plus offset. ints: window (8), groups, channels of a group, outputs
+// of a group, packing (3), zero point of the input, range of the output, epilogue (2). floats: epilogue (4). Residual
+// and epilogue are those of float results.
+class ByteProductStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    window_ = read_window(binder, 0);
+    groups_ = binder.integer(8, 1, 1 << 20);
+    channels_ = binder.integer(9, 1, 1 << 24);
+    outputs_ = binder.integer(10, 1, 1 << 24);
+    zero_ = read_zero(binder, 14);
+    range_ = read_range(binder, 15);
+    epilogue_ = binder.epilogue(18, 0);
+    floats_ = &binder.tiles();
+    in_ = binder.input_of(0, ScalarType::Char);
+    RL_TRY(binder.error());
+    depth_ = window_.kernel_h * window_.kernel_w * channels_;
+    weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
+    const int64_t count = groups_ * outputs_;
+    offsets_ = binder.optional_constant(2, count);
+    residual_ = binder.optional_input(3);
+    multipliers_ = binder.constant(6, count);
+    out_ = binder.any_output(7);
+    if (binder.has(4)) {
+      row_scales_ = binder.input(4);
+      row_zeros_ = binder.input_of(5, ScalarType::Int);
+    }
+    RL_TRY(binder.error());
+    is_float_ = out_->dtype == ScalarType::Float;
+    RL_REQUIRE(is_float_ || (out_->dtype == ScalarType::Char && !residual_ && !row_scales_), InvalidProgram,
+               "an 8-bit product cannot give %s", dtype_name(out_->dtype));
+    if (is_float_) return Error::Ok;
+    corrections_ = binder.array<int32_t>(static_cast<size_t>(count));
+    RL_TRY(binder.error());
+    for (int64_t g = 0; g < groups_; ++g) {
+      tiles::zero_corrections(tiles::byte_tiles(), matrix(g), outputs_, zero_, nullptr, corrections_ + g * outputs_);
+    }
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_TRY(require_images(*in_, *out_));
+    RL_REQUIRE(in_->sizes[3] == groups_ * channels_ && out_->sizes[3] == groups_ * outputs_, InvalidProgram,
+               "an 8-bit product has the wrong channels");
+    pixels_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
+    bytes_ = window_of(window_, *in_, *out_, zero_);
+    if (residual_) {
+      RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_), InvalidProgram, "a residual does not fit");
+      for (int i = 0; i < 4; ++i) {
+        RL_REQUIRE(residual_->sizes[i] == out_->sizes[i], InvalidProgram, "a residual does not fit");
+      }
+    }
+    if (row_scales_ == nullptr) return Error::Ok;
+    RL_REQUIRE(row_scales_->rank == 1 && row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
+                   (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == pixels_) && is_dense(*row_scales_) &&
+                   is_dense(*row_zeros_) && bytes_.is_pointwise(),
+               InvalidProgram, "the scales of rows do not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
+
+  Error run(Run& run) override {
+    const ByteTiles& t = tiles::byte_tiles();
+    const int64_t step = tiles::column_step(t);
+    bytes_.in = static_cast<const uint8_t*>(in_->data);
+    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
+    if (pixels_ >= 2 * t.rows * workers || groups_ > 1) {
+      const int64_t tiles_down = divide_up(pixels_, t.rows);
+      for_workers(run.context, workers, tiles_down, [&](int64_t worker, int64_t begin, int64_t end) {
+        float* const scratch = run.scratch + worker * worker_floats();
+        for (int64_t g = 0; g < groups_; ++g) {
+          multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch);
+        }
+      });
+    } else {
+      for_workers(run.context, workers, divide_up(outputs_, step), [&](int64_t worker, int64_t begin, int64_t end) {
+        multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats());
+      });
+    }
+    return Error::Ok;
+  }
+
+  const char* name() const override {
+    return window_.kernel_h * window_.kernel_w > 1 ? "8-bit convolution" : "8-bit product";
+  }
+  int64_t work() const override { return 2 * pixels_ * groups_ * outputs_ * depth_; }
+
+ private:
+  struct Tail {
+    const ByteProductStep* step;
+    int64_t first;  // channel
+  };
+
+  int64_t worker_floats() const {
+    return round_up(static_cast<int64_t>(tiles::product_scratch(tiles::byte_tiles(), depth_)), 64) / 4;
+  }
+  const uint8_t* matrix(int64_t group) const { return weights_ + group * packed_matrix_size(outputs_, depth_); }
+  bool has_tail() const { return residual_ || epilogue_.applies; }
+
+  void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch) const {
+    const int64_t first = group * outputs_;
+    const tiles::ByteGather gather{&tiles::byte_tiles(), &bytes_, group * channels_, channels_};
+    tiles::ByteProduct p{};
+    p.m = pixels_, p.n = outputs_;
+    tiles::set_left(&p, gather);
+    p.right = matrix(group);
+    p.out_stride = groups_ * outputs_;
+    const float* const multiplier = multipliers_ + first;
+    const float* const offset = offsets_ ? offsets_ + first : nullptr;
+    const Tail tail{this, first};
+    static constexpr float kOne = 1;
+    if (!is_float_) {
+      p.out_kind = tiles::ByteProduct::Out::Bytes;
+      p.requantize = {corrections_ + first, multiplier, offset, range_.zero, range_.least, range_.most};
+      p.out = static_cast<uint8_t*>(out_->data) + first;
+    } else {
+      p.out_kind = tiles::ByteProduct::Out::Floats;
+      p.multiplier = multiplier, p.offset = offset;
+      p.zeros = row_zeros_ ? static_cast<const int32_t*>(row_zeros_->data) : &zero_;
+      p.scales = row_scales_ ? row_scales_->floats() : &kOne;
+      p.row_step = row_scales_ && row_scales_->sizes[0] == pixels_ ? 1 : 0;
+      const bool clamps = epilogue_.clamps && !residual_;
+      p.least = clamps ? epilogue_.low : -INFINITY;
+      p.most = clamps ? epilogue_.high : INFINITY;
+      p.out = out_->floats() + first;
+      if (has_tail()) p.after = &finish, p.after_context = &tail;
+    }
+    tiles::multiply(tiles::byte_tiles(), p, begin, end, n0, n1, scratch);
+  }
+
+  // Residual, clamp and operator over a tile of floats.
+  static void finish(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const Tail& tail = *static_cast<const Tail*>(context);
+    const ByteProductStep& s = *tail.step;
+    const tiles::Epilogue& e = s.epilogue_;
+    const int64_t stride = s.groups_ * s.outputs_;
+    for (int64_t i = row; i < row + rows; ++i) {
+      const int64_t at = i * stride + tail.first + column;
+      float* const to = s.out_->floats() + at;
+      if (s.residual_) {
+        s.floats_->binary(tiles::BinaryOp::Add, to, 1, s.residual_->floats() + at, 1, to, columns, 0);
+        if (e.clamps) s.floats_->unary(tiles::UnaryOp::Clamp, to, to, columns, e.low, e.high);
+      }
+      if (e.applies) s.floats_->unary(e.op, to, to, columns, e.p, e.q);
+    }
+  }
+
+  Window window_{};
+  int64_t groups_ = 1, channels_ = 1, outputs_ = 1, depth_ = 1, pixels_ = 0;
+  int32_t zero_ = 0;
+  tiles::ByteRange range_{};
+  tiles::Epilogue epilogue_{};
+  tiles::ByteWindow bytes_{};
+  const tiles::Tiles* floats_ = nullptr;
+  const uint8_t* weights_ = nullptr;
+  const float* offsets_ = nullptr;
+  const float* multipliers_ = nullptr;
+  int32_t* corrections_ = nullptr;
+  const View* in_ = nullptr;
+  const View* residual_ = nullptr;
+  const View* row_scales_ = nullptr;
+  const View* row_zeros_ = nullptr;
+  const View* out_ = nullptr;
+  bool is_float_ = false;
+};
+
+}  // namespace
+
+Result<Step*> make_byte_product(Binder& binder) {
+  ByteProductStep* step = binder.make<ByteProductStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,213 @@
+// Floats become int8 by one scale, or by scales chosen while the plan runs, and floats again.
+#include <algorithm>
+#include <atomic>
+
+#include "backends/cpu/bytes.h"
+#include "backends/cpu/loops.h"
+#include "kernels/quantized/choose.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 1024;
+
+// values: input and output of one shape, one of them floats, the other int8. Quantize: ints: range; floats: scale.
+// Dequantize: ints: zero point; floats: scale.
+class ConvertStep final : public Step {
+ public:
+  explicit ConvertStep(bool quantizes) : quantizes_(quantizes) {}
+
+  Error bind(Binder& binder) {
+    if (quantizes_) {
+      range_ = read_range(binder, 0);
+    } else {
+      range_.zero = read_zero(binder, 0);
+    }
+    scale_ = binder.number(0);
+    in_ = binder.input_of(0, quantizes_ ? ScalarType::Float : ScalarType::Char);
+    out_ = binder.output_of(1, quantizes_ ? ScalarType::Char : ScalarType::Float);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "operands of a conversion do not fit");
+    for (int i = 0; i < in_->rank; ++i) {
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a conversion do not fit");
+    }
+    // In the order of the floats, which are four times as many bytes.
+    const View* const views[] = {quantizes_ ? in_ : out_, quantizes_ ? out_ : in_};
+    loops_ = make_loops(views, 2);
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * kWorkerFloats); }
+
+  Error run(Run& run) override {
+    if (out_->numel() == 0) return Error::Ok;
+    const int64_t inner = loops_.inner(), blocks = divide_up(inner, kBlock);
+    const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
+    for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const scratch = run.scratch + worker * kWorkerFloats;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kBlock;
+        convert(i / blocks, first, std::min(kBlock, inner - first), scratch);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return quantizes_ ? "quantization" : "dequantization"; }
+  int64_t work() const override { return out_->numel(); }
+
+ private:
+  static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
+
+  void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t float_step = loops_.inner_stride(0), byte_step = loops_.inner_stride(1);
+    float* const floats = (quantizes_ ? in_ : out_)->floats() + loops_.row(0, row) + first * float_step;
+    int8_t* const bytes =
+        static_cast<int8_t*>((quantizes_ ? out_ : in_)->data) + loops_.row(1, row) + first * byte_step;
+    float* const own_floats = float_step == 1 || n == 1 ? floats : scratch;
+    int8_t* const own_bytes = byte_step == 1 || n == 1 ? bytes : reinterpret_cast<int8_t*>(scratch + kBlock);
+    if (quantizes_) {
+      if (own_floats != floats) {
+        for (int64_t i = 0; i < n; ++i) own_floats[i] = floats[i * float_step];
+      }
+      t.quantize_bytes(own_floats, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(own_bytes));
+      if (own_bytes != bytes) {
+        for (int64_t i = 0; i < n; ++i) bytes[i * byte_step] = own_bytes[i];
+      }
+      return;
+    }
+    if (own_bytes != bytes) {
+      for (int64_t i = 0; i < n; ++i) own_bytes[i] = bytes[i * byte_step];
+    }
+    t.loops.expand(own_bytes, n, range_.zero, scale_, own_floats);
+    if (own_floats != floats) {
+      for (int64_t i = 0; i < n; ++i) floats[i * float_step] = own_floats[i];
+    }
+  }
+
+  const bool quantizes_;
+  tiles::ByteRange range_{};
+  float scale_ = 1;
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  Loops loops_;
+};
+
+// How a range becomes scale and zero point: torch's choose_qparams, choose_qparams_symmetric and
+// choose_qparams_per_token_asymmetric.
+enum class Choice : int64_t { Affine, Symmetric, Token };
+
+// values: input floats [rows, k], output int8 [rows, k], scales and zero points of the rows, [rows] or of all, [1]; all
+// in row-major order. ints: choice, least and most number; floats: least scale.
+class QuantizeRowsStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    choice_ = static_cast<Choice>(binder.integer(0, 0, 2));
+    least_ = binder.integer(1, -128, 127);
+    most_ = binder.integer(2, least_ + 1, 127);
+    eps_ = binder.number(0);
+    in_ = binder.input(0);
+    out_ = binder.output_of(1, ScalarType::Char);
+    scales_ = binder.output(2);
+    zeros_ = binder.output_of(3, ScalarType::Int);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    const bool fits = in_->rank == 2 && out_->rank == 2 && scales_->rank == 1 && zeros_->rank == 1 &&
+                      in_->sizes[0] == out_->sizes[0] && in_->sizes[1] == out_->sizes[1] &&
+                      scales_->sizes[0] == (is_by_row() ? in_->sizes[0] : 1) && zeros_->sizes[0] == scales_->sizes[0] &&
+                      is_dense(*in_) && is_dense(*out_) && is_dense(*scales_) && is_dense(*zeros_);
+    RL_REQUIRE(fits, InvalidProgram, "operands of a quantization by rows do not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * 16); }
+
+  Error run(Run& run) override {
+    const int64_t rows = in_->sizes[0], depth = in_->sizes[1];
+    if (rows == 0 || depth == 0) return Error::Ok;
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t workers = in_->numel() < kSerialWork ? 1 : run.workers;
+    std::atomic<bool> ordered{true};
+    quantized::Affine whole{1, 0};
+    if (!is_by_row()) {
+      for (int64_t w = 0; w < workers; ++w) run.scratch[w * 16] = run.scratch[w * 16 + 1] = 0;
+      for_workers(run.context, workers, rows, [&](int64_t w, int64_t begin, int64_t end) {
+        if (!t.extremes(in_->floats() + begin * depth, (end - begin) * depth, run.scratch + w * 16,
+                        run.scratch + w * 16 + 1)) {
+          ordered = false;
+        }
+      });
+      quantized::Extremes extremes{0, 0};
+      for (int64_t w = 0; w < workers; ++w) {
+        extremes.least = std::min(extremes.least, run.scratch[w * 16]);
+        extremes.most = std::max(extremes.most, run.scratch[w * 16 + 1]);
+      }
+      whole = choice_ == Choice::Symmetric
+                  ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_),
+                                                ScalarType::Char)
+                  : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_));
+      scales_->floats()[0] = static_cast<float>(whole.scale);
+      static_cast<int32_t*>(zeros_->data)[0] = static_cast<int32_t>(whole.zero);
+    }
+    for_workers(run.context, workers, rows, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* const row = in_->floats() + i * depth;
+        quantized::Affine chosen = whole;
+        if (is_by_row()) {
+          float least = 0, most = 0;
+          if (!t.extremes(row, depth, &least, &most)) ordered = false;
+          chosen = quantized::choose_token_affine(least, most);
+          scales_->floats()[i] = static_cast<float>(chosen.scale);
+          static_cast<int32_t*>(zeros_->data)[i] = static_cast<int32_t>(chosen.zero);
+        }
+        t.quantize_bytes(row, depth,
+                         {static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_), static_cast<int32_t>(most_)},
+                         1.0f / static_cast<float>(chosen.scale), static_cast<uint8_t*>(out_->data) + i * depth);
+      }
+    });
+    RL_REQUIRE(ordered, InvalidArgument, "a tensor with NaN has no range");
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "quantization by rows"; }
+  int64_t work() const override { return in_->numel(); }
+
+ private:
+  bool is_by_row() const { return choice_ == Choice::Token; }
+
+  Choice choice_ = Choice::Affine;
+  int64_t least_ = 0, most_ = 0;
+  float eps_ = 0;
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  const View* scales_ = nullptr;
+  const View* zeros_ = nullptr;
+};
+
+Result<Step*> make_convert(Binder& binder, bool quantizes) {
+  ConvertStep* step = binder.make<ConvertStep>(quantizes);
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace
+
+Result<Step*> make_quantize(Binder& binder) { return make_convert(binder, true); }
+Result<Step*> make_dequantize(Binder& binder) { return make_convert(binder, false); }
+
+Result<Step*> make_quantize_rows(Binder& binder) {
+  QuantizeRowsStep* step = binder.make<QuantizeRowsStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,87 @@
+"""Drafts of steps over int8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from rushlight.backends.cpu.drafts import ConvolutionDraft
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Lowering
+from rushlight.backends.cpu.pack_bytes import byte_packing, byte_weights
+from rushlight.passes.quantized_nodes import Params
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What int8 numbers stand for: (number - zero) * scale, of numbers from low to high.
+
+    The numbers of a uint8 tensor are kept less 128.
+    """
+
+    scale: float
+    zero: int
+    low: int = -128
+    high: int = 127
+
+    @classmethod
+    def of(cls, params: Params) -> Meaning:
+        shift = 128 if params.dtype is torch.uint8 else 0
+        return cls(params.scale, params.zero_point - shift, params.low - shift, params.high - shift)
+
+    def reals(self, numbers: torch.Tensor) -> torch.Tensor:
+        return (numbers.to(torch.float32) - self.zero) * self.scale
+
+    def numbers(self, reals: torch.Tensor) -> torch.Tensor:
+        rounded = torch.round(reals * (1.0 / self.scale)) + self.zero
+        return rounded.nan_to_num(0.0).clamp(self.low, self.high).to(torch.int8)
+
+    def clamped(self, low: float, high: float) -> Meaning:
+        """The same, of no number beyond those of two reals."""
+        ends = self.numbers(torch.tensor([low, high])).tolist()
+        return Meaning(self.scale, self.zero, ends[0], max(ends))
+
+    def is_as(self, other: Meaning) -> bool:
+        return (self.scale, self.zero) == (other.scale, other.zero)
+
+
+@dataclass(eq=False)
+class ByteProductDraft(ConvolutionDraft):
+    """A convolution or product over int8.
+
+    operands: input, weights, offsets, residual, scales and zero points of rows, multipliers, output. weight:
+    int8. scales: of sums of products, by output channel, but for those of rows. result: None for floats.
+    """
+
+    scales: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    zero: int = 0
+    result: Meaning | None = None
+
+    def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        self.scales = self.scales * scale
+        self.bias = shift if self.bias is None else self.bias * scale + shift
+
+    def finish(self, lowering: Lowering) -> None:
+        """Writes the weights and numbers of the step."""
+        out = Meaning(1.0, 0) if self.result is None else self.result
+        multipliers = lowering.constant((self.scales.double() / out.scale).float())
+        offsets = None if self.bias is None else (self.bias.double() / out.scale).float()
+        offset = None if offsets is None else lowering.constant(offsets)
+        outputs, channels, *kernel = self.weight.shape
+        window = [*kernel, *self.stride, *self.padding, *self.dilation]
+        ends = [self.zero, out.zero, out.low, out.high]
+        if self.is_depthwise:
+            self.kind = StepKind.BYTE_DEPTHWISE
+            filters = lowering.constant(self.weight.reshape(outputs, -1).t().flatten())
+            self.operands = [self.operands[0], filters, offset, multipliers, self.out]
+            self.in_place = ()
+            self.ints = [*window, *ends]
+            return
+        target = lowering.options.target
+        self.operands[1] = lowering.constant(byte_weights(self.weight, self.groups, target))
+        self.operands[2] = offset
+        self.operands[6] = multipliers
+        sizes = [self.groups, channels, outputs // self.groups]
+        self.ints = [*window, *sizes, *byte_packing(target), *ends, *self.epilogue.ints()]
+        self.floats = self.epilogue.floats()

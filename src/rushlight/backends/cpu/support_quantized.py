@@ -1,0 +1,112 @@
+"""Which quantized nodes plans can express."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.byte_functions import is_real
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.quantized import MOVES, product_parts, stored_weight
+from rushlight.backends.cpu.rules_quantized import CHOICES, DYNAMIC_DEQUANTIZE, DYNAMIC_QUANTIZE
+from rushlight.ir import meta
+from rushlight.passes.quantized_nodes import dequantized, is_op, qd, quantized, tensor_dtype
+
+_WEIGHTS = (
+    qd.dequantize_per_tensor.default,
+    qd.dequantize_per_channel.default,
+    qd.dequantize_per_channel_group.default,
+)
+
+
+def why_not_quantized(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
+    if is_op(node, qd.quantize_per_tensor.default):
+        if quantized(node) is None or tensor_dtype(node.args[0]) is not torch.float32:
+            return "it gives other numbers than int8 and uint8, or takes no float32"
+        return None
+    if is_op(node, qd.dequantize_per_tensor.default):
+        if dequantized(node) is None or tensor_dtype(node) is not torch.float32:
+            return "it takes other numbers than int8 and uint8, or gives no float32"
+        return None
+    choose: Any = node
+    if is_op(node, *DYNAMIC_DEQUANTIZE):
+        choose = node.args[0]
+    if is_op(choose, *DYNAMIC_QUANTIZE):
+        choose = choose.args[1].args[0]
+    return _why_not_dynamic(choose, constants)
+
+
+def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
+    """Of all nodes from where numbers are chosen to the products that read what is quantized by them."""
+    if not is_op(choose, *CHOICES) or tensor_dtype(choose.args[0]) is not torch.float32:
+        return "its numbers are chosen by an operator that plans do not have"
+    if not all(user.target is operator.getitem for user in choose.users):
+        return "its scale is read by others"
+    quantizes = {user for item in choose.users for user in item.users if is_op(user, *DYNAMIC_QUANTIZE)}
+    for item in choose.users:
+        if not all(u in quantizes or is_op(u, *DYNAMIC_DEQUANTIZE) for u in item.users):
+            return "its scale is read by others"
+    for quantize in quantizes:
+        low, high, dtype = quantize.args[3:6]
+        if dtype is not torch.int8 or int(low) < -128 or int(high) > 127:  # type: ignore[arg-type]
+            return "it gives other numbers than int8"
+        if quantize.args[0] is not choose.args[0]:
+            return "another tensor is quantized than the one its scale is chosen for"
+        for user in quantize.users:
+            if not is_op(user, *DYNAMIC_DEQUANTIZE) or tensor_dtype(user) is not torch.float32:
+                return "its numbers are read by others"
+            if not all(_is_product(node, user, constants) for node in user.users):
+                return "something else than a product with an int8 matrix reads it"
+    return None
+
+
+def _is_product(node: Node, source: Node, constants: Constants) -> bool:
+    parts = product_parts(node)
+    if parts is None:
+        before, after = meta.get_tensor(source), meta.get_tensor(node)
+        same_rows = before is not None and after is not None and before.dim() > 0 and after.dim() > 0
+        same_rows = same_rows and before.shape[-1] == after.shape[-1]  # type: ignore[union-attr]
+        return (
+            is_op(node, *MOVES[:2]) and same_rows and all(_is_product(u, node, constants) for u in node.users)
+        )
+    weight = stored_weight(parts[1], constants)
+    return parts[0] is source and weight is not None and weight.numbers.dim() == 2
+
+
+def is_for_weights_alone(node: Node, constants: Constants) -> bool:
+    """Whether a product's weight is quantized, its input not."""
+    parts = product_parts(node)
+    if parts is None or not constants.is_constant(parts[1]) or not is_op(parts[1], *_WEIGHTS):
+        return False
+    if is_real(parts[0]) and stored_weight(parts[1], constants) is not None:
+        return False
+    source: Any = parts[0]
+    while is_op(source, *MOVES[:2]):
+        source = source.args[0]
+    return not (is_op(source, *DYNAMIC_DEQUANTIZE) and why_not_quantized(source, constants) is None)
+
+
+def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
+    """Leaves conversions beside the nodes that are not taken, which kernels compute without them."""
+    for node in nodes:
+        if node in taken and is_op(node, qd.quantize_per_tensor.default) and not constants.is_constant(node):
+            source = node.args[0]
+            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in taken:
+                taken.discard(node)
+    for node in reversed(nodes):
+        converts = is_op(node, *_WEIGHTS, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
+        if node in taken and converts and not _is_read(node, taken):
+            taken.discard(node)
+
+
+def _root(node: Node) -> Node:
+    source = node.args[0]
+    return source if node.target is operator.getitem and isinstance(source, Node) else node
+
+
+def _is_read(node: Node, taken: set[Node]) -> bool:
+    return any(user in taken or user.op == "output" for user in node.users)

@@ -1,0 +1,133 @@
+"""Quantized programs in plans: within int8, and within one quantum of the quantized program in eager mode."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rushlight.backends.cpu.graph import Plan, StepKind
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.delegate.report import get_non_lowered_nodes
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8, static_int8
+from rushlight.runtime import Runtime
+
+F = nn.functional
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 18, 3, padding=1)
+        self.depthwise = nn.Conv2d(18, 18, 3, groups=18)
+        self.linear = nn.Linear(18, 7)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        z = torch.relu(y + y[:, :, :1, :1]) * y
+        y = torch.cat([z, F.max_pool2d(y, 3, 1, 1)], 1)[:, 3:21]
+        y = F.hardswish(self.depthwise(y))
+        return self.linear(F.adaptive_avg_pool2d(F.avg_pool2d(y, 2, 1, 1), 1).flatten(1))
+
+
+torch.manual_seed(5)
+CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "pointwise": (nn.Conv2d(20, 37, 1), (2, 20, 7, 9)),
+    "pointwise_grouped": (nn.Conv2d(12, 9, 1, groups=3), (2, 12, 5, 6)),
+    "stem": (nn.Conv2d(3, 17, 7, stride=2, padding=3), (2, 3, 31, 29)),
+    "dilated": (nn.Conv2d(5, 8, 3, dilation=2, padding=3), (1, 5, 12, 11)),
+    "grouped": (nn.Conv2d(12, 18, (3, 2), groups=3, padding=(2, 1)), (2, 12, 8, 9)),
+    "one_channel": (nn.Conv2d(1, 12, 3, padding=1), (1, 1, 9, 9)),
+    "multiplied": (nn.Conv2d(6, 12, 3, groups=6, padding=1), (1, 6, 9, 9)),
+    "depthwise_3": (nn.Conv2d(21, 21, 3, groups=21, padding=1), (2, 21, 10, 37)),
+    "depthwise_5": (nn.Conv2d(16, 16, 5, groups=16, padding=2, stride=2, bias=False), (1, 16, 9, 19)),
+    "line": (nn.Conv1d(6, 9, 5, padding=2), (2, 6, 20)),
+    "conv_relu6": (nn.Sequential(nn.Conv2d(8, 24, 3, padding=1), nn.ReLU6()), (1, 8, 6, 7)),
+    "linear": (nn.Linear(70, 45), (3, 5, 70)),
+    "linear_row": (nn.Linear(500, 100, bias=False), (1, 500)),
+    "functions": (nn.Sequential(nn.Linear(20, 33), nn.GELU(), nn.SiLU(), nn.Linear(33, 9)), (7, 20)),
+    "net": (Net(), (2, 4, 9, 8)),
+}
+
+
+def plan_of(program: bytes) -> Plan:
+    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+    return read_plan(payload)
+
+
+def kinds(program: bytes) -> set[StepKind]:
+    return {StepKind(step.kind) for step in plan_of(program).steps}
+
+
+def lower(program: Any, partitioner: CpuPartitioner | None = None) -> bytes:
+    """The program file; all of the program is in the plan."""
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner or CpuPartitioner()])
+    nodes = get_non_lowered_nodes(edge.exported_program().graph)
+    assert [str(node.target) for node in nodes if node.target is not operator.getitem] == []
+    return bytes(edge.to_executorch().buffer)
+
+
+def run(program: bytes, *inputs: torch.Tensor) -> torch.Tensor:
+    method = Runtime.get().load_program(program).load_method("forward")
+    return torch.as_tensor(method.execute(list(inputs))[0])
+
+
+def input_of(shape: tuple[int, ...]) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(3))
+
+
+def quantum(program: bytes) -> float:
+    """The scale of the output, which the last step makes real."""
+    step = plan_of(program).steps[-1]
+    assert step.kind == StepKind.DEQUANTIZE
+    return step.floats[0]
+
+
+QUANTIZERS: dict[str, Any] = {
+    "channel": lambda: CPUQuantizer().set_global(static_int8()),
+    "tensor": lambda: XNNPACKQuantizer().set_global(get_symmetric_quantization_config()),
+}
+
+
+@pytest.mark.parametrize("scales", QUANTIZERS)
+@pytest.mark.parametrize("case", CASES)
+def test_static(case: str, scales: str) -> None:
+    module, shape = CASES[case]
+    x = input_of(shape)
+    exported = quantize(module.eval(), (x,), QUANTIZERS[scales](), [(x,)])
+    program = lower(exported)
+    assert kinds(program) & {StepKind.BYTE_PRODUCT, StepKind.BYTE_DEPTHWISE}
+    if scales == "channel" or case not in ("functions", "net"):
+        floats = {StepKind.PRODUCT, StepKind.DEPTHWISE, StepKind.ELEMENTWISE, StepKind.POOL, StepKind.REDUCE}
+        assert not kinds(program) & floats
+    with torch.no_grad():
+        want = exported.module()(x)
+    # Where a number lies halfway between two, sums in another order give the other one.
+    steps = (run(program, x) - want).abs() / quantum(program)
+    is_deep = case in ("net", "functions")
+    assert float(steps.max()) < (3.01 if is_deep else 1.01)
+    assert is_deep or float((steps > 0.5).float().mean()) < 0.05
+
+
+LINEAR = nn.Sequential(nn.Linear(48, 80), nn.GELU(), nn.Linear(80, 33))
+
+
+@pytest.mark.parametrize("per_token", [False, True])
+@pytest.mark.parametrize("rows", [(1,), (37,), (2, 13)])
+def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
+    x = input_of((*rows, 48))
+    exported = quantize(LINEAR, (x,), CPUQuantizer().set_global(dynamic_int8(per_token=per_token)), [(x,)])
+    program = lower(exported)
+    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.BYTE_PRODUCT}
+    with torch.no_grad():
+        want = exported.module()(x)
+    assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
