@@ -104,6 +104,15 @@ def test_what_is_kept_and_then_left_over_is_an_error(program):
     assert "test_preserve.py:" in str(error.value)
 
 
+def test_what_is_left_over_may_decompose_after_all(program):
+    partitioner = Keep([LINEAR], [])
+    partitioner.decomposes_leftovers = True
+    manager = to_edge_transform_and_lower(program, partitioner=[partitioner])
+    assert names(manager)["aten.linear.default"] == 0 and names(manager)["aten.addmm.default"] == 2
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(manager.exported_program().module()(x), program.module()(x))
+
+
 def test_operators_that_passes_rewrite_are_not_kept():
     class Scaled(torch.nn.Module):
         def forward(self, x):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
 
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.executorch import ExecutorchProgramManager, lower_programs
-from rushlight.compile.preserve import check_consumed, decompose_for
+from rushlight.compile.preserve import decompose_for, left_over
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.program_copy import copy_program
 from rushlight.delegate.to_backend import MethodProgramsPartitionerSpec, to_backend
@@ -103,6 +104,38 @@ def to_edge_transform_and_lower(
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
     partitioners = _by_method(partitioner, methods)
+    given_up: dict[str, set[OpOverload]] = {name: set() for name in methods}
+    while True:
+        manager, preserved = _kept_edge_programs(methods, partitioners, given_up, constant_methods, config)
+        if generate_etrecord:
+            manager._start_record(methods)
+        if transform_passes is not None:
+            manager = manager.transform(transform_passes)
+            manager._record("add_extra_export_modules", {"edge_after_transform": copy.copy(manager)})
+        for position in range(max((len(items) for items in partitioners.values()), default=0)):
+            manager = manager.to_backend(
+                {name: items[position] for name, items in partitioners.items() if position < len(items)}
+            )
+        lowered = manager._edge_programs
+        left = {n: left_over(n, p, partitioners.get(n, ()), config.preserve_ops) for n, p in lowered.items()}
+        if all(left[name] <= given_up[name] for name in given_up):
+            break
+        for name, ops in given_up.items():
+            ops |= left[name]
+    for name, program in lowered.items():
+        if partitioners.get(name) and config._check_ir_validity:
+            verify(program.graph_module, EDGE, options_of(config, preserved))
+    return manager
+
+
+def _kept_edge_programs(
+    methods: Mapping[str, ExportedProgram],
+    partitioners: Mapping[str, Sequence[Partitioner]],
+    given_up: Mapping[str, Collection[OpOverload]],
+    constant_methods: dict[str, Any] | None,
+    config: EdgeCompileConfig,
+) -> tuple[EdgeProgramManager, list[Any]]:
+    """Edge programs in which operators are whole that partitioners ask for, and these operators."""
     edge_programs = {}
     preserved: list[Any] = []
     shared = shared_state(methods)
@@ -110,28 +143,13 @@ def to_edge_transform_and_lower(
         if shared[name]:  # which no partitioner may take for constants
             program = copy_program(program)
             mark_shared_state(program, program.graph_module, shared[name])
-        core, kept = decompose_for(program, partitioners[name], config.preserve_ops)
+        core, kept = decompose_for(program, partitioners[name], config.preserve_ops, given_up[name])
         edge_programs[name] = make_edge_program(core, config, kept)
         preserved += [op for op in kept if op not in preserved]
     config._core_aten_ops_exception_list = list(
         dict.fromkeys([*(config._core_aten_ops_exception_list or ()), *preserved])
     )
-    manager = EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=preserved)
-    if generate_etrecord:
-        manager._start_record(methods)
-    if transform_passes is not None:
-        manager = manager.transform(transform_passes)
-        manager._record("add_extra_export_modules", {"edge_after_transform": copy.copy(manager)})
-    for position in range(max((len(items) for items in partitioners.values()), default=0)):
-        manager = manager.to_backend(
-            {name: items[position] for name, items in partitioners.items() if position < len(items)}
-        )
-    for name, program in manager._edge_programs.items():
-        lowered = partitioners.get(name, ())
-        check_consumed(name, program, lowered)
-        if lowered and config._check_ir_validity:
-            verify(program.graph_module, EDGE, options_of(config, preserved))
-    return manager
+    return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=preserved), preserved
 
 
 def _by_method(

@@ -36,15 +36,21 @@ _NEVER_KEPT = frozenset(
 
 
 def decompose_for(
-    program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[Any]
+    program: ExportedProgram,
+    partitioners: Sequence[Partitioner],
+    preserve: Collection[Any],
+    given_up: Collection[OpOverload] = (),
 ) -> tuple[ExportedProgram, list[OpOverload]]:
-    """The Core ATen program that the partitioners are to see, and the operators kept whole in it."""
+    """The Core ATen program that the partitioners are to see, and the operators kept whole in it.
+
+    given_up: operators that are not kept for a partitioner that decomposes leftovers.
+    """
     for partitioner in partitioners:
         program = partitioner.transform_for_pre_decomposition(program)
     if not partitioners:
         return decompose(program, preserve), []
     kept: list[OpOverload] = []
-    wanted = [partitioner.ops_to_not_decompose(program) for partitioner in partitioners]
+    wanted = [_wishes(partitioner, program, given_up) for partitioner in partitioners]
     for ops, _ in wanted:
         kept += [op for op in ops if op not in kept and may_keep(op)]
     core = decompose(program, [*preserve, *kept])
@@ -55,6 +61,13 @@ def decompose_for(
         core = _decompose_nodes(core, refused, preserve, kept)
     present = {node.target for node in _calls(core)}
     return core, [op for op in kept if op in present]
+
+
+def _wishes(partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]) -> Any:
+    ops, accepts = partitioner.ops_to_not_decompose(program)
+    if partitioner.decomposes_leftovers:
+        ops = [op for op in ops if op not in given_up]
+    return ops, accepts
 
 
 def may_keep(op: Any) -> bool:
@@ -120,19 +133,31 @@ def _stand_in(op: OpOverload) -> OpOverload:
     return stand_in
 
 
-def check_consumed(method: str, program: ExportedProgram, partitioners: Sequence[Partitioner]) -> None:
-    """Raises CompileError if an operator kept for a partitioner is neither lowered nor decomposed."""
+def left_over(
+    method: str, program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[Any]
+) -> set[OpOverload]:
+    """Operators kept for partitioners that decompose leftovers, of which some were not lowered.
+
+    Raises CompileError if one is left over that was kept for another partitioner.
+    """
+    found: set[OpOverload] = set()
     for partitioner in partitioners:
         ops, accepts = partitioner.ops_to_not_decompose(program)
         kept = {op for op in ops if may_keep(op) and not is_quant_primitive(op)}
         for node in _leftovers(program.graph_module):
-            if aten_op(node.target) in kept and (accepts is None or accepts(node)):
+            op = aten_op(node.target)
+            if op not in kept:
+                continue
+            if partitioner.decomposes_leftovers:
+                found.add(op)
+            elif accepts is None or accepts(node):
                 where = meta.source_of(node)
                 raise CompileError(
                     f"Node {node.name} with op {node.target} was not decomposed or delegated.\n"
                     f"{type(partitioner).__name__} asked to keep it whole in method {method}"
                     + (f"; it comes from {where}" if where else "")
                 )
+    return found.difference(preserve)
 
 
 def _leftovers(graph_module: GraphModule) -> Iterator[Node]:

@@ -38,6 +38,10 @@ class Partitioner(ABC):
     changed.
     """
 
+    decomposes_leftovers = False
+    """Whether operators that it asks to keep whole, and then does not take, decompose after all: all of their
+    kind in that method, in a second pass. Otherwise they are an error."""
+
     def __init__(self, spec: Mapping[str | int | float | bool, object] = MappingProxyType({})) -> None:
         self._spec = spec
 

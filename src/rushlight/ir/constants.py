@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ExportGraphSignature,
@@ -38,13 +41,45 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
     """The tensor of every placeholder, by name, that holds a constant: no method writes it."""
     changed = changed_targets(program.graph_signature)
     placeholders = (node for node in program.graph.nodes if node.op == "placeholder")
-    shared = {node.name for node in placeholders if meta.get_shared_state(node) is not None}
+    others = {node.name for node in placeholders if meta.get_shared_state(node) is not None}
+    others |= _written_in_place(program.graph)
     found = {}
     for spec in program.graph_signature.input_specs:
         tensor = stored_tensor(program, spec)
-        if tensor is not None and spec.target not in changed and spec.arg.name not in shared:
+        if tensor is not None and spec.target not in changed and spec.arg.name not in others:
             found[spec.arg.name] = tensor
     return found
+
+
+def _written_in_place(graph: Graph) -> set[str]:
+    """Placeholders written, or a view of them, by an operator: programs not yet functional have such."""
+    origins: dict[Node, frozenset[str]] = {}
+    written: set[str] = set()
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            origins[node] = frozenset({node.name})
+            continue
+        schema = node.target._schema if isinstance(node.target, OpOverload) else None
+        sources = [origins.get(source, frozenset()) for source in node.all_input_nodes]
+        if node.target is operator.getitem or (schema and any(r.alias_info for r in schema.returns)):
+            origins[node] = frozenset().union(*sources)
+        if schema and schema.is_mutable:
+            written |= _written_arguments(node, schema, origins)
+    return written
+
+
+def _written_arguments(
+    node: Node, schema: torch.FunctionSchema, origins: dict[Node, frozenset[str]]
+) -> set[str]:
+    written: set[str] = set()
+    for position, argument in enumerate(schema.arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        given = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name)
+        for item in given if isinstance(given, (list, tuple)) else [given]:
+            if isinstance(item, Node):
+                written |= origins.get(item, frozenset())
+    return written
 
 
 def is_graph_of(program: ExportedProgram, graph: Graph) -> bool:

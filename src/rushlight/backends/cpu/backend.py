@@ -87,10 +87,11 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
     index = len(builder.plan.arguments)
     fake = meta.get_tensor(node)
     if fake is None:
-        builder.add_argument(None)
         value = node.meta.get(meta.VAL)
         if isinstance(value, torch.SymInt):
-            builder.bind_int(lowering.symbols.note(value), index)
+            builder.add_int(lowering.symbols.note(value))
+        else:
+            builder.add_argument(None)
         return
     tensor = _argument(lowering, fake, index)
     builder.add_argument(tensor)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import sympy
 import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu import arena
 from rushlight.backends.cpu import graph as g
+from rushlight.backends.cpu.bindings import Bindings
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.graph import NONE, StorageKind
-from rushlight.backends.cpu.sizes import Size, Symbols, encode, product
+from rushlight.backends.cpu.sizes import Size, Symbols, product
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import Storage, Tensor
 from rushlight.delegate.named_data import NamedDataStore
@@ -39,7 +39,8 @@ class Builder:
         self.plan = g.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
         self._symbols = symbols
         self._store = store
-        self._symbol_index: dict[sympy.Symbol, int] = {}
+        self._bindings = Bindings()
+        self._ints: list[tuple[Size, tuple[int, int]]] = []
         self._expressions: dict[tuple[int, ...], int] = {}
         self._storages: dict[Storage, int] = {}
         self._values: dict[tuple[object, ...], int] = {}
@@ -50,34 +51,26 @@ class Builder:
         self._arguments.append(tensor)
         self.plan.arguments.append(g.Argument(NONE, is_output))
 
+    def add_int(self, size: Size) -> None:
+        """The next argument, an int of that size."""
+        self._ints.append((size, (len(self._arguments), -1)))
+        self.add_argument(None)
+
     def bind_symbols(self) -> None:
-        """Finds an argument for every symbol that sizes of inputs depend on."""
-        for argument, tensor in enumerate(self._arguments):
-            if tensor is None or self.plan.arguments[argument].is_output:
-                continue
-            for axis, size in enumerate(tensor.sizes):
-                self._bind(size, argument, axis)
-
-    def bind_int(self, size: Size, argument: int) -> None:
-        """Notes that an int argument is `size`."""
-        self._bind(size, argument, -1)
-
-    def _bind(self, size: Size, argument: int, axis: int) -> None:
-        if isinstance(size, int) or len(size.free_symbols) != 1:
-            return
-        symbol = next(iter(size.free_symbols))
-        if symbol in self._symbol_index:
-            return
-        factor, shift = size.coeff(symbol, 1), size.coeff(symbol, 0)
-        if not (factor.is_Integer and shift.is_Integer and size == factor * symbol + shift and factor > 0):
-            return
-        self._symbol_index[symbol] = len(self.plan.symbols)
-        lower, upper = self._symbols.bounds(symbol)
-        self.plan.symbols.append(g.Symbol(argument, axis, int(factor), int(shift), lower, upper))
+        """Finds an argument for everything that sizes are computed from."""
+        sizes: list[tuple[Size, tuple[int, int]]] = [
+            (size, (index, axis))
+            for index, tensor in enumerate(self._arguments)
+            if tensor is not None and not self.plan.arguments[index].is_output
+            for axis, size in enumerate(tensor.sizes)
+        ]
+        for binding, (argument, axis) in self._bindings.solve([*sizes, *self._ints]):
+            upper = self._symbols.upper(binding.unknown)
+            self.plan.symbols.append(g.Symbol(argument, axis, binding.factor, binding.shift, 0, upper))
 
     def _expression(self, size: Size) -> int:
         try:
-            code = tuple(encode(size, self._symbol_index))
+            code = tuple(self._bindings.code(size))
         except KeyError as error:
             raise CompileError(f"{error.args[0]} is no size of an argument of the delegate") from None
         index = self._expressions.setdefault(code, len(self.plan.expressions))

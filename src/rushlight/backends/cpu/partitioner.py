@@ -11,6 +11,8 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
+from rushlight.backends.cpu.bindings import expresses, shapes_of
+from rushlight.backends.cpu.builder import DTYPES
 from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
@@ -37,6 +39,8 @@ class CpuPartitioner(Partitioner):
     After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
     there is not.
     """
+
+    decomposes_leftovers = True
 
     def __init__(self, target: str | None = None, *, exact: bool = False, verbose: bool = False) -> None:
         super().__init__()
@@ -84,8 +88,23 @@ class CpuPartitioner(Partitioner):
                 self.report.report_reject(node, reason)
                 log(node, reason)
         settle(taken, list(graph.nodes), constants)
+        for node in reversed(graph.nodes):
+            # Others than its readers in the part would need it as a value of the plan.
+            value = meta.get_tensor(node)
+            if (
+                node in taken
+                and value is not None
+                and value.dtype not in DTYPES
+                and not taken.issuperset(node.users)
+            ):
+                taken.remove(node)
+                self.report.report_reject(node, f"plans have no {value.dtype}")
         for part in self._parts(program, taken, constants):
             if not _is_worth_it(part, constants):
+                continue
+            if not _is_sized(part):
+                for node in part:
+                    self.report.report_reject(node, "sizes do not follow from those of what the part takes")
                 continue
             tag = f"cpu_{len(tags)}"
             tags[tag] = self.delegation_spec
@@ -112,6 +131,14 @@ class CpuPartitioner(Partitioner):
                 self.report.report_reject(node, "another part computes its weight")
             taken = taken - apart
             groups = [group for group in groups if group[1] not in apart]
+
+
+def _is_sized(part: list[Node]) -> bool:
+    """Whether a plan can compute every size of the part from those of its arguments."""
+    inside = set(part)
+    outside = {source for node in part for source in node.all_input_nodes} - inside
+    sizes = [size for node in outside for shape in shapes_of(node) for size in shape]
+    return expresses(sizes, (shape for node in part for shape in shapes_of(node)))
 
 
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from rushlight.ir.sym import bounds
 
@@ -57,6 +58,10 @@ def divide(a: Size, b: Size) -> Size:
     return simplify(sympy.cancel(sympy.sympify(a) / b))
 
 
+def _falls(term: Any) -> bool:
+    return bool(term.free_symbols) and bool(term.could_extract_minus_sign())
+
+
 class Symbols:
     """The symbols of one program with their bounds."""
 
@@ -84,14 +89,15 @@ class Symbols:
         encode(size, dict.fromkeys(size.free_symbols, 0))
         return size
 
-    def bounds(self, symbol: sympy.Symbol) -> tuple[int, int]:
-        return self._bounds[symbol]
-
     def upper(self, size: Size) -> int:
-        """The largest value; sizes grow with their symbols."""
+        """The largest value; sizes grow with their symbols, but for remainders and differences."""
         if isinstance(size, int):
             return size
-        return int(size.subs({symbol: self._bounds[symbol][1] for symbol in size.free_symbols}))
+        largest = int(size.subs({symbol: self._bounds[symbol][1] for symbol in size.free_symbols}))
+        if not size.has(Mod, PythonMod) and not any(_falls(term) for term in sympy.Add.make_args(size)):
+            return largest
+        ranges = {symbol: ValueRanges(*self._bounds[symbol]) for symbol in size.free_symbols}
+        return max(largest, int(bound_sympy(size, ranges).upper))
 
 
 def is_bounded(value: int | torch.SymInt) -> bool:
@@ -105,13 +111,16 @@ def is_bounded(value: int | torch.SymInt) -> bool:
     return bounds(value)[1] is not None
 
 
-def encode(size: Size, index_of: dict[sympy.Symbol, int]) -> list[int]:
-    """The size in the notation of payloads. Raises UnsupportedSize."""
+def encode(size: Size, index_of: Mapping[Any, int]) -> list[int]:
+    """The size in the notation of payloads; `index_of`: symbols and what else is known.
+
+    Raises UnsupportedSize, and KeyError for a symbol that is not among them.
+    """
     if isinstance(size, int):
         return [_CONSTANT, size]
     if size.is_Integer:
         return [_CONSTANT, int(size)]
-    if size.is_Symbol:
+    if size.is_Symbol or size in index_of:
         return [_SYMBOL, index_of[size]]
     if isinstance(size, sympy.Pow) and size.exp.is_Integer and 1 <= int(size.exp) <= 8:
         return _chain([size.base] * int(size.exp), _MULTIPLY, index_of)
@@ -130,7 +139,7 @@ def encode(size: Size, index_of: dict[sympy.Symbol, int]) -> list[int]:
     raise UnsupportedSize(f"{size} is no size that a plan can express")
 
 
-def _chain(items: Iterable[Any], code: int, index_of: dict[sympy.Symbol, int]) -> list[int]:
+def _chain(items: Iterable[Any], code: int, index_of: Mapping[Any, int]) -> list[int]:
     first, *rest = items
     result = encode(first, index_of)
     for item in rest:

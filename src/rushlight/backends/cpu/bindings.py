@@ -1,0 +1,95 @@
+"""What sizes of a plan are computed from: symbols, and expressions of them, that arguments tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.sizes import Size, UnsupportedSize, encode, product, size_of
+from rushlight.ir import meta
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A size of an argument is factor * unknown + shift."""
+
+    unknown: Any  # a symbol; a function of symbols, such as a quotient; or a size itself
+    factor: int
+    shift: int
+
+
+class Bindings:
+    """The unknowns that can be found from sizes of arguments, with their indices."""
+
+    def __init__(self) -> None:
+        self._index: dict[Any, int] = {}
+
+    def solve(self, sizes: Iterable[tuple[Size, Any]]) -> Iterator[tuple[Binding, Any]]:
+        """What each new unknown follows from. `sizes` come with what tells them; symbols go first."""
+        listed = [(size, source) for size, source in sizes if not isinstance(size, int)]
+        for find in (self._symbol, self._function, self._whole):
+            for size, source in listed:
+                binding = None if self.knows(size) else find(size)
+                if binding is not None and binding.unknown not in self._index:
+                    self._index[binding.unknown] = len(self._index)
+                    yield binding, source
+
+    def knows(self, size: Size) -> bool:
+        """Whether the size can be computed."""
+        try:
+            self.code(size)
+        except KeyError:
+            return False
+        return True
+
+    def code(self, size: Size) -> list[int]:
+        """The size in the notation of payloads. Raises KeyError naming a symbol that nothing tells."""
+        return encode(size, self._index)
+
+    def _symbol(self, size: Size) -> Binding | None:
+        symbols = list(size.free_symbols)
+        return _linear(size, symbols[0]) if len(symbols) == 1 else None
+
+    def _function(self, size: Size) -> Binding | None:
+        functions = [item for item in size.atoms(sympy.Function) if not self.knows(item)]
+        outer = [item for item in functions if not any(item in other.args for other in functions)]
+        return _linear(size, outer[0]) if len(outer) == 1 else None
+
+    def _whole(self, size: Size) -> Binding | None:
+        return Binding(size, 1, 0)
+
+
+def _linear(size: Size, unknown: Any) -> Binding | None:
+    stand_in = sympy.Dummy()
+    replaced = sympy.expand(size.subs(unknown, stand_in))
+    if replaced.free_symbols != {stand_in}:
+        return None
+    factor, shift = replaced.coeff(stand_in, 1), replaced.coeff(stand_in, 0)
+    if not (factor.is_Integer and shift.is_Integer and replaced == factor * stand_in + shift and factor > 0):
+        return None
+    return Binding(unknown, int(factor), int(shift))
+
+
+def shapes_of(node: Node) -> list[tuple[Size, ...]]:
+    """The shapes of a node's tensors; an int is a shape of one size."""
+    value: Any = node.meta.get(meta.VAL)
+    items: Any = value if isinstance(value, (list, tuple)) else [value]
+    shapes: list[Any] = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
+    sized = (int, torch.SymInt)
+    return [tuple(size_of(s) for s in shape) for shape in shapes if all(isinstance(s, sized) for s in shape)]
+
+
+def expresses(arguments: Iterable[Size], shapes: Iterable[tuple[Size, ...]]) -> bool:
+    """Whether the shapes can be computed from the sizes of arguments."""
+    bindings = Bindings()
+    for _ in bindings.solve((size, None) for size in arguments):
+        pass
+    try:
+        return all(bindings.knows(size) for shape in shapes for size in (*shape, product(shape)))
+    except UnsupportedSize:
+        return False

@@ -1,0 +1,101 @@
+"""What sizes are computed from at run time."""
+
+import pytest
+import sympy
+import torch
+from torch.export import Dim
+from torch.utils._sympy.functions import FloorDiv
+
+import rushlight
+from rushlight.backends.cpu.bindings import Binding, Bindings, expresses
+
+S, T = sympy.symbols("s t", integer=True, nonnegative=True)
+QUOTIENT = FloorDiv(S, 16)
+
+
+def solved(*sizes):
+    return [
+        (b.unknown, b.factor, b.shift, source)
+        for b, source in Bindings().solve(zip(sizes, "abcd", strict=False))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([4], []),
+        ([S], [(S, 1, 0, "a")]),
+        ([2 * S + 3, S], [(S, 2, 3, "a")]),
+        ([QUOTIENT + 1], [(QUOTIENT, 1, 1, "a")]),
+        ([QUOTIENT + 1, S], [(S, 1, 0, "b")]),
+        ([S * T, S], [(S, 1, 0, "b"), (S * T, 1, 0, "a")]),
+    ],
+)
+def test_unknowns(sizes, expected):
+    assert solved(*sizes) == expected
+
+
+def test_what_follows():
+    assert expresses([QUOTIENT + 1], [(1, 65 * QUOTIENT + 65)])
+    assert not expresses([QUOTIENT + 1], [(S,)])
+    assert not expresses([4], [(S,)])
+    bindings = Bindings()
+    assert list(bindings.solve([(S, 0)])) == [(Binding(S, 1, 0), 0)]
+    assert bindings.knows(QUOTIENT) and not bindings.knows(T)
+
+
+class Frames(torch.nn.Module):
+    """The plan's only argument has a size that is a quotient."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(9, 5)
+
+    def forward(self, wave):
+        spectrum = torch.fft.rfft(wave.unfold(-1, 16, 4)).abs()
+        return self.linear(spectrum).relu().softmax(-1)
+
+
+class Written(torch.nn.Module):
+    """A buffer that is written is no weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.ones(3))
+        self.register_buffer("step", torch.randn(3, 3))
+
+    def forward(self, x):
+        moved = self.step @ self.state
+        self.state.add_(x)
+        return moved
+
+
+class Complex(torch.nn.Module):
+    """Constants of a dtype that plans lack are read outside of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("filter", torch.randn(1, 5, 2))
+
+    def forward(self, x):
+        filtered = torch.fft.rfft(x) * torch.view_as_complex(self.filter).squeeze(0)
+        return torch.fft.irfft(filtered, 8).relu().softmax(-1)
+
+
+def test_a_quotient_of_a_size():
+    module = Frames().eval()
+    program = torch.export.export(
+        module, (torch.randn(1, 40),), dynamic_shapes=({1: Dim.AUTO(min=16, max=80)},)
+    )
+    compiled = rushlight.load(rushlight.compile(program).buffer)
+    for length in (20, 23, 77, 80):
+        wave = torch.randn(1, length)
+        torch.testing.assert_close(compiled(wave), module(wave), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("module", [Written(), Complex()], ids=["written", "complex"])
+def test_what_is_no_constant_of_a_plan(module):
+    x = torch.randn(3) if isinstance(module, Written) else torch.randn(2, 8)
+    compiled = rushlight.load(rushlight.compile(module, (x,)).buffer)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), module(x))
