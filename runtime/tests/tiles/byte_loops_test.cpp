@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -102,6 +103,33 @@ TEST_P(ByteLoopsTest, MaximumAndSumsOfRows) {
     for (size_t i = 0; i < most.size(); ++i) {
       EXPECT_EQ(most[i], std::clamp<int>(std::max({rows[0][i], rows[1][i], rows[2][i]}), -20, 100));
       EXPECT_EQ(sums[i], 4 + rows[0][i] + rows[1][i] + rows[2][i]);
+    }
+  }
+}
+
+TEST_P(ByteLoopsTest, DepthwiseWindows) {
+  constexpr int64_t kLine = 12, kOutputs = 4, kMostHeight = 5, kMostWidth = 5;
+  for (const auto [height, width, stride] :
+       {std::array<int64_t, 3>{3, 3, 1}, {3, 3, 2}, {5, 5, 2}, {2, 3, 1}, {1, 4, 2}, {3, 2, 1}, {4, 1, 1}}) {
+    const int64_t taps = height * width;
+    const auto pixels = numbers(kLine * kMostHeight * 16), weights = numbers(taps * 16);
+    std::vector<const int8_t*> sources;
+    for (int64_t i = 0; i < kLine * kMostHeight; ++i) sources.push_back(pixels.data() + i * 16);
+    alignas(64) int16_t packed[kMostHeight * kMostWidth * 32];
+    loops.pack_depthwise_window(weights.data(), 16, height, width, 16, packed);
+    alignas(64) int16_t pairs[kLine * kMostHeight * 32];
+    ASSERT_LE(window_pairs_size(height, width, stride, kOutputs), kLine * kMostHeight * 32);
+    int32_t sums[kOutputs * 16];
+    loops.depthwise_window({sources.data(), kLine, height, width, stride, 0, packed, kOutputs, pairs, sums});
+    for (int64_t x = 0; x < kOutputs; ++x) {
+      for (int64_t c = 0; c < 16; ++c) {
+        int32_t expected = 0;
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const int64_t pixel = tap / width * kLine + x * stride + tap % width;
+          expected += pixels[static_cast<size_t>(pixel * 16 + c)] * weights[static_cast<size_t>(tap * 16 + c)];
+        }
+        EXPECT_EQ(sums[x * 16 + c], expected) << height << " x " << width << ", channel " << c;
+      }
     }
   }
 }

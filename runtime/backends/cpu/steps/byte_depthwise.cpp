@@ -11,6 +11,7 @@ using tiles::kDepthwiseChannels;
 
 constexpr int64_t kColumns = 32;  // outputs whose sums are held at once
 constexpr int64_t kMostTaps = 1 << 14;
+constexpr int64_t kMostSide = 7, kMostStride = 2;  // of windows whose taps are paired once for all outputs
 
 // values: input [n, h, w, c], weights int8 [kh, kw, c], offsets or none, multipliers, output, all by channel as in an
 // 8-bit product. ints: window (8), zero point of the input, range of the output. The input lies in the arena, since up
@@ -38,9 +39,14 @@ class ByteDepthwiseStep final : public Step {
     std::memset(padding_, zero_, static_cast<size_t>(channels_ + kDepthwiseChannels));
     for (int64_t b = 0; b < blocks(); ++b) {
       const int64_t first = b * kDepthwiseChannels;
-      tiles::byte_tiles().loops.pack_depthwise(filters + first, channels_, taps(),
-                                               std::min(kDepthwiseChannels, channels_ - first),
-                                               weights_ + b * block_size());
+      const int64_t count = std::min(kDepthwiseChannels, channels_ - first);
+      const tiles::ByteLoops& loops = tiles::byte_tiles().loops;
+      int16_t* const to = weights_ + b * block_size();
+      if (is_small()) {
+        loops.pack_depthwise_window(filters + first, channels_, window_.kernel_h, window_.kernel_w, count, to);
+      } else {
+        loops.pack_depthwise(filters + first, channels_, taps(), count, to);
+      }
     }
     for (int64_t c = 0; c < channels_; ++c) {
       int32_t sum = 0;
@@ -71,7 +77,8 @@ class ByteDepthwiseStep final : public Step {
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     for_workers(run.context, workers, out_->sizes[0] * rows, [&](int64_t worker, int64_t begin, int64_t end) {
       int32_t* const sums = reinterpret_cast<int32_t*>(run.scratch + worker * worker_floats());
-      const int8_t** const sources = reinterpret_cast<const int8_t**>(sums + kColumns * kDepthwiseChannels);
+      const int8_t** const sources =
+          reinterpret_cast<const int8_t**>(sums + kColumns * kDepthwiseChannels + pair_floats());
       for (int64_t i = begin; i < end; ++i) {
         const int8_t* const image = data + i / rows * height * width * channels_;
         for (int64_t ky = 0; ky < window_.kernel_h; ++ky) {
@@ -96,17 +103,28 @@ class ByteDepthwiseStep final : public Step {
  private:
   int64_t taps() const { return window_.kernel_h * window_.kernel_w; }
   int64_t blocks() const { return divide_up(channels_, kDepthwiseChannels); }
-  int64_t block_size() const { return (taps() + 1) / 2 * 32; }
+  bool is_small() const {
+    return window_.kernel_h <= kMostSide && window_.kernel_w <= kMostSide && window_.stride_w <= kMostStride &&
+           window_.dilation_w == 1;
+  }
+  int64_t block_size() const {
+    return (is_small() ? tiles::window_pairs(window_.kernel_h, window_.kernel_w) : (taps() + 1) / 2) * 32;
+  }
+  int64_t pair_floats() const {
+    if (!is_small()) return 0;
+    return tiles::window_pairs_size(window_.kernel_h, window_.kernel_w, window_.stride_w, kColumns) / 2;
+  }
+  // Sums of outputs, pairs of taps, sources of a row.
   int64_t worker_floats() const {
-    return round_up(
-        window_.kernel_h * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4 + kColumns * kDepthwiseChannels,
-        16);
+    return kColumns * kDepthwiseChannels + pair_floats() +
+           round_up(window_.kernel_h * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4, 16);
   }
 
   void convolve(const int8_t* const* sources, int64_t block, int32_t* sums, uint8_t* out) const {
     const tiles::ByteTiles& t = tiles::byte_tiles();
     const int64_t channel = block * kDepthwiseChannels, width = out_->sizes[2];
     const int64_t count = std::min(kDepthwiseChannels, channels_ - channel);
+    int16_t* const pairs = reinterpret_cast<int16_t*>(sums + kColumns * kDepthwiseChannels);
     tiles::ByteTaps d{sources, places_, taps(), window_.stride_w, channel, weights_ + block * block_size(), 0, 0, sums};
     const tiles::Requantize how{corrections_ + channel,
                                 multipliers_ + channel,
@@ -117,7 +135,12 @@ class ByteDepthwiseStep final : public Step {
     for (int64_t x = 0; x < width; x += kColumns) {
       d.begin = x;
       d.end = std::min(x + kColumns, width);
-      t.loops.depthwise(d);
+      if (is_small()) {
+        t.loops.depthwise_window({sources + x * window_.stride_w, columns_, window_.kernel_h, window_.kernel_w,
+                                  window_.stride_w, channel, d.weights, d.end - d.begin, pairs, sums});
+      } else {
+        t.loops.depthwise(d);
+      }
       t.requantize(how, {sums, kDepthwiseChannels, d.end - d.begin, count, channels_}, out + x * channels_ + channel);
     }
   }

@@ -30,6 +30,7 @@ class ByteProductStep final : public Step {
     in_ = binder.input_of(0, ScalarType::Char);
     RL_TRY(binder.error());
     depth_ = window_.kernel_h * window_.kernel_w * channels_;
+    RL_REQUIRE(depth_ < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");
     weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
     const int64_t count = groups_ * outputs_;
     offsets_ = binder.optional_constant(2, count);
@@ -59,6 +60,10 @@ class ByteProductStep final : public Step {
                "an 8-bit product has the wrong channels");
     pixels_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
     bytes_ = window_of(window_, *in_, *out_, zero_);
+    const double most = static_cast<double>(window_.kernel_h) * static_cast<double>(channels_) *
+                        (static_cast<double>(out_->sizes[2]) * static_cast<double>(window_.stride_w) +
+                         static_cast<double>(window_.kernel_w * window_.dilation_w));
+    RL_REQUIRE(most < 1e9, InvalidProgram, "the window of an 8-bit convolution is too large");
     if (residual_) {
       RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_), InvalidProgram, "a residual does not fit");
       for (int i = 0; i < 4; ++i) {
@@ -107,8 +112,12 @@ class ByteProductStep final : public Step {
     int64_t first;  // channel
   };
 
-  int64_t worker_floats() const {
+  int64_t product_floats() const {
     return round_up(static_cast<int64_t>(tiles::product_scratch(tiles::byte_tiles(), depth_)), 64) / 4;
+  }
+  int64_t worker_floats() const {
+    const size_t lines = bytes_.is_pointwise() ? 0 : tiles::lines_size(tiles::byte_tiles(), bytes_, channels_);
+    return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
   }
   const uint8_t* matrix(int64_t group) const { return weights_ + group * packed_matrix_size(outputs_, depth_); }
   bool has_tail() const { return residual_ || epilogue_.applies; }
@@ -119,6 +128,8 @@ class ByteProductStep final : public Step {
     tiles::ByteProduct p{};
     p.m = pixels_, p.n = outputs_;
     tiles::set_left(&p, gather);
+    tiles::ByteLines lines{&tiles::byte_tiles(), &bytes_, group * channels_, channels_, scratch + product_floats()};
+    if (p.gather && tiles::has_lines(bytes_)) p.gather = &tiles::gather_from_lines, p.context = &lines;
     p.right = matrix(group);
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;

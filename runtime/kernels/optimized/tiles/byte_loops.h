@@ -21,6 +21,25 @@ struct ByteTaps {
 };
 inline constexpr int64_t kDepthwiseChannels = 16;
 
+// The same for a dense window of few taps: sums[x, 16] for x < count.
+struct ByteWindowTaps {
+  // sources[y * line + x * stride + tap in the line] + channel: 16 numbers, of which the last ones may be anything.
+  const int8_t* const* sources;
+  int64_t line, height, width, stride;
+  int64_t channel;
+  const int16_t* weights;  // of the block, as pack_depthwise_window() writes them
+  int64_t count;
+  int16_t* pairs;  // window_pairs_size() numbers, aligned to 32 bytes
+  int32_t* sums;
+};
+// Pairs of taps, one below the other, or of the last line of an odd number of lines side by side.
+inline int64_t window_pairs(int64_t height, int64_t width) {
+  return height / 2 * width + height % 2 * ((width + 1) / 2);
+}
+inline int64_t window_pairs_size(int64_t height, int64_t width, int64_t stride, int64_t count) {
+  return ((count - 1) * stride + width) * ((height + 1) / 2) * 32;
+}
+
 struct ByteLoops {
   // to[i] = from[i] * factor, rounded to nearest, ties to even, in range
   void (*quantize)(const float* from, int64_t n, float factor, const ByteRange& range, int8_t* to);
@@ -42,6 +61,10 @@ struct ByteLoops {
   void (*depthwise)(const ByteTaps& block);
   // weights [taps, 16] of a block to ((taps + 1) / 2) * 32 numbers, aligned to 64 bytes.
   void (*pack_depthwise)(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels, int16_t* to);
+  void (*depthwise_window)(const ByteWindowTaps& block);
+  // weights [height * width, 16] of a block to window_pairs() * 32 numbers, aligned to 64 bytes.
+  void (*pack_depthwise_window)(const int8_t* weights, int64_t stride, int64_t height, int64_t width, int64_t channels,
+                                int16_t* to);
 };
 
 }  // namespace rushlight::tiles

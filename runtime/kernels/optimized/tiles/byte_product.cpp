@@ -10,6 +10,9 @@ namespace {
 // Bytes of left rows that stay in a second level cache beside the right operand's panels.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
+// Of sums, which become results before they leave the first level cache.
+constexpr int64_t kSumBytes = 8 * 1024;
+static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
 // Columns that are taken as they lie at once, and rows.
 constexpr int64_t kDotColumns = 16, kDotRows = 63;
 
@@ -164,13 +167,13 @@ void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int
 
 size_t product_scratch(const ByteTiles& tiles, int64_t k) {
   const int64_t left = block_rows(tiles, k) * left_stride(tiles, k) * tiles.left_size;
-  return static_cast<size_t>(kMostRows * kMostColumns * 4 + round_up(left, 64));
+  return static_cast<size_t>(kSumBytes + round_up(left, 64));
 }
 
 void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               void* scratch) {
   int32_t* const sums = static_cast<int32_t*>(scratch);
-  uint8_t* const left = static_cast<uint8_t*>(scratch) + kMostRows * kMostColumns * 4;
+  uint8_t* const left = static_cast<uint8_t*>(scratch) + kSumBytes;
   if (p.right == nullptr) return multiply_columns(tiles, p, m0, m1, n0, n1, sums, left);
   const int64_t stride = left_stride(tiles, p.k);
   const int64_t depth = round_up(p.k, tiles.group);
@@ -188,13 +191,17 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
       const int64_t columns = std::min(step, n1 - column);
       const int vectors = panel_vectors(tiles, std::min(step, p.n - column));
       ByteTile tile{nullptr, stride, panels + column * depth, depth / tiles.group, sums, vectors * tiles.lanes, false};
-      for (int64_t i = 0, t = 0; t < tiles_down; ++t) {
+      const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
+      for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
         const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
         tile.left = left + i * stride * tiles.left_size;
+        tile.sums = sums + (i - done) * tile.sums_stride;
         tiles.gemm(static_cast<int>(count), vectors, tile);
-        finish(tiles, p, row + i, column, {sums, tile.sums_stride, count, columns, p.out_stride},
-               right_sums(p.right) + column, p.requantize.correction ? p.requantize.correction + column : nullptr);
         i += count;
+        if (i < rows && i - done <= most) continue;
+        finish(tiles, p, row + done, column, {sums, tile.sums_stride, i - done, columns, p.out_stride},
+               right_sums(p.right) + column, p.requantize.correction ? p.requantize.correction + column : nullptr);
+        done = i;
       }
     }
     row += rows;

@@ -115,6 +115,76 @@ void gather_pixels(const void* gather, int64_t pixel, void* to) {
   }
 }
 
+bool has_lines(const ByteWindow& w) {
+  return !w.transposed && w.kernel[0] == 1 && w.size[0] == 1 && w.out_size[0] == 1 && w.padding[0] == 0;
+}
+
+namespace {
+
+constexpr int64_t kCopied = 32;  // bytes that are copied at once
+
+// Pixels of a line of the input with its padding.
+int64_t line_width(const ByteWindow& w) {
+  return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+}
+
+void read_lines(const ByteLines& l, int64_t line) {
+  const ByteWindow& w = *l.window;
+  const ByteTiles& tiles = *l.tiles;
+  const int64_t width = line_width(w), step = l.inputs * tiles.left_size;
+  const int64_t begin = std::min(w.padding[2], width), end = std::clamp(w.size[2] + w.padding[2], begin, width);
+  const Pixel p{line / w.out_size[1], {0, line % w.out_size[1], 0}};
+  uint8_t* to = static_cast<uint8_t*>(l.lines);
+  for (int64_t y = 0; y < w.kernel[1]; ++y, to += width * step) {
+    const uint8_t* const from = line_of(w, p, 0, y);
+    if (from == nullptr) {
+      tiles.fill_left(w.zero, width * l.inputs, to);
+      continue;
+    }
+    tiles.fill_left(w.zero, begin * l.inputs, to);
+    if (l.inputs == w.channels) {
+      tiles.pack_left(from, w.flip, (end - begin) * l.inputs, to + begin * step);
+    } else {
+      for (int64_t x = begin; x < end; ++x) {
+        tiles.pack_left(from + (x - begin) * w.channels + l.first, w.flip, l.inputs, to + x * step);
+      }
+    }
+    tiles.fill_left(w.zero, (width - end) * l.inputs, to + end * step);
+  }
+}
+
+}  // namespace
+
+size_t lines_size(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs) {
+  return static_cast<size_t>(w.kernel[1] * line_width(w) * inputs * tiles.left_size + kCopied);
+}
+
+void gather_from_lines(const void* context, int64_t pixel, void* to) {
+  ByteLines& l = *static_cast<ByteLines*>(const_cast<void*>(context));
+  const ByteWindow& w = *l.window;
+  const int64_t line = pixel == l.pixel + 1 && pixel < (l.line + 1) * w.out_size[2] ? l.line : pixel / w.out_size[2];
+  if (line != l.line) read_lines(l, line);
+  l.line = line, l.pixel = pixel;
+  const int64_t width = line_width(w), step = l.inputs * l.tiles->left_size, run = w.kernel[2] * step;
+  const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
+  uint8_t* cell = static_cast<uint8_t*>(to);
+  for (int64_t y = 0; y < w.kernel[1]; ++y, from += width * step) {
+    if (w.dilation[2] != 1) {
+      for (int64_t x = 0; x < w.kernel[2]; ++x, cell += step) {
+        std::memcpy(cell, from + x * w.dilation[2] * step, static_cast<size_t>(step));
+      }
+      continue;
+    }
+    // What is copied beyond a run of the window is overwritten by the next one.
+    if (run <= kCopied && run * (w.kernel[1] - y) >= kCopied) {
+      std::memcpy(cell, from, kCopied);
+    } else {
+      std::memcpy(cell, from, static_cast<size_t>(run));
+    }
+    cell += run;
+  }
+}
+
 void set_left(ByteProduct* product, const ByteGather& gather) {
   const ByteWindow& w = *gather.window;
   product->k = w.taps() * gather.inputs;

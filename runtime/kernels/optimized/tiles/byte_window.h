@@ -31,6 +31,19 @@ struct ByteGather {
 };
 void gather_pixels(const void* gather, int64_t pixel, void* to);
 
+// The same from lines of the input that are widened, with their padding, once for a line of the output: rows are to be
+// gathered in order. Of planes alone, not transposed.
+struct ByteLines {
+  const ByteTiles* tiles;
+  const ByteWindow* window;
+  int64_t first, inputs;
+  void* lines;  // of lines_size() bytes
+  int64_t pixel = -1, line = -1;
+};
+bool has_lines(const ByteWindow& window);
+size_t lines_size(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs);
+void gather_from_lines(const void* lines, int64_t pixel, void* to);
+
 // The left operand of `product`: pixels of a window, gathered or as they lie.
 void set_left(ByteProduct* product, const ByteGather& gather);
 

@@ -204,8 +204,132 @@ static void depthwise(const ByteTaps& d) {
   }
 }
 
+// The taps of pair `pair`, the second -1 if there is none.
+RL_INLINE void taps_of_pair(int64_t pair, int64_t height, int64_t width, int64_t* first, int64_t* second) {
+  const int64_t line = pair / width;
+  if (line < height / 2) {
+    *first = 2 * line * width + pair % width;
+    *second = *first + width;
+    return;
+  }
+  const int64_t x = 2 * (pair - height / 2 * width);
+  *first = (height - 1) * width + x;
+  *second = x + 1 < width ? *first + 1 : -1;
+}
+
+static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t height, int64_t width,
+                                  int64_t channels, int16_t* to) {
+  const int64_t pairs = window_pairs(height, width);
+  std::memset(to, 0, static_cast<size_t>(pairs * 32) * sizeof(int16_t));
+  for (int64_t pair = 0; pair < pairs; ++pair) {
+    int64_t taps[2];
+    taps_of_pair(pair, height, width, &taps[0], &taps[1]);
+    for (int64_t i = 0; i < 2; ++i) {
+      if (taps[i] < 0) continue;
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        to[pair * 32 + depthwise_place(channel, i)] = weights[taps[i] * stride + channel];
+      }
+    }
+  }
+}
+
+#if defined(__AVX2__)
+
+RL_INLINE __m256i widened(const int8_t* from) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+RL_INLINE void store_pairs(int16_t* to, __m256i a, __m256i b) {
+  _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm256_unpacklo_epi16(a, b));
+  _mm256_store_si256(reinterpret_cast<__m256i*>(to + 16), _mm256_unpackhi_epi16(a, b));
+}
+
+RL_INLINE __m256i load_pairs(const int16_t* from) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(from)); }
+
+RL_INLINE void store_window_sums(int32_t* to, __m256i low, __m256i high) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute2x128_si256(low, high, 0x20));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+static void depthwise_window(const ByteWindowTaps& d) {
+  const int64_t columns = (d.count - 1) * d.stride + d.width, lines = d.height / 2;
+  int16_t* to = d.pairs;
+  for (int64_t line = 0; line < lines; ++line) {
+    const int8_t* const* upper = d.sources + 2 * line * d.line;
+    const int8_t* const* lower = upper + d.line;
+    for (int64_t j = 0; j < columns; ++j, to += 32) {
+      store_pairs(to, widened(upper[j] + d.channel), widened(lower[j] + d.channel));
+    }
+  }
+  if (d.height % 2 == 1) {
+    const int8_t* const* last = d.sources + (d.height - 1) * d.line;
+    __m256i here = widened(last[0] + d.channel);
+    for (int64_t j = 0; j < columns; ++j, to += 32) {
+      const __m256i next = j + 1 < columns ? widened(last[j + 1] + d.channel) : here;
+      store_pairs(to, here, next);
+      here = next;
+    }
+  }
+  const int64_t step = d.stride * 32;
+  if (d.height == 3 && d.width == 3) {
+    __m256i w[10];
+    RL_UNROLL for (int i = 0; i < 10; ++i) w[i] = load_pairs(d.weights + 16 * i);
+    const int16_t* upper = d.pairs;
+    const int16_t* last = d.pairs + columns * 32;
+    for (int64_t x = 0; x < d.count; ++x, upper += step, last += step) {
+      __m256i low = _mm256_madd_epi16(load_pairs(upper), w[0]), high = _mm256_madd_epi16(load_pairs(upper + 16), w[1]);
+      RL_UNROLL for (int i = 1; i < 3; ++i) {
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(load_pairs(upper + 32 * i), w[2 * i]));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(load_pairs(upper + 32 * i + 16), w[2 * i + 1]));
+      }
+      RL_UNROLL for (int i = 0; i < 2; ++i) {
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(load_pairs(last + 64 * i), w[6 + 2 * i]));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(load_pairs(last + 64 * i + 16), w[7 + 2 * i]));
+      }
+      store_window_sums(d.sums + x * 16, low, high);
+    }
+    return;
+  }
+  for (int64_t x = 0; x < d.count; ++x) {
+    __m256i low = _mm256_setzero_si256(), high = low;
+    const int16_t* w = d.weights;
+    const int16_t* from = d.pairs + x * step;
+    for (int64_t line = 0; line < (d.height + 1) / 2; ++line, from += columns * 32) {
+      const int64_t by = line < lines ? 1 : 2;
+      for (int64_t i = 0; i < d.width; i += by, w += 32) {
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(load_pairs(from + 32 * i), load_pairs(w)));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(load_pairs(from + 32 * i + 16), load_pairs(w + 16)));
+      }
+    }
+    store_window_sums(d.sums + x * 16, low, high);
+  }
+}
+
+#else
+
+static void depthwise_window(const ByteWindowTaps& d) {
+  const int64_t pairs = window_pairs(d.height, d.width);
+  for (int64_t x = 0; x < d.count; ++x) {
+    int32_t acc[16] = {};
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      int64_t taps[2];
+      taps_of_pair(pair, d.height, d.width, &taps[0], &taps[1]);
+      for (int64_t i = 0; i < 2; ++i) {
+        if (taps[i] < 0) continue;
+        const int8_t* from = d.sources[taps[i] / d.width * d.line + x * d.stride + taps[i] % d.width] + d.channel;
+        const int16_t* w = d.weights + pair * 32 + i * 16;
+        for (int c = 0; c < 16; ++c) acc[c] += from[c] * w[c];
+      }
+    }
+    std::memcpy(d.sums + x * 16, acc, sizeof(acc));
+  }
+}
+
+#endif
+
 static constexpr ByteLoops make_byte_loops() {
-  return {&quantize, &expand, &widen_range, &add, &multiply, &maximum, &add_rows, &depthwise, &pack_depthwise};
+  return {&quantize,       &expand,           &widen_range,          &add, &multiply, &maximum, &add_rows, &depthwise,
+          &pack_depthwise, &depthwise_window, &pack_depthwise_window};
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA

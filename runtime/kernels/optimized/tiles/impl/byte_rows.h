@@ -2,6 +2,10 @@
 // is defined, store_narrow(uint8_t* to, Sums): the low bytes of kLanes sums.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <cstring>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
@@ -32,12 +36,59 @@ RL_INLINE void store_narrow(uint8_t* to, Lanes x) {
 inline constexpr float kRounding = 12582912.0f;
 inline constexpr int32_t kRoundingBits = 0x4b400000;
 
+#if defined(RL_TILES_NARROW) && defined(__AVX2__)
+RL_INLINE __m256i scaled_sums(const int32_t* sums, __m256i correction, __m256 multiplier, __m256 offset) {
+  const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums)), correction);
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), multiplier, offset);
+  // What is beyond 32 bits would become the least number.
+  return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(1e9f)));
+}
+
+// Sixteen columns at a time, narrowed with saturation; gives the columns that are done.
+template <bool Corrected, bool Offset>
+static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
+  const int shift = how.most > 127 ? 128 : 0;  // uint8
+  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(how.zero - shift));
+  const __m128i least = _mm_set1_epi8(static_cast<char>(how.least - shift));
+  const __m128i most = _mm_set1_epi8(static_cast<char>(how.most - shift));
+  const __m128i flip = _mm_set1_epi8(static_cast<char>(shift));
+  int64_t j = 0;
+  for (; j + 16 <= r.columns; j += 16) {
+    __m256i correction[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    __m256 offset[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, multiplier[2];
+    RL_UNROLL for (int i = 0; i < 2; ++i) {
+      if constexpr (Corrected) {
+        correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
+      }
+      if constexpr (Offset) offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
+      multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
+    }
+    const int32_t* sums = r.sums + j;
+    uint8_t* to = out + j;
+    for (int64_t i = 0; i < r.rows; ++i, sums += r.sums_stride, to += r.out_stride) {
+      const __m256i first = scaled_sums(sums, correction[0], multiplier[0], offset[0]);
+      const __m256i second = scaled_sums(sums + 8, correction[1], multiplier[1], offset[1]);
+      const __m256i halves = _mm256_adds_epi16(_mm256_packs_epi32(first, second), zero);
+      const __m256i ordered = _mm256_permute4x64_epi64(halves, 0xd8);
+      __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+      bytes = _mm_min_epi8(_mm_max_epi8(bytes, least), most);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_xor_si128(bytes, flip));
+    }
+  }
+  return j;
+}
+#endif
+
 template <bool Corrected, bool Offset>
 static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* out) {
   const float least = static_cast<float>(how.least - how.zero), most = static_cast<float>(how.most - how.zero);
   const int32_t zero = how.zero - kRoundingBits;
   const Reals lowest = least - Reals{}, highest = most - Reals{};
+#if defined(RL_TILES_NARROW) && defined(__AVX2__)
+  int64_t j = requantize_sixteens<Corrected, Offset>(how, r, out);
+#else
   int64_t j = 0;
+#endif
   for (; j + kLanes <= r.columns; j += kLanes) {
     Lanes correction{};
     Reals offset{};
