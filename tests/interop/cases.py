@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
+HALF = ("mobilenet_v2", "block", "perceptron")  # also in float16, as <name>_half
 
 
 def _module(name: str, path: Path) -> ModuleType:
@@ -53,6 +54,10 @@ class Digits(nn.Module):
 
 def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """The model in eval mode and its inputs. Networks for images are run at 96 x 96."""
+    if name.endswith("_half"):
+        name = name.removesuffix("_half")
+        module, inputs = build(name) if name in NAMES else build_quantized(name)
+        return module.half(), tuple(item.half() for item in inputs)
     generator = torch.Generator().manual_seed(3)
     torch.manual_seed(0)
     if name == "add":

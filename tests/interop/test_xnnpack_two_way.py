@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from cases import NAMES, Ask, build
+from cases import HALF, NAMES, Ask, build
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.runtime import BackendRegistry, Runtime
 
+CASES = (*NAMES, *(f"{name}_half" for name in HALF))
 TOLERANCE = 1e-4
+# Over the 52 layers of MobileNetV2 float16 rounds eager's own result by 0.016 of the largest value.
+HALF_TOLERANCE = 0.04
 
 pytestmark = pytest.mark.skipif(
     not BackendRegistry().is_available("XnnpackBackend"), reason="this build has no XnnpackBackend"
@@ -24,10 +27,12 @@ def assert_agree(got: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
-        assert (a - b).abs().max() <= TOLERANCE * max(1.0, float(b.abs().max()))
+        largest = float(b.abs().max())
+        limit = HALF_TOLERANCE * largest if b.dtype == torch.float16 else TOLERANCE * max(1.0, largest)
+        assert (a - b).abs().max() <= limit
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_its_files_run_here(name: str, peer: Ask, tmp_path: Path) -> None:
     peer({"compile": name, "folder": str(tmp_path), "backend": "xnnpack"})
     saved = torch.load(tmp_path / "expected.pt")
@@ -36,7 +41,7 @@ def test_its_files_run_here(name: str, peer: Ask, tmp_path: Path) -> None:
     assert_agree([torch.as_tensor(item) for item in method.execute(saved["inputs"])], saved["outputs"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_our_files_run_there(name: str, peer: Ask, tmp_path: Path) -> None:
     module, inputs = build(name)
     with torch.no_grad():
