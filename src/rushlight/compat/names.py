@@ -116,6 +116,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
     "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
+    "executorch.exir.backend.operator_support": Names(("rushlight.delegate.skip",)),
     "executorch.exir.backend.partitioner": Names(("rushlight.delegate.partitioner",), _BACKEND),
     "executorch.exir.backend.utils": Names(
         (
@@ -123,6 +124,7 @@ MODULES: dict[str, Names] = {
             "rushlight.delegate.constants",
             "rushlight.delegate.debug",
             "rushlight.delegate.to_backend",
+            "rushlight.delegate.compare",
         )
     ),
     "executorch.exir.backend.canonical_partitioners": Names(),

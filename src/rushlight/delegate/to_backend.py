@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
@@ -169,18 +168,3 @@ def _preprocess(backend_id: str, cuts: dict[str, list[Cut]]) -> None:
 def _fingerprint(module: GraphModule) -> list[tuple[str, object, int]]:
     """Operators and arities in order: what a partitioner must leave as it is."""
     return [(node.op, node.target, len(node.all_input_nodes)) for node in module.graph.nodes]
-
-
-def is_identical_graph(graph_left: torch.fx.GraphModule, graph_right: torch.fx.GraphModule) -> bool:
-    """Whether both graphs hold the same operations in the same order, connected alike."""
-    left, right = list(graph_left.graph.nodes), list(graph_right.graph.nodes)
-    if len(left) != len(right):
-        return False
-    position: dict[torch.fx.Node, int] = {}
-    for i, (a, b) in enumerate(zip(left, right, strict=True)):
-        position[a] = position[b] = i
-        if a.op != b.op or (a.op == "call_function" and a.target != b.target):
-            return False
-        if [position[x] for x in a.all_input_nodes] != [position[x] for x in b.all_input_nodes]:
-            return False
-    return True

@@ -210,6 +210,12 @@ def module_path_of(node: Node) -> str | None:
     return str(path) if path else None
 
 
+def modules_of(node: Node) -> list[tuple[str, str]]:
+    """Path and qualified class name of the modules whose forwards made the node, from outside in."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return [(str(path), str(getattr(kind, "__qualname__", kind))) for path, kind in stack.values()]
+
+
 def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
     """Bytes of each planned memory by mem_id (index 0 is unused); None before planning."""
     return graph_module.meta.get(NON_CONST_BUFFER_SIZES)

@@ -1,0 +1,53 @@
+"""Comparing nodes and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch.fx import Node
+
+from rushlight.ir import meta
+
+
+def is_shape_dynamic(node: Node) -> bool:
+    """Whether a size of the node's tensor is known at run time alone."""
+    return any(isinstance(size, torch.SymInt) for size in meta.get_val(node).shape)
+
+
+def is_same_node(node_left: Node | Iterable[Node], node_right: Node | Iterable[Node]) -> bool:
+    """Whether two nodes, or the nodes of two lists in order, compute alike from like inputs.
+
+    Other arguments than nodes are not compared. Linear in the nodes that they depend on.
+    """
+    lefts = [node_left] if isinstance(node_left, Node) else list(node_left)
+    rights = [node_right] if isinstance(node_right, Node) else list(node_right)
+    if len(lefts) != len(rights):
+        return False
+    waiting = list(zip(lefts, rights, strict=True))
+    seen = set(waiting)
+    while waiting:
+        left, right = waiting.pop()
+        if (left.op, left.target) != (right.op, right.target):
+            return False
+        if len(left.all_input_nodes) != len(right.all_input_nodes):
+            return False
+        pairs = set(zip(left.all_input_nodes, right.all_input_nodes, strict=True)) - seen
+        seen |= pairs
+        waiting += pairs
+    return True
+
+
+def is_identical_graph(graph_left: torch.fx.GraphModule, graph_right: torch.fx.GraphModule) -> bool:
+    """Whether both graphs hold the same operations in the same order, connected alike."""
+    left, right = list(graph_left.graph.nodes), list(graph_right.graph.nodes)
+    if len(left) != len(right):
+        return False
+    position: dict[torch.fx.Node, int] = {}
+    for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        position[a] = position[b] = i
+        if a.op != b.op or (a.op == "call_function" and a.target != b.target):
+            return False
+        if [position[x] for x in a.all_input_nodes] != [position[x] for x in b.all_input_nodes]:
+            return False
+    return True

@@ -1,0 +1,86 @@
+"""Operator supports that keep nodes from a backend, by operator, by node name or by module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+
+
+class DontSupportBase(OperatorSupportBase):
+    """Supports every node but those that `skips` names, and keeps the nodes that it refused.
+
+    exact: whether texts are compared whole; else one may be a part of the other.
+    """
+
+    def __init__(self, *targets: Any, exact: bool = True) -> None:
+        self.targets = targets
+        self.exact = exact
+        self._rejected: list[Node] = []
+
+    def skips(self, node: Node) -> bool:
+        raise NotImplementedError
+
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        if not self.skips(node):
+            return True
+        self._rejected.append(node)
+        return False
+
+    def rejected_nodes(self) -> list[Node]:
+        return self._rejected
+
+    def has_rejected_node(self) -> bool:
+        return bool(self._rejected)
+
+    def num_rejected(self) -> int:
+        return len(self._rejected)
+
+    def _matches(self, wanted: Any, text: str) -> bool:
+        return bool(wanted) and (str(wanted) == text if self.exact else str(wanted) in text)
+
+
+class DontPartition(DontSupportBase):
+    """Skips operators, given as edge or ATen overloads or as text such as "aten.add.Tensor"."""
+
+    def skips(self, node: Node) -> bool:
+        op = aten_op(node.target)
+        if node.target in self.targets or (op is not None and op in self.targets):
+            return True
+        return op is not None and any(self._matches(target, str(op)) for target in self.targets)
+
+
+class DontPartitionName(DontSupportBase):
+    """Skips nodes by their names in the graph."""
+
+    def skips(self, node: Node) -> bool:
+        return any(self._matches(target, node.name) for target in self.targets)
+
+
+class DontPartitionModule(DontSupportBase):
+    """Skips nodes that come from a module, by the name of its class or of its instance.
+
+    module_name: with a dot it is compared with the qualified name of the class, else with its last part.
+    instance_name: the path of the module in the model.
+    """
+
+    def __init__(
+        self, *, module_name: str | None = None, instance_name: str | None = None, exact: bool = True
+    ) -> None:
+        super().__init__(exact=exact)
+        self.module_name = module_name
+        self.instance_name = instance_name
+
+    def skips(self, node: Node) -> bool:
+        is_qualified = "." in (self.module_name or "")
+        for path, kind in meta.modules_of(node):
+            name = kind if is_qualified else kind.rpartition(".")[2]
+            if self._matches(self.instance_name, path) or self._matches(self.module_name, name):
+                return True
+        return False

@@ -1,0 +1,73 @@
+"""Operator supports that keep nodes from a backend, and comparisons of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim, ExportedProgram, export
+
+from rushlight.delegate.compare import is_identical_graph, is_same_node, is_shape_dynamic
+from rushlight.delegate.skip import DontPartition, DontPartitionModule, DontPartitionName
+from rushlight.exir import to_edge
+from rushlight.ir.edge_ops import ops
+
+
+class Gate(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(x) * x
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Gate(), Gate()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x) + x)
+
+
+@pytest.fixture(scope="module")
+def program() -> ExportedProgram:
+    rows = Dim("rows", min=2, max=9)
+    return to_edge(export(Model(), (torch.randn(3, 4),), dynamic_shapes=({0: rows},))).exported_program()
+
+
+@pytest.mark.parametrize(
+    ("support", "skipped"),
+    [
+        (DontPartition(torch.ops.aten.mul.Tensor), ["mul", "mul"]),
+        (DontPartition(ops.edge.aten.add.Tensor, "aten.sigmoid.default"), ["sigmoid", "add", "sigmoid"]),
+        (DontPartition("sigmoid"), []),
+        (DontPartition("sigmoid", exact=False), ["sigmoid", "sigmoid"]),
+        (DontPartitionName("aten_mul_tensor"), ["mul"]),
+        (DontPartitionName("aten_mul_tensor", exact=False), ["mul", "mul"]),
+        (DontPartitionModule(module_name="Gate"), ["sigmoid", "mul", "sigmoid", "mul"]),
+        (DontPartitionModule(module_name=f"{__name__}.Gate"), ["sigmoid", "mul", "sigmoid", "mul"]),
+        (DontPartitionModule(module_name="elsewhere.Gate"), []),
+        (DontPartitionModule(instance_name="second"), ["sigmoid", "mul"]),
+    ],
+)
+def test_what_is_skipped(support: Any, skipped: list[str], program: ExportedProgram) -> None:
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    refused = [node for node in nodes if not support.is_node_supported({}, node)]
+    assert [str(node.target._op).split(".")[1] for node in refused] == skipped
+    assert support.rejected_nodes() == refused and support.num_rejected() == len(refused)
+    assert support.has_rejected_node() == bool(skipped)
+
+
+def test_comparisons(program: ExportedProgram) -> None:
+    nodes = {node.name: node for node in program.graph.nodes}
+    assert is_shape_dynamic(nodes["x"])
+    first, second = nodes["aten_sigmoid_default"], nodes["aten_sigmoid_default_1"]
+    assert is_same_node(first, first) and not is_same_node(first, second)
+    assert is_same_node([first, second], [first, second]) and not is_same_node([first], [first, second])
+    same = to_edge(export(Model(), (torch.randn(3, 4),))).exported_program()
+    assert not is_shape_dynamic(next(iter(same.graph.nodes)))
+    (ours,), (theirs,) = (p.graph.output_node().args[0] for p in (program, same))
+    assert is_same_node(ours, theirs)
+    assert is_identical_graph(program.graph_module, same.graph_module)
+    other = to_edge(export(Gate(), (torch.randn(3, 4),))).exported_program()
+    assert not is_identical_graph(program.graph_module, other.graph_module)
