@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
-from rushlight.ir.program import copy_signature, lazy_module, make_program
+from rushlight.ir.program import copy_call_graph, copy_signature, lazy_module, make_program
 
 
 def copy_graph_module(module: GraphModule) -> GraphModule:
@@ -52,7 +52,7 @@ def rebuild_program(program: ExportedProgram, module: GraphModule) -> ExportedPr
         graph_signature=copy.deepcopy(program.graph_signature),
         state_dict=dict(program.state_dict),
         range_constraints=dict(program.range_constraints),
-        module_call_graph=copy.deepcopy(program.module_call_graph),
+        module_call_graph=copy_call_graph(program.module_call_graph),
         example_inputs=program.example_inputs,
         constants=dict(program.constants),
         verifiers=[program.verifier],

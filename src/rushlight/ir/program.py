@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
+from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import Graph, GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
@@ -34,7 +34,7 @@ def make_program(
         graph_signature=ExportGraphSignature([], []),
         state_dict=dict(like.state_dict) if state_dict is None else state_dict,
         range_constraints=dict(like.range_constraints),
-        module_call_graph=list(like.module_call_graph),
+        module_call_graph=copy_call_graph(like.module_call_graph),
         example_inputs=like.example_inputs,
         constants=dict(like.constants) if constants is None else constants,
         verifiers=[like.verifier] if verifiers is None else verifiers,
@@ -51,6 +51,19 @@ def copy_signature(signature: ExportGraphSignature) -> ExportGraphSignature:
     """A signature whose lists and specs may be changed; their arguments are shared."""
     return ExportGraphSignature(
         [replace(spec) for spec in signature.input_specs], [replace(spec) for spec in signature.output_specs]
+    )
+
+
+def copy_call_graph(entries: Iterable[ModuleCallEntry]) -> list[ModuleCallEntry]:
+    """Entries whose arguments may be renamed; the specs of pytrees are shared."""
+    return [ModuleCallEntry(e.fqn, e.signature and _copy_call_signature(e.signature)) for e in entries]
+
+
+def _copy_call_signature(signature: ModuleCallSignature) -> ModuleCallSignature:
+    return replace(
+        signature,
+        inputs=[replace(argument) for argument in signature.inputs],
+        outputs=[replace(argument) for argument in signature.outputs],
     )
 
 

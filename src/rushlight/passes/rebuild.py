@@ -21,6 +21,7 @@ from torch.fx import GraphModule, Node
 
 from rushlight.ir import meta
 from rushlight.ir.errors import PassError
+from rushlight.ir.program import copy_call_graph
 
 
 def with_graph_module(
@@ -33,7 +34,7 @@ def with_graph_module(
         graph_signature=_signature(program.graph_signature, module),
         state_dict=program.state_dict,
         range_constraints=program.range_constraints,
-        module_call_graph=copy.deepcopy(program.module_call_graph),
+        module_call_graph=copy_call_graph(program.module_call_graph),
         example_inputs=program.example_inputs,
         constants=program.constants,
         verifiers=verifiers or [program.verifier],
