@@ -131,3 +131,25 @@ def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
+
+
+class Residuals(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = nn.Linear(24, 24), nn.Linear(24, 24), nn.Linear(24, 24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = F.layer_norm(x, (24,))
+        y = y + self.first(y)
+        y = F.gelu(self.second(x) + y)
+        return torch.relu(y + self.third(torch.tanh(y)))
+
+
+def test_residuals_of_dynamic_products() -> None:
+    x = input_of((2, 19, 24))
+    exported = quantize(Residuals(), (x,), CPUQuantizer().set_global(dynamic_int8()), [(x,)])
+    program = lower(exported)
+    assert len([s for s in plan_of(program).steps if s.kind == StepKind.BYTE_PRODUCT]) == 3
+    with torch.no_grad():
+        want = exported.module()(x)
+    assert (run(program, x) - want).abs().max() < 2e-2 * want.abs().max()

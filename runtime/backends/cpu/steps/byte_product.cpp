@@ -120,7 +120,8 @@ class ByteProductStep final : public Step {
     return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
   }
   const uint8_t* matrix(int64_t group) const { return weights_ + group * packed_matrix_size(outputs_, depth_); }
-  bool has_tail() const { return residual_ || epilogue_.applies; }
+  bool adds_later() const { return residual_ && residual_->data != out_->data; }
+  bool has_tail() const { return adds_later() || epilogue_.applies; }
 
   void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch) const {
     const int64_t first = group * outputs_;
@@ -146,7 +147,9 @@ class ByteProductStep final : public Step {
       p.zeros = row_zeros_ ? static_cast<const int32_t*>(row_zeros_->data) : &zero_;
       p.scales = row_scales_ ? row_scales_->floats() : &kOne;
       p.row_step = row_scales_ && row_scales_->sizes[0] == pixels_ ? 1 : 0;
-      const bool clamps = epilogue_.clamps && !residual_;
+      // A residual that lies where the results go is added as they are stored.
+      p.accumulate = residual_ && residual_->data == out_->data;
+      const bool clamps = epilogue_.clamps && !adds_later();
       p.least = clamps ? epilogue_.low : -INFINITY;
       p.most = clamps ? epilogue_.high : INFINITY;
       p.out = out_->floats() + first;
@@ -164,7 +167,7 @@ class ByteProductStep final : public Step {
     for (int64_t i = row; i < row + rows; ++i) {
       const int64_t at = i * stride + tail.first + column;
       float* const to = s.out_->floats() + at;
-      if (s.residual_) {
+      if (s.adds_later()) {
         s.floats_->binary(tiles::BinaryOp::Add, to, 1, s.residual_->floats() + at, 1, to, columns, 0);
         if (e.clamps) s.floats_->unary(tiles::UnaryOp::Clamp, to, to, columns, e.low, e.high);
       }

@@ -167,9 +167,10 @@ class QuantizeRowsStep final : public Step {
           scales_->floats()[i] = static_cast<float>(chosen.scale);
           static_cast<int32_t*>(zeros_->data)[i] = static_cast<int32_t>(chosen.zero);
         }
-        t.quantize_bytes(row, depth,
-                         {static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_), static_cast<int32_t>(most_)},
-                         1.0f / static_cast<float>(chosen.scale), static_cast<uint8_t*>(out_->data) + i * depth);
+        const tiles::ByteRange range{static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_),
+                                     static_cast<int32_t>(most_)};
+        t.loops.quantize(row, depth, 1.0f / static_cast<float>(chosen.scale), range,
+                         static_cast<int8_t*>(out_->data) + i * depth);
       }
     });
     RL_REQUIRE(ordered, InvalidArgument, "a tensor with NaN has no range");
