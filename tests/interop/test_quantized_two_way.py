@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 import torch
 from cases import QUANTIZED, Ask, build_quantized
+from torchao.quantization import quantize_
+from torchao.quantization.granularity import PerGroup
+from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-from rushlight.exir import to_edge_transform_and_lower
+from rushlight.exir import EdgeProgramManager, to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8_weight_int4
 from rushlight.runtime import BackendRegistry, Runtime
@@ -57,6 +60,20 @@ def test_our_files_run_there(name: str, peer: Ask, tmp_path: Path) -> None:
         "executorch_call_delegate",
         "getitem",
     }
+    _run_in_both(edge, inputs, peer, tmp_path)
+
+
+def test_our_files_of_quantized_tensors_run_there(peer: Ask, tmp_path: Path) -> None:
+    module, inputs = build_quantized("dynamic_4_bit_groups")
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    quantize_(module, config)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, inputs), partitioner=[XnnpackPartitioner()]
+    )
+    _run_in_both(edge, inputs, peer, tmp_path)
+
+
+def _run_in_both(edge: EdgeProgramManager, inputs: Any, peer: Ask, tmp_path: Path) -> None:
     path, tensors = tmp_path / "model.pte", tmp_path / "tensors.pt"
     path.write_bytes(bytes(edge.to_executorch().buffer))
     torch.save({"inputs": list(inputs)}, tensors)

@@ -16,6 +16,7 @@ from rushlight.compile.preserve import decompose_for, left_over
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.program_copy import copy_program
 from rushlight.delegate.to_backend import MethodProgramsPartitionerSpec, to_backend
+from rushlight.frontend.affine import lower_quantized_tensors, uses_quantized_tensors
 from rushlight.frontend.decompose import decompose
 from rushlight.frontend.edge import to_edge_dialect
 from rushlight.frontend.export import as_programs, remove_unused_parameters
@@ -77,7 +78,7 @@ def to_edge(
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
     edge_programs = {}
-    for name, program in methods.items():
+    for name, program in _plain(methods).items():
         core = decompose(program, config.preserve_ops)
         if config._check_ir_validity:
             verify(core.graph_module, ATEN, options_of(config))
@@ -103,10 +104,11 @@ def to_edge_transform_and_lower(
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
+    plain = _plain(methods)
     partitioners = _by_method(partitioner, methods)
     given_up: dict[str, set[OpOverload]] = {name: set() for name in methods}
     while True:
-        manager, preserved = _kept_edge_programs(methods, partitioners, given_up, constant_methods, config)
+        manager, preserved = _kept_edge_programs(plain, partitioners, given_up, constant_methods, config)
         if generate_etrecord:
             manager._start_record(methods)
         if transform_passes is not None:
@@ -126,6 +128,16 @@ def to_edge_transform_and_lower(
         if partitioners.get(name) and config._check_ir_validity:
             verify(program.graph_module, EDGE, options_of(config, preserved))
     return manager
+
+
+def _plain(methods: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    """The programs with plain tensors in the place of torchao's quantized ones."""
+    plain = dict(methods)
+    for name, program in methods.items():
+        if uses_quantized_tensors(program):
+            plain[name] = copy_program(program)
+            lower_quantized_tensors(plain[name])
+    return plain
 
 
 def _kept_edge_programs(

@@ -1,0 +1,167 @@
+"""Models quantized by torchao's `quantize_`, in the operators that pt2e's flow uses.
+
+Their weights are tensor subclasses, whose parts the graph reads, and torchao's affine operators say by block
+sizes what quantized_decomposed has operators for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.ir import (
+    meta,
+    quantized_ops,  # noqa: F401  (defines quantized_decomposed)
+)
+from rushlight.ir.constants import NewConstants, stored_tensor
+
+qd = torch.ops.quantized_decomposed
+_ACCESS = "export.access_subclass_inner_tensor.default"
+_CHOOSE = "torchao.choose_qparams_affine.default"
+_QUANTIZE = "torchao.quantize_affine.default"
+_DEQUANTIZE = "torchao.dequantize_affine.default"
+_INT8 = (-128, 127)
+
+
+def uses_quantized_tensors(program: ExportedProgram) -> bool:
+    """Whether the program's graph reads tensor subclasses or calls torchao's affine operators."""
+    return any(str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE) for node in program.graph.nodes)
+
+
+def lower_quantized_tensors(program: ExportedProgram) -> None:
+    """Stores the parts of subclasses as buffers, and writes int8 rows that are quantized at run time, and
+    matrices by channels or groups, in quantized_decomposed; in place.
+
+    Affine operators of other blocks stay as they are.
+    """
+    _store_parts(program)
+    for target, rewrite in ((_CHOOSE, _rows), (_DEQUANTIZE, _matrix)):
+        for node in [node for node in program.graph.nodes if str(node.target) == target]:
+            rewrite(node)
+    program.graph.lint()
+    program.graph_module.recompile()
+
+
+def _store_parts(program: ExportedProgram) -> None:
+    graph = program.graph
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    parts: dict[Any, Any] = {}
+    names: dict[Any, str] = {}
+    new = NewConstants(program)
+    for node in list(graph.nodes):
+        if node.op == "placeholder" and node.name in specs:
+            parts[node] = stored_tensor(program, specs[node.name])
+        if str(node.target) != _ACCESS or parts.get(node.args[0]) is None:
+            continue
+        parts[node] = value = getattr(parts[node.args[0]], str(node.args[1]))
+        names[node] = f"{names.get(node.args[0], node.args[0])}_{node.args[1]}"
+        readers = [user for user in node.users if str(user.target) != _ACCESS]
+        if readers:
+            stored = new.add(names[node], value.detach(), meta.get_val(node), node)
+            for user in readers:
+                user.replace_input_with(node, stored)
+    for node in reversed(list(parts)):
+        if str(node.target) == _ACCESS and not node.users:
+            graph.erase_node(node)
+
+
+def _values(node: Node, names: Sequence[str]) -> list[Any]:
+    """Arguments of an operator by name, its defaults where they are not given."""
+    schema = node.target._schema.arguments  # type: ignore[union-attr]
+    found = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
+    found |= dict(zip((argument.name for argument in schema), node.args, strict=False)) | dict(node.kwargs)
+    return [found[name] for name in names]
+
+
+def _call(before: Node, op: Any, *args: Any) -> Node:
+    """A new node in the place of `before`."""
+    with before.graph.inserting_before(before):
+        node = before.graph.call_function(op, args)
+    meta.copy_origin(before, node)
+    given = [meta.get_val(item) if isinstance(item, Node) else item for item in args]
+    with meta.get_val(before.all_input_nodes[0]).fake_mode:
+        meta.set_val(node, op(*given))
+    return node
+
+
+def _rows(choose: Node) -> None:
+    """Before: s, z = choose_qparams_affine(x, [1, .., n]); dequantize_affine(quantize_affine(x, s, z), s, z)
+    Expected: the same by choose_qparams_per_token_asymmetric, quantize_per_token and dequantize_per_token
+    """
+    source, mapping, block, dtype, low, high = _values(
+        choose, ("input", "mapping_type", "block_size", "target_dtype", "quant_min", "quant_max")
+    )
+    shape = meta.get_val(source).shape
+    is_row = list(block[:-1]) == [1] * (len(shape) - 1) and block[-1] == shape[-1]
+    if mapping != "ASYMMETRIC" or dtype is not torch.int8 or (low, high) not in (_INT8, (None, None)):
+        return
+    items: list[Any] = sorted(choose.users, key=lambda item: str(item.args[1]))
+    users = [user for item in items for user in item.users]
+    quantized = [user for user in dict.fromkeys(users) if str(user.target) == _QUANTIZE]
+    ends = [user for q in quantized for user in q.users]
+    known = {*quantized, *ends}
+    if not is_row or len(items) != 2 or any(user not in known for user in users):
+        return
+    if any(str(end.target) != _DEQUANTIZE or end.args[2] is not items[0] for end in ends):
+        return
+    if any(q.args[0] is not source or q.args[2] is not items[0] for q in quantized):
+        return
+    chosen = _call(choose, qd.choose_qparams_per_token_asymmetric.default, source, torch.int8)
+    scale, zero = (_item(choose, chosen, index) for index in range(2))
+    for q in quantized:
+        ints = _call(q, qd.quantize_per_token.default, source, scale, zero, *_INT8, torch.int8)
+        for end in list(q.users):
+            dtype = meta.get_val(end).dtype
+            end.replace_all_uses_with(
+                _call(end, qd.dequantize_per_token.default, ints, scale, zero, *_INT8, torch.int8, dtype)
+            )
+            end.graph.erase_node(end)
+        q.graph.erase_node(q)
+    for item in (*items, choose):
+        choose.graph.erase_node(item)
+
+
+def _item(before: Node, source: Node, index: int) -> Node:
+    with before.graph.inserting_before(before):
+        node = before.graph.call_function(operator.getitem, (source, index))
+    meta.copy_origin(before, node)
+    meta.set_val(node, meta.get_val(source)[index])
+    return node
+
+
+def _matrix(node: Node) -> None:
+    """Before: dequantize_affine(q, [1, n], s, z); q a stored matrix
+    Expected: dequantize_per_channel_group(q, s, z), n numbers a group
+    """
+    source, block, scale, zero, dtype, low, high, result = _values(
+        node,
+        (
+            "input",
+            "block_size",
+            "scale",
+            "zero_point",
+            "input_dtype",
+            "quant_min",
+            "quant_max",
+            "output_dtype",
+        ),
+    )
+    value = meta.get_val(source)
+    if value.dim() != 2 or dtype is not torch.int8 or list(block[:-1]) != [1]:
+        return
+    if source.op != "placeholder" or meta.get_val(scale).shape != (
+        value.shape[0],
+        value.shape[1] // block[1],
+    ):
+        return
+    if low is None or high is None:
+        low, high = _INT8
+    op = qd.dequantize_per_channel_group.default
+    new = _call(node, op, source, scale, zero, low, high, torch.int8, block[1], result)
+    node.replace_all_uses_with(new)
+    node.graph.erase_node(node)
