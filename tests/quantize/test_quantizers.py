@@ -241,6 +241,43 @@ def test_large_constants_that_stand_for_infinity_stay_float() -> None:
     assert aten.mul.Tensor not in quantized_results(program)
 
 
+@pytest.mark.parametrize(("quantizer", "expected"), [(XNNPACKQuantizer, 2), (CPUQuantizer, 0)])
+def test_cat_of_floats(quantizer: Any, expected: int) -> None:
+    """XNNPACK's is quantized as its users know it; ours, which has nothing to gain, is left."""
+
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return torch.cat([x, x]), self.linear(y)
+
+    inputs = (torch.randn(2, 4), torch.randn(2, 4))
+    program = quantize(Twice(), inputs, quantizer().set_global(static_int8()), [inputs])
+    cat = next(node for node in program.graph.nodes if node.target is aten.cat.default)
+    users = [node.target for node in cat.users]
+    assert (users == [qd.quantize_per_tensor.default]) == bool(expected)
+    assert sum(arg.target is qd.dequantize_per_tensor.default for arg in cat.args[0]) == expected
+
+
+def test_the_backend_says_what_it_quantizes() -> None:
+    configs = XNNPACKQuantizer.get_supported_quantization_configs()
+    assert get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True) in configs
+    operators = {
+        config: {tuple(pattern) for pattern in patterns}
+        for config, patterns in XNNPACKQuantizer.get_supported_operators()
+    }
+    static, dynamic = (
+        operators[get_symmetric_quantization_config(is_dynamic=is_dynamic)] for is_dynamic in (False, True)
+    )
+    assert (aten.linear.default,) in static & dynamic
+    assert (aten.conv2d.default, aten.relu.default) in static
+    assert (aten.add.Tensor,) in static - dynamic
+    everything = XNNPACKQuantizer.get_supported_operator_for_quantization_config(None)
+    assert {tuple(pattern) for pattern in everything} == static | dynamic
+
+
 class TestBadInput:
     def test_a_model_without_quantizable_operators(self) -> None:
         class Sine(torch.nn.Module):
@@ -279,6 +316,8 @@ class TestBadInput:
 
         model, inputs = picture()
         module = torch.export.export(model, inputs).module()
+        with pytest.warns(UserWarning, match="no configuration; call set_global"):
+            quantize_pt2e.prepare_pt2e(torch.export.export(model, inputs).module(), XNNPACKQuantizer())
         prepared = quantize_pt2e.prepare_pt2e(module, XNNPACKQuantizer().set_global(static_int8()))
         with pytest.warns(UserWarning, match="observer"):
             quantize_pt2e.convert_pt2e(prepared)

@@ -25,6 +25,7 @@ from rushlight.quantize.flow import (
 from rushlight.quantize.layers import Layer, how
 from rushlight.quantize.leave_float import LeaveFloat, units_of
 from rushlight.quantize.measures import Difference, Meter, difference, tensors_of
+from rushlight.quantize.patterns import BATCH_NORM
 from rushlight.quantize.report import decibels
 from rushlight.quantize.tables import bars, page, text_table
 
@@ -195,6 +196,9 @@ class _Unit:
 
 
 def _weights(node: Node) -> int:
+    """Numbers in the weights that an operator reads; of a batch norm those of what it folds into."""
+    if node.target in BATCH_NORM and isinstance(node.args[0], Node):
+        node = node.args[0]
     return sum(
         value.numel()
         for arg in node.all_input_nodes

@@ -19,7 +19,7 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.observers import Checked, data_required
+from rushlight.quantize.observers import Checked, strict
 
 _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
 
@@ -31,12 +31,14 @@ def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> 
 
     model: what torch.export gives, or its module. Raises QuantizationError if the quantizer finds nothing.
     """
-    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), quantizer))
+    with strict():
+        return _prepared(quantize_pt2e.prepare_pt2e(_module(model), quantizer))
 
 
 def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
     """The model with fake quantization, ready for training. Raises QuantizationError as `prepare_pt2e`."""
-    return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), quantizer))
+    with strict():
+        return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), quantizer))
 
 
 def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModule:
@@ -44,7 +46,7 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
 
     Raises QuantizationError if an observer has seen no data.
     """
-    with data_required():
+    with strict():
         converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
     return converted
 

@@ -26,17 +26,22 @@ from rushlight.quantize.errors import QuantizationError
 qd = torch.ops.quantized_decomposed
 
 
-_data_is_required = ContextVar("data_is_required", default=False)
+_is_strict = ContextVar("is_strict", default=False)
+
+
+def is_strict() -> bool:
+    """Whether what cannot be meant is refused, as in this package's own flow, or only warned of."""
+    return _is_strict.get()
 
 
 @contextmanager
-def data_required() -> Iterator[None]:
-    """Inside, observers that have seen no data have no parameters either."""
-    token = _data_is_required.set(True)
+def strict() -> Iterator[None]:
+    """Inside, a quantizer that finds nothing and an observer that has seen no data are errors."""
+    token = _is_strict.set(True)
     try:
         yield
     finally:
-        _data_is_required.reset(token)
+        _is_strict.reset(token)
 
 
 class Checked:
@@ -65,10 +70,10 @@ class Checked:
     def calculate_qparams(self) -> Any:
         """The scale and zero point.
 
-        If no data was observed they are 1 and 0, with a warning; within `data_required` QuantizationError is
+        If no data was observed they are 1 and 0, with a warning; within `strict` QuantizationError is
         raised.
         """
-        if not self.seen and _data_is_required.get():
+        if not self.seen and _is_strict.get():
             raise QuantizationError(
                 f"calibration: no data was seen{self._where()}; run the prepared model on representative "
                 "inputs before converting it"

@@ -20,6 +20,7 @@ from typing_extensions import Self
 from rushlight.ir import meta
 from rushlight.quantize import specs
 from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.observers import is_strict
 from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
 
 KEY = "quantization_annotation"
@@ -143,10 +144,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Raises QuantizationError if nothing in the model is quantized."""
+        """Raises QuantizationError if nothing in the model is quantized; in torchao's own flow it warns."""
         annotations = [node.meta[KEY] for node in model.graph.nodes if KEY in node.meta]
         if not any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations):
-            raise QuantizationError(self._nothing(model))
+            if is_strict():
+                raise QuantizationError(self._nothing(model))
+            warnings.warn(self._nothing(model), stacklevel=3)
 
     def _nothing(self, model: GraphModule) -> str:
         found = sorted({str(n.target) for n in model.graph.nodes if n.op == "call_function"})
@@ -200,7 +203,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             self._weighted(match, config)
         elif pattern.kind is Kind.BINARY:
             self._binary(match, config, model)
-        elif pattern.always or output_spec(node.args[0]) is not None:
+        elif pattern.always or any(output_spec(source) is not None for source in _sources(match)):
             self._follow(match, config)
 
     def _weighted(self, match: Match, config: QuantizationConfig) -> None:
@@ -235,10 +238,8 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     def _follow(self, match: Match, config: QuantizationConfig) -> None:
         """Operators that have the parameters of their input, or follow a quantized one."""
         node, kind = match.anchor, match.pattern.kind
-        sources = node.args[0] if kind is Kind.CONCAT else [node.args[0]]
-        if not isinstance(sources, (list, tuple)) or not sources:
-            return
-        if not all(isinstance(source, Node) and _is_float32(source) for source in sources):
+        sources = _sources(match)
+        if not sources or not all(isinstance(source, Node) and _is_float32(source) for source in sources):
             return
         nodes = [source for source in sources if isinstance(source, Node)]
         if kind is Kind.UNARY:
@@ -253,10 +254,14 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
                 _set(node, {source: config.input_activation}, SharedQuantizationSpec((source, node)))
             return
         first = next((source for source in nodes if output_spec(source) is not None), nodes[0])
-        if output_spec(first) is None:
-            return
         shared = SharedQuantizationSpec((first, node))
         _set(node, {source: shared for source in nodes} | {first: config.input_activation}, shared)
+
+
+def _sources(match: Match) -> list[Any]:
+    """What the operator has its values from."""
+    first = match.anchor.args[0]
+    return list(first) if isinstance(first, (list, tuple)) else [first]
 
 
 def is_annotated(node: Node) -> bool:

@@ -216,7 +216,6 @@ def is_weight_only(config: QuantizationConfig) -> bool:
     return spec is None or _class_of(spec) is InputProducts
 
 
-@functools.lru_cache
 def get_symmetric_quantization_config(
     is_per_channel: bool = False,
     is_qat: bool = False,
@@ -230,6 +229,20 @@ def get_symmetric_quantization_config(
 
     Symmetric weights, affine activations; `is_dynamic` finds the activations' ranges at run time.
     """
+    return _symmetric(is_per_channel, is_qat, is_dynamic, act_qmin, act_qmax, weight_qmin, weight_qmax)
+
+
+@functools.cache
+def _symmetric(
+    is_per_channel: bool,
+    is_qat: bool,
+    is_dynamic: bool,
+    act_qmin: int,
+    act_qmax: int,
+    weight_qmin: int,
+    weight_qmax: int,
+) -> QuantizationConfig:
+    """Equal settings give one and the same configuration, however they were written."""
     weights = weight(per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax)
     if is_dynamic:
         act = dynamic_activation(qat=is_qat, low=act_qmin, high=act_qmax)

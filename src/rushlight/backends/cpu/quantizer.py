@@ -45,7 +45,7 @@ class CPUQuantizer(PatternQuantizer):
         Pattern("embedding", p.EMBEDDING, Kind.TABLE, weight_only=True),
         Pattern("add", p.ADD, Kind.BINARY, p.CLAMP),
         Pattern("mul", p.MUL, Kind.BINARY, p.CLAMP),
-        Pattern("cat", p.CAT, Kind.CONCAT),
+        Pattern("cat", p.CAT, Kind.CONCAT, always=False),
         Pattern("function", _FUNCTIONS, Kind.UNARY, always=False),
         Pattern("shared", p.MOVEMENT | p.MEANS | _POOLS | p.CLAMP, Kind.SHARED, always=False),
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import ClassVar
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import Node
+from torchao.quantization.pt2e.quantizer import OperatorConfig
 
 from rushlight.ir import meta
-from rushlight.quantize import QuantizationConfig, QuantizationError
+from rushlight.quantize import QuantizationConfig, QuantizationError, specs
 from rushlight.quantize import patterns as p
 from rushlight.quantize.pattern_quantizer import PatternQuantizer, is_depthwise
 from rushlight.quantize.patterns import Kind, Pattern
@@ -60,6 +63,46 @@ class XNNPACKQuantizer(PatternQuantizer):
             always=False,
         ),
     )
+
+    @classmethod
+    def get_supported_quantization_configs(cls) -> list[QuantizationConfig]:
+        """Those of `get_symmetric_quantization_config` that differ in what is quantized."""
+        settings = itertools.product((False, True), repeat=3)
+        return [
+            get_symmetric_quantization_config(is_per_channel=channel, is_qat=qat, is_dynamic=dynamic)
+            for dynamic, qat, channel in settings
+        ]
+
+    @classmethod
+    def get_supported_operator_for_quantization_config(
+        cls, quantization_config: QuantizationConfig | None
+    ) -> list[list[OpOverload]]:
+        """The operators that a configuration quantizes, each alone or with the one fused behind it.
+
+        Of all configurations if it is None.
+        """
+        found = []
+        for pattern in cls.patterns:
+            if quantization_config is None:
+                wanted = True
+            elif specs.is_dynamic(quantization_config):
+                wanted = pattern.dynamic
+            elif specs.is_weight_only(quantization_config):
+                wanted = pattern.weight_only
+            else:
+                wanted = pattern.static
+            for target in sorted(pattern.targets, key=str) if wanted else ():
+                found.append([target])
+                found += [[target, behind] for behind in sorted(pattern.activations, key=str)]
+        return found
+
+    @classmethod
+    def get_supported_operators(cls) -> list[OperatorConfig]:
+        """Each configuration with what it quantizes."""
+        return [
+            OperatorConfig(config, cls.get_supported_operator_for_quantization_config(config))
+            for config in cls.get_supported_quantization_configs()
+        ]
 
     def check(self, quantization_config: QuantizationConfig) -> None:
         """Raises QuantizationError for activations wider than 8 bits."""
