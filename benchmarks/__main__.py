@@ -1,8 +1,8 @@
-"""python -m benchmarks [float] [int8] [quantization] [compile] [chains] [call]: ours beside the peers.
+"""python -m benchmarks [float] [int8] [quantization] [compile] [lowering] [chains] [call]
 
-Systems take turns in one run. The tables go to the terminal; what was measured goes to a JSON file, which a
-later run of other models or systems adds to, and from which `python -m benchmarks.report` writes
-docs/benchmarks.md.
+Ours beside the peers. Systems take turns in one run. The tables go to the terminal; what was measured goes to
+a JSON file, which a later run of other models or systems adds to, and from which
+`python -m benchmarks.report` writes docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import chains, compile_time, latency, python_call, quantization, show
+from benchmarks import chains, compile_time, latency, lowering, python_call, quantization, show
 from benchmarks.models import INT8, MODELS
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS
 
-KINDS = ("float", "int8", "quantization", "compile", "chains", "call")
+KINDS = ("float", "int8", "quantization", "compile", "lowering", "chains", "call")
 QUICK = ("mobilenet_v2", "bert")
 
 
@@ -78,6 +78,10 @@ def main(arguments: list[str] | None = None) -> None:
             results.compile[model] = compile_time.measure(model, 1 if options.quick else 3)
             results.write(options.json)
         console.print(show.compile_time(results))
+    if "lowering" in kinds:
+        results.lowering = lowering.measure_all(500 if options.quick else lowering.COUNT)
+        results.write(options.json)
+        console.print(show.lowering(results))
     if "chains" in kinds:
         console.print(chains.table((250, 1000) if options.quick else chains.SIZES), highlight=False)
     if "call" in kinds:

@@ -1,4 +1,4 @@
-"""python -m benchmarks.lowering: time to lower 4,000 operators to XnnpackBackend, ours and ExecuTorch's.
+"""Time to lower 4,000 operators to XnnpackBackend, ours and ExecuTorch's.
 
 islands: an operator that the backend lacks after every 80 nodes. one: all of them in one part. CPU seconds,
 so that the machine's other work counts less.
@@ -80,23 +80,10 @@ def measure(kind: str, count: int, rounds: dict[str, int]) -> dict[str, dict[str
     }
 
 
-def table(count: int = COUNT) -> str:
-    """ExecuTorch's takes minutes for 4,000 operators and is run once."""
-    lines = [f"lower {count} operators: edge.to_backend(XnnpackPartitioner()), CPU time"]
-    for kind in ("islands", "one"):
-        results = measure(kind, count, {"rushlight": 3, "executorch": 1})
-        for package, row in results.items():
-            lines.append(
-                f"  {kind:10}{package:12}{row['seconds']:8.2f} s   {row['delegates']:3.0f} delegates"
-            )
-        if len(results) == 2:
-            ratio = results["rushlight"]["seconds"] / results["executorch"]["seconds"]
-            lines.append(f"  {'':10}ours/theirs {ratio:8.3f}")
-    return "\n".join(lines)
+def measure_all(count: int = COUNT) -> dict[str, dict[str, dict[str, float]]]:
+    """Medians by kind and package. ExecuTorch's takes minutes for 4,000 operators and is run once."""
+    return {kind: measure(kind, count, {"rushlight": 3, "executorch": 1}) for kind in ("islands", "one")}
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        worker(sys.argv[1], sys.argv[2], int(sys.argv[3]))
-    else:
-        print(table())
+    worker(sys.argv[1], sys.argv[2], int(sys.argv[3]))

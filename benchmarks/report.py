@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
-from benchmarks.show import compile_cells, number
+from benchmarks.show import LOWERING, compile_cells, lowering_cells, number
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import SAMPLES
 
@@ -32,10 +32,11 @@ def page(results: Results) -> str:
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
+    parts += _same_library(results)
     parts += _quantized_networks(results)
     for head, *rows in results.quantization:
         parts += [f"## Quantized: {head[0]}\n", *_table(["", *head[1:]], rows)]
-    parts += _starts(results) + _compile(results) + _calls(results) + _reasons(results)
+    parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts)
 
 
@@ -140,6 +141,32 @@ def _compile(results: Results) -> list[str]:
     body = [[model, *compile_cells(packages)] for model, packages in results.compile.items()]
     title = "## `to_edge_transform_and_lower(exported).to_executorch()` without a delegate\n"
     return [title, *_table(head, body)]
+
+
+def _same_library(results: Results) -> list[str]:
+    """Ours through XnnpackBackend over ExecuTorch's through its own, float32."""
+    head = ("", *(f"{threads} thread{'s' if threads > 1 else ''}" for threads in results.threads()))
+    body = []
+    for model in results.models(False):
+        ratios = []
+        for threads in results.threads():
+            block = results.block(model, threads, False)
+            times = [block.get(name) for name in ("rushlight_xnnpack", "executorch_xnnpack")]
+            both = [row.milliseconds for row in times if row is not None and row.milliseconds]
+            ratios.append(number(both[0] / both[1]) if len(both) == 2 else "")
+        if any(ratios):
+            body.append([model, *ratios])
+    return ["## float32, Rushlight + XNNPACK / ExecuTorch + XNNPACK\n", *_table(head, body)] if body else []
+
+
+def _lowering(results: Results) -> list[str]:
+    if not results.lowering:
+        return []
+    return [
+        "## `edge.to_backend(XnnpackPartitioner())` of 4,000 operators, CPU seconds\n",
+        "islands: 50 operators that stay on kernels lie between the others. one: none do.\n",
+        *_table(LOWERING, lowering_cells(results)),
+    ]
 
 
 def _calls(results: Results) -> list[str]:

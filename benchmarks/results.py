@@ -30,6 +30,7 @@ class Results:
     machine: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     compile: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # model, package, quantity
+    lowering: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # kind, package, quantity
     quantization: list[list[list[str]]] = field(default_factory=list)  # tables: head, rows
     call: dict[str, float] = field(default_factory=dict)  # what: microseconds, or seconds of an import
 

@@ -89,6 +89,39 @@ def compile_cells(packages: dict[str, dict[str, float]]) -> list[str]:
     return cells
 
 
+LOWERING = ("", "ours, s", "ExecuTorch, s", "ratio", "our delegates", "ExecuTorch's")
+
+
+def lowering_cells(results: Results) -> list[list[str]]:
+    """Kind, our seconds, ExecuTorch's, their ratio, our delegates, ExecuTorch's."""
+    rows = []
+    for kind, by_package in results.lowering.items():
+        seconds, delegates = (
+            [by_package.get(package, {}).get(key) for package in ("rushlight", "executorch")]
+            for key in ("seconds", "delegates")
+        )
+        ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
+        rows.append(
+            [
+                kind,
+                *(number(value, digits=3) for value in (*seconds, ratio)),
+                *(number(item, digits=0) for item in delegates),
+            ]
+        )
+    return rows
+
+
+def lowering(results: Results) -> Table:
+    table = Table(
+        title="edge.to_backend(XnnpackPartitioner()), CPU seconds", title_justify="left", title_style="bold"
+    )
+    for name in LOWERING:
+        table.add_column(name, justify="right" if name else "left")
+    for row in lowering_cells(results):
+        table.add_row(*row)
+    return table
+
+
 def calls(results: Results) -> Table:
     table = Table(title="Python's side", title_justify="left", title_style="bold")
     table.add_column("what")

@@ -14,10 +14,11 @@ from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.quantize.flow import quantize
-from rushlight.quantize.specs import dynamic_int8_weight_int4, static_int8
+from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
 from rushlight.runtime import Runtime, RushlightError
 
-SAMPLES = 1000
+SAMPLES = 600
+HEADER = 48  # bytes of the header, with what aligns the tables
 
 
 class _Net(nn.Module):
@@ -35,17 +36,24 @@ class _Net(nn.Module):
         return torch.nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum()
 
 
+CONFIGS = {
+    "static": static_int8(),
+    "dynamic": dynamic_int8(),
+    "4-bit": dynamic_int8_weight_int4(group_size=8),
+}
+
+
 def _exported(kind: str, inputs: torch.Tensor) -> torch.export.ExportedProgram:
-    if kind == "float":
-        return torch.export.export(_Net().eval(), (inputs,))
-    config: Any = static_int8() if kind == "static" else dynamic_int8_weight_int4(group_size=8)
+    if kind in ("float", "half"):
+        return torch.export.export(_Net().eval().to(inputs.dtype), (inputs,))
+    config: Any = CONFIGS[kind]
     return quantize(_Net().eval(), (inputs,), XNNPACKQuantizer().set_global(config), [(inputs,)])
 
 
-@pytest.fixture(scope="module", params=["float", "static", "dynamic"])
+@pytest.fixture(scope="module", params=["float", "half", *CONFIGS])
 def program(request: pytest.FixtureRequest) -> tuple[bytearray, int, int, torch.Tensor]:
     """The file, where its payload begins and ends, and an input."""
-    inputs = torch.randn(1, 3, 16, 16)
+    inputs = torch.randn(1, 3, 16, 16, dtype=torch.float16 if request.param == "half" else torch.float32)
     edge = to_edge_transform_and_lower(_exported(request.param, inputs), partitioner=[XnnpackPartitioner()])
     data = bytearray(edge.to_executorch().buffer)
     payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)
@@ -91,3 +99,35 @@ def test_random_words(program: tuple[bytearray, int, int, torch.Tensor]) -> None
         data[at : at + 4] = chosen.choice([2**31 - 1, 2**32 - 1, 65536, 7, 0]).to_bytes(4, "little")
         _try(data, inputs)
         data[at : at + 4] = old
+
+
+def test_damaged_header(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, start, _, inputs = program
+    for at in range(start, start + HEADER):
+        old = data[at]
+        for value in (0, 1, 127, 128, 255, old ^ 1, old ^ 16):
+            data[at] = value
+            _try(data, inputs)
+        data[at] = old
+
+
+def test_damaged_weights(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    """Other numbers, among them infinities and scales that are not positive: an error, or a run."""
+    data, _, _, inputs = program
+    chosen = random.Random(3)
+    blobs = [bytes(entry.data) for entry in read_pte(bytes(data)).named_data.values()]
+    assert blobs
+    for blob in blobs:
+        start = data.index(blob)
+        for value in (b"\0", b"\xff", b"\x7f", b"\x80"):
+            at = chosen.randrange(len(blob))
+            size = chosen.choice((1, 4, len(blob) - at))
+            damaged = data[:]
+            damaged[start + at : start + at + size] = value * size
+            _try(damaged, inputs)
+
+
+def test_cut_short(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, start, end, inputs = program
+    for size in sorted({*range(start, min(start + 64, end)), *range(start, len(data), 997)}):
+        _try(data[:size], inputs)
