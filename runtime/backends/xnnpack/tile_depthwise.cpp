@@ -46,10 +46,7 @@ class DepthwiseStep final : public TileStep {
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step) {
   const Conv c = conv_of(node, operands);
-  if (c.inputs != 1 || c.outputs != 1 || c.groups == 1 || c.kernel_h > PackedDepthwise::kMostKernel ||
-      c.kernel_w > PackedDepthwise::kMostKernel) {
-    return Error::Ok;
-  }
+  if (c.inputs != 1 || c.outputs != 1 || c.groups == 1 || c.kernel_h > PackedDepthwise::kMostRows) return Error::Ok;
   const int64_t taps = c.kernel_h * c.kernel_w, channels = c.groups;
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
   const float* bias =

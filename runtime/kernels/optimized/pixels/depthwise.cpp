@@ -8,9 +8,8 @@
 namespace rushlight::optimized {
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {
-  RL_REQUIRE(window.kernel_h <= kMostKernel && window.kernel_w <= kMostKernel, InvalidProgram,
-             "a depthwise convolution has a window of %lld x %lld", static_cast<long long>(window.kernel_h),
-             static_cast<long long>(window.kernel_w));
+  RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram, "a depthwise convolution has a window of %lld rows",
+             static_cast<long long>(window.kernel_h));
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == channels &&
                  in.has_channels_last() && out.has_channels_last(),
              InvalidProgram, "operands of a depthwise convolution do not fit");
@@ -39,7 +38,7 @@ void PackedDepthwise::line(int64_t image, int64_t y) const {
   const Image& out = out_;
   float* to = out.data + image * out.strides[0] + y * out.strides[1];
   const int64_t top = y * window.stride_h - window.pad_h;
-  const float* lines[kMostKernel];
+  const float* lines[kMostRows];
   int64_t first = 0;  // rows of the window before the image
   while (first < window.kernel_h && top + first * window.dilation_h < 0) ++first;
   int64_t count = 0;
@@ -49,7 +48,7 @@ void PackedDepthwise::line(int64_t image, int64_t y) const {
   const float* first_weights = weights + first * window.kernel_w * channels;
   for (int64_t x = 0; x < inside_begin_; ++x) edge(lines, count, first_weights, x, to);
   if (inside_end_ > inside_begin_) {
-    const float* shifted[kMostKernel];
+    const float* shifted[kMostRows];
     const int64_t left = inside_begin_ * window.stride_w - window.pad_w;
     for (int64_t i = 0; i < count; ++i) shifted[i] = lines[i] + left * in.strides[2];
     tiles::DepthwiseRun run{};
@@ -91,7 +90,7 @@ void PackedDepthwise::edge(const float* const* lines, int64_t count, const float
   while (first < window.kernel_w && left + first * window.dilation_w < 0) ++first;
   int64_t columns = 0;
   while (first + columns < window.kernel_w && left + (first + columns) * window.dilation_w < in.sizes[2]) ++columns;
-  const float* shifted[kMostKernel];
+  const float* shifted[kMostRows];
   for (int64_t i = 0; i < count; ++i) {
     shifted[i] = columns > 0 ? lines[i] + (left + first * window.dilation_w) * in.strides[2] : zeros;
   }

@@ -13,7 +13,7 @@ namespace rushlight::optimized {
 
 class PackedDepthwise {
  public:
-  static constexpr int64_t kMostKernel = 64;  // rows or columns of a window
+  static constexpr int64_t kMostRows = 256;  // of a window
 
   // Set by the owner, once.
   const tiles::Tiles* tiles = nullptr;

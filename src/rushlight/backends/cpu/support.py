@@ -27,6 +27,7 @@ from rushlight.ir.edge_ops import aten_op
 
 aten = torch.ops.aten
 MAX_RANK = 6
+MOST_ROWS = 256  # of the window of a grouped convolution
 Check = Callable[[Node, Constants], str | None]
 _CHECKS: dict[Any, Check] = {}
 
@@ -126,7 +127,7 @@ def _static(node: Any) -> bool:
 
 @check(aten.convolution.default)
 def _convolution(node: Node, constants: Constants) -> str | None:
-    source, weight, bias, stride, padding, _, transposed, _, _ = node.args
+    source, weight, bias, stride, padding, _, transposed, _, groups = node.args
     if transposed:
         return "it is transposed"
     if _rank(source) not in (3, 4):
@@ -135,6 +136,9 @@ def _convolution(node: Node, constants: Constants) -> str | None:
         return "its weights are not constant"
     if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
         return "its padding is negative"
+    window = meta.get_tensor(weight)  # type: ignore[arg-type]
+    if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MOST_ROWS:
+        return f"it is grouped and its window has {window.shape[2]} rows"
     return None
 
 
