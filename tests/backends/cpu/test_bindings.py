@@ -82,6 +82,28 @@ class Complex(torch.nn.Module):
         return torch.fft.irfft(filtered, 8).relu().softmax(-1)
 
 
+class LateWeight(torch.nn.Module):
+    """What a convolution's weight follows from could stand in a part before the convolution's."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 1, 3))
+
+    def forward(self, x):
+        y = torch.linalg.solve(torch.eye(4), x.relu().softmax(-1))
+        weight = self.weight.squeeze(1).unsqueeze(1)
+        return torch.nn.functional.conv1d(y[None], weight, groups=4).relu()
+
+
+def test_weights_stand_with_what_they_follow_from():
+    module, x = LateWeight().eval(), torch.randn(4, 8)
+    compiled = rushlight.compile(module, (x,))
+    plan = compiled.manager.executorch_program.execution_plan[0]
+    assert len(plan.delegates) == 2
+    assert not any(op.name == "aten::convolution" for op in plan.operators)
+    torch.testing.assert_close(rushlight.load(compiled.buffer)(x), module(x), rtol=1e-4, atol=1e-5)
+
+
 def test_a_quotient_of_a_size():
     module = Frames().eval()
     program = torch.export.export(

@@ -115,7 +115,7 @@ class CpuPartitioner(Partitioner):
         """Parts in which a weight that follows from constants stands with the nodes that need it constant."""
         stored = Constants.of(program, folds=False)
         groups = [
-            [node, user]
+            [*_sources(node, taken), user]
             for node in program.graph.nodes
             if node in taken and constants.is_constant(node)
             for user in node.users
@@ -124,13 +124,21 @@ class CpuPartitioner(Partitioner):
         while True:
             parts = form_parts(program.graph, taken.__contains__, joined(groups))
             part_of = {node: index for index, part in enumerate(parts) for node in part}
-            apart = {user for node, user in groups if part_of[node] != part_of[user]}
+            apart = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
             if not apart:
                 return parts
             for node in apart:
                 self.report.report_reject(node, "another part computes its weight")
             taken = taken - apart
-            groups = [group for group in groups if group[1] not in apart]
+            groups = [group for group in groups if group[-1] not in apart]
+
+
+def _sources(constant: Node, taken: set[Node]) -> list[Node]:
+    """A constant with all that it follows from and is taken."""
+    found = [constant]
+    for node in found:
+        found += [source for source in node.all_input_nodes if source in taken and source not in found]
+    return found
 
 
 def _is_sized(part: list[Node]) -> bool:
