@@ -186,6 +186,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_dequantize(binder);
     case StepKind::QuantizeRows:
       return make_quantize_rows(binder);
+    case StepKind::ScaledProduct:
+      return make_scaled_product(binder);
   }
   return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
 }

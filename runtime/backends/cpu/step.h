@@ -41,6 +41,7 @@ enum class StepKind : uint16_t {
   Quantize = 38,
   Dequantize = 39,
   QuantizeRows = 40,
+  ScaledProduct = 41,
 };
 
 // What a step may use while it runs.
@@ -176,6 +177,7 @@ Result<Step*> make_byte_map(Binder& binder);
 Result<Step*> make_quantize(Binder& binder);
 Result<Step*> make_dequantize(Binder& binder);
 Result<Step*> make_quantize_rows(Binder& binder);
+Result<Step*> make_scaled_product(Binder& binder);
 
 // By kind. InvalidProgram for one that is unknown.
 Result<Step*> make_step(StepKind kind, Binder& binder);

@@ -18,7 +18,7 @@ from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.quantize.flow import quantize
-from rushlight.quantize.specs import dynamic_int8, static_int8
+from rushlight.quantize.specs import dynamic_int8, static_int8, weight_only_int4, weight_only_int8
 from rushlight.runtime import Runtime
 
 F = nn.functional
@@ -153,3 +153,31 @@ def test_residuals_of_dynamic_products() -> None:
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 2e-2 * want.abs().max()
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(96, 70), nn.Linear(70, 96, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.second(F.gelu(self.first(x)))
+
+
+SMALL: dict[str, Any] = {
+    "int8": weight_only_int8,
+    "int4": lambda: weight_only_int4(group_size=32),
+    "int4 in groups of 10": lambda: weight_only_int4(group_size=10),
+}
+
+
+@pytest.mark.parametrize("config", SMALL)
+@pytest.mark.parametrize("rows", [(1,), (2, 3), (41,)])
+def test_small_weights(rows: tuple[int, ...], config: str) -> None:
+    x = input_of((*rows, 96))
+    exported = quantize(Small(), (x,), CPUQuantizer().set_global(SMALL[config]()), [(x,)])
+    program = lower(exported)
+    assert StepKind.SCALED_PRODUCT in kinds(program)
+    with torch.no_grad():
+        want = exported.module()(x)
+    assert (run(program, x) - want).abs().max() < 1e-5 * want.abs().max()

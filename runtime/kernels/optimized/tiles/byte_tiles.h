@@ -87,6 +87,18 @@ struct NibbleDots {
   int64_t sums_stride;
 };
 
+// sums[j] = sum over groups g of scales[j, g] times the sum within the group of x[k] * right[j, k].
+struct ScaledDots {
+  const float* x;        // [groups * group]
+  const uint8_t* right;  // columns of int8, or of two numbers a byte as in NibbleDots
+  bool has_nibbles;      // then a group's size is even
+  int64_t right_stride;  // bytes
+  const float* scales;
+  int64_t scale_stride;  // from column to column
+  int64_t groups, group;
+  float* sums;
+};
+
 // A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
 struct ByteRange {
   int32_t zero, least, most;
@@ -138,6 +150,8 @@ struct ByteTiles {
   // n is a multiple of 32.
   void (*pack_nibble_left)(const int8_t* from, int64_t n, uint8_t* to);
   void (*nibble_dots)(int64_t rows, int64_t columns, const NibbleDots& dots);
+
+  void (*scaled_dots)(int64_t columns, const ScaledDots& dots);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

@@ -85,3 +85,41 @@ class ByteProductDraft(ConvolutionDraft):
         sizes = [self.groups, channels, outputs // self.groups]
         self.ints = [*window, *sizes, *byte_packing(target), *ends, *self.epilogue.ints()]
         self.floats = self.epilogue.floats()
+
+
+@dataclass(frozen=True)
+class GroupedWeight:
+    """int8 [outputs, inputs] with a scale for each group of inputs of an output; scales [outputs, groups]."""
+
+    numbers: torch.Tensor
+    scales: torch.Tensor
+    bits: int
+
+
+@dataclass(eq=False)
+class ScaledProductDraft(ConvolutionDraft):
+    """A product of floats with a matrix of 8- or 4-bit numbers.
+
+    operands: input, numbers, bias, residual, scales, output; the first and the last as images.
+    """
+
+    grouped: GroupedWeight = field(default_factory=lambda: GroupedWeight(torch.empty(0), torch.empty(0), 8))
+
+    def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        old = self.grouped
+        self.grouped = GroupedWeight(old.numbers, old.scales * scale[:, None], old.bits)
+        self.bias = shift if self.bias is None else self.bias * scale + shift
+
+    def finish(self, lowering: Lowering) -> None:
+        """Writes the weights and numbers of the step."""
+        outputs, inputs = self.grouped.numbers.shape
+        bits, scales = self.grouped.bits, self.grouped.scales
+        numbers = self.grouped.numbers
+        if bits == 4:
+            halves = (numbers + 8).to(torch.uint8)
+            numbers = (halves[:, ::2] << 4 | halves[:, 1::2]).view(torch.int8)
+        self.operands[1] = lowering.constant(numbers.flatten())
+        self.operands[2] = None if self.bias is None else lowering.constant(self.bias.float())
+        self.operands[4] = lowering.constant(scales.float().flatten())
+        self.ints = [bits, inputs, outputs, inputs // scales.shape[1], *self.epilogue.ints()]
+        self.floats = self.epilogue.floats()

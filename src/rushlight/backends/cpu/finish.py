@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.backends.cpu.byte_drafts import ByteProductDraft
+from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDraft
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
@@ -20,7 +20,7 @@ def finish(lowering: Lowering) -> None:
     for draft in lowering.drafts:
         if isinstance(draft, ElementwiseDraft):
             draft.ints, draft.floats = draft.numbers()
-        elif isinstance(draft, ByteProductDraft):
+        elif isinstance(draft, (ByteProductDraft, ScaledProductDraft)):
             draft.finish(lowering)
         elif isinstance(draft, ConvolutionDraft):
             _finish_convolution(lowering, draft)

@@ -40,6 +40,7 @@ class StepKind(IntEnum):
     QUANTIZE = 38
     DEQUANTIZE = 39
     QUANTIZE_ROWS = 40
+    SCALED_PRODUCT = 41
 
 
 @dataclass

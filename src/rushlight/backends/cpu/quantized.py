@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import Meaning
+from rushlight.backends.cpu.byte_drafts import GroupedWeight, Meaning
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.graph import StepKind
@@ -173,6 +173,10 @@ class QuantizedLowering(Lowering):
         """The int8 weights by output that a node makes real."""
         return None if self._known is None else stored_weight(node, self._known)
 
+    def grouped(self, node: Any) -> GroupedWeight | None:
+        """The matrix of small numbers that a node makes real."""
+        return None if self._known is None else grouped_weight(node, self._known)
+
     def wanted(self, node: Node) -> Wanted | None:
         """How a node's result is quantized, if nothing else is done with it but clamping and moving."""
         clamps: list[Node] = []
@@ -250,6 +254,27 @@ def stored_weight(node: Any, constants: Constants) -> StoredWeight | None:
     if scales is None or axis != 0 or (zeros is not None and (offsets is None or bool(offsets.any()))):
         return None
     return StoredWeight(numbers, scales.float())
+
+
+def grouped_weight(node: Any, constants: Constants) -> GroupedWeight | None:
+    """Matrices of 8- or 4-bit numbers with zero points of 0."""
+    if is_op(node, qd.dequantize_per_channel_group.default) and constants.is_constant(node):
+        numbers, scales = constants.value(node.args[0]), constants.value(node.args[1])
+        zeros = None if node.args[2] is None else constants.value(node.args[2])
+        if numbers is None or scales is None or (zeros is not None and bool(zeros.any())):
+            return None
+        if numbers.dtype is not torch.int8 or numbers.dim() != 2:
+            return None
+        groups = scales.reshape(numbers.shape[0], -1)
+        if numbers.shape[1] % groups.shape[1]:
+            return None
+        is_small = int(numbers.min()) >= -8 and int(numbers.max()) <= 7
+        is_even = numbers.shape[1] // groups.shape[1] % 2 == 0
+        return GroupedWeight(numbers, groups, 4 if is_small and is_even else 8)
+    stored = stored_weight(node, constants)
+    if stored is None or stored.numbers.dim() != 2:
+        return None
+    return GroupedWeight(stored.numbers, stored.scales[:, None], 8)
 
 
 def unturned(node: Any) -> Any:

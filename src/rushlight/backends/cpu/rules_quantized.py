@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import ByteProductDraft, Meaning
+from rushlight.backends.cpu.byte_drafts import ByteProductDraft, Meaning, ScaledProductDraft
 from rushlight.backends.cpu.byte_functions import ByteFunction
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
@@ -234,6 +234,8 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
         return False
     source, weight_node, bias = parts
     weight = lowering.weight(weight_node)
+    if source not in lowering.dynamic and (source not in lowering.meanings or weight is None):
+        return _scaled_product(lowering, node, source, weight_node, bias)
     if weight is None or weight.numbers.dim() != 2:
         return False
     raw = lowering.raw(source)
@@ -241,10 +243,8 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     scales = None
     if source in lowering.dynamic:
         left, *scales = lowering.quantized_rows(raw, lowering.dynamic[source], node)
-    elif source in lowering.meanings:
-        left = lowering.contiguous(raw, node)
     else:
-        return False
+        left = lowering.contiguous(raw, node)
     image = left.reshape((1, 1, rows, raw.sizes[-1]))
     assert image is not None
 
@@ -260,6 +260,32 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     pair_of_rows = None if scales is None else (scales[0], scales[1])
     stored = StoredWeight(numbers, weight.scales)
     _finish_product(lowering, node, source, stored, result, image, pair_of_rows, bias=offset)
+    return True
+
+
+def _scaled_product(
+    lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
+) -> bool:
+    weight = lowering.grouped(weight_node)
+    if weight is None:
+        return False
+    x = lowering.tensor(source)
+    rows = product(x.sizes[:-1])
+    left = lowering.contiguous(x, node).reshape((1, 1, rows, x.sizes[-1]))
+    sizes = lowering.sizes(node)
+    out = lowering.new(sizes)
+    image = out.reshape((1, 1, rows, sizes[-1]))
+    assert left is not None and image is not None
+    draft = ScaledProductDraft(
+        StepKind.SCALED_PRODUCT,
+        [left, None, None, None, None, image],
+        weight=weight.numbers[:, :, None, None],
+        bias=_bias(lowering, bias, weight.numbers.shape[0]),
+        grouped=weight,
+        in_place=(3,),
+    )
+    lowering.emit(draft, node)
+    lowering.set(node, out)
     return True
 
 

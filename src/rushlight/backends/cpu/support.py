@@ -21,7 +21,7 @@ from rushlight.backends.cpu.lowering import RULES, argument
 from rushlight.backends.cpu.quantized import MOVES
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.sizes import is_bounded
-from rushlight.backends.cpu.support_quantized import is_for_weights_alone, why_not_quantized
+from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 
@@ -100,10 +100,11 @@ def why_not(node: Node, constants: Constants) -> str | None:
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
         return f"{source.name} is {fake.dtype}"
-    if is_for_weights_alone(node, constants):
-        return "its weight alone is quantized"
-    reason = _CHECKS.get(op)
-    return reason(node, constants) if reason else None
+    reason = why_not_product(node, constants)
+    if reason is not None:
+        return reason
+    further = _CHECKS.get(op)
+    return further(node, constants) if further else None
 
 
 _MASKED = frozenset({aten.scaled_dot_product_attention.default})

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_functions import is_real
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.quantized import MOVES, product_parts, stored_weight
+from rushlight.backends.cpu.quantized import MOVES, grouped_weight, product_parts, stored_weight
 from rushlight.backends.cpu.rules_quantized import CHOICES, DYNAMIC_DEQUANTIZE, DYNAMIC_QUANTIZE
 from rushlight.ir import meta
 from rushlight.passes.quantized_nodes import dequantized, is_op, qd, quantized, tensor_dtype
@@ -77,17 +76,17 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
     return parts[0] is source and weight is not None and weight.numbers.dim() == 2
 
 
-def is_for_weights_alone(node: Node, constants: Constants) -> bool:
-    """Whether a product's weight is quantized, its input not."""
+def why_not_product(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express a product because of its quantized weight."""
     parts = product_parts(node)
     if parts is None or not constants.is_constant(parts[1]) or not is_op(parts[1], *_WEIGHTS):
-        return False
-    if is_real(parts[0]) and stored_weight(parts[1], constants) is not None:
-        return False
+        return None
     source: Any = parts[0]
     while is_op(source, *MOVES[:2]):
         source = source.args[0]
-    return not (is_op(source, *DYNAMIC_DEQUANTIZE) and why_not_quantized(source, constants) is None)
+    if is_op(source, *DYNAMIC_DEQUANTIZE):
+        return why_not_quantized(source, constants)
+    return "its weight has zero points" if grouped_weight(parts[1], constants) is None else None
 
 
 def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:

@@ -22,6 +22,7 @@
 #include "kernels/optimized/tiles/impl/byte_loops.h"
 #include "kernels/optimized/tiles/impl/byte_nibbles.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
+#include "kernels/optimized/tiles/impl/byte_scaled.h"
 #include "kernels/optimized/tiles/impl/inline.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
@@ -109,6 +110,7 @@ static constexpr ByteTiles make_byte_tiles(const char* name) {
   t.nibble_offset = kNibbleOffset;
   t.pack_nibble_left = &pack_nibble_left;
   t.nibble_dots = &nibble_dots;
+  t.scaled_dots = &scaled_dots;
   t.requantize = &requantize;
   t.dequantize = &dequantize;
   t.loops = make_byte_loops();

@@ -1,0 +1,80 @@
+// Products of floats with 8- and 4-bit numbers, in namespace rushlight::tiles::RL_TILES_ISA, which has what
+// byte_loops.h asks for: numbers become floats in registers, so that a weight is read once.
+#pragma once
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_loops.h"
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+RL_INLINE float total_of(const Reals& x) {
+  float sum = 0;
+  RL_UNROLL for (int l = 0; l < kLanes; ++l) sum += x[l];
+  return sum;
+}
+
+RL_INLINE Reals reals_of(const int8_t* numbers) { return __builtin_convertvector(widen(numbers), Reals); }
+
+// 32 numbers of 4 bits, in order.
+RL_INLINE void unpack_nibbles(const uint8_t* from, int8_t* to) {
+#if defined(__AVX2__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  const __m128i low = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
+  const __m128i even = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), low), eight);
+  const __m128i odd = _mm_sub_epi8(_mm_and_si128(bytes, low), eight);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_unpacklo_epi8(even, odd));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16), _mm_unpackhi_epi8(even, odd));
+#else
+  for (int i = 0; i < 16; ++i) {
+    to[2 * i] = static_cast<int8_t>((from[i] >> 4) - 8);
+    to[2 * i + 1] = static_cast<int8_t>((from[i] & 15) - 8);
+  }
+#endif
+}
+
+template <bool Nibbles>
+static float scaled_dot(const ScaledDots& d, const uint8_t* right, const float* scales) {
+  constexpr int kVectors = 32 / kLanes;
+  Reals total{};
+  float rest = 0;
+  const float* x = d.x;
+  for (int64_t g = 0; g < d.groups; ++g) {
+    Reals acc[kVectors] = {};
+    int64_t k = 0;
+    for (; k + 32 <= d.group; k += 32) {
+      const int8_t* numbers = reinterpret_cast<const int8_t*>(right) + k;
+      int8_t unpacked[32];
+      if constexpr (Nibbles) {
+        unpack_nibbles(right + k / 2, unpacked);
+        numbers = unpacked;
+      }
+      RL_UNROLL for (int v = 0; v < kVectors; ++v) {
+        acc[v] += reals_of(numbers + v * kLanes) * load_reals(x + k + v * kLanes);
+      }
+    }
+    float tail = 0;
+    for (; k < d.group; ++k) {
+      const int number =
+          Nibbles ? (k % 2 == 0 ? right[k / 2] >> 4 : right[k / 2] & 15) - 8 : static_cast<int8_t>(right[k]);
+      tail += static_cast<float>(number) * x[k];
+    }
+    Reals sum = acc[0];
+    RL_UNROLL for (int v = 1; v < kVectors; ++v) sum += acc[v];
+    total += sum * scales[g];
+    rest += tail * scales[g];
+    x += d.group;
+    right += Nibbles ? d.group / 2 : d.group;
+  }
+  return total_of(total) + rest;
+}
+
+static void scaled_dots(int64_t columns, const ScaledDots& d) {
+  for (int64_t j = 0; j < columns; ++j) {
+    const uint8_t* const right = d.right + j * d.right_stride;
+    const float* const scales = d.scales + j * d.scale_stride;
+    d.sums[j] = d.has_nibbles ? scaled_dot<true>(d, right, scales) : scaled_dot<false>(d, right, scales);
+  }
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
