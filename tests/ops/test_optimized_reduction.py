@@ -12,6 +12,7 @@ SHAPES_AND_DIMS = [
     ((4, 197, 64), [1]),
     ((3, 5, 7), [0, 1]), ((3, 5, 7), [0, 1, 2]), ((3, 1, 7), [0, 2]), ((3, 5, 7), [0, 2]), ((2, 3000), [0]),
     ((200000,), [0]), ((4, 1), [1]), ((1, 1), [0]), ((3, 2, 1500), [1]), ((5000, 3), [0]),
+    ((2, 35, 600), [1]),
 ]  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def test_the_sum_of_many_numbers_keeps_its_precision() -> None:
         ((1000,), 0), ((12, 197, 197), -1), ((5, 1), 1), ((1, 9), 0), ((3, 7), 1), ((3, 17, 5), 1),
         ((2, 4, 130), 1),
         ((8, 31), 0), ((), 0), ((0, 4), 1), ((4, 8), -1), ((2, 1, 3, 33), 2), ((1, 10, 4000), 1),
+        ((2, 70, 1000), 1),
     ],
     ids=str,
 )  # fmt: skip
@@ -73,6 +75,31 @@ def test_softmax(shape: tuple[int, ...], dim: int) -> None:
         rtol=2e-6,
         atol=2e-6,
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(7, 17), (2, 9, 130), (1, 70, 1100), (1, 5000, 3), (3, 0, 4)], ids=str)
+def test_columns_of_halves(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    dim = len(shape) - 2
+    x = torch.randn(shape).to(dtype)
+    tolerance = {"rtol": 2 * torch.finfo(dtype).eps, "atol": 1e-3, "dtype": dtype}
+    check("aten::_softmax.out", [x, dim, False], functional.softmax(x.double(), dim), **tolerance)
+    check("aten::_log_softmax.out", [x, dim, False], functional.log_softmax(x.double(), dim), **tolerance)
+    if shape[dim]:
+        check("aten::sum.IntList_out", [x, [dim], False, None], x.double().sum(dim), **tolerance)
+        check("aten::amax.out", [x, [dim], False], x.amax(dim), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("rows", [1, 4, 130, 300])
+def test_columns_of_whole_numbers(dtype: torch.dtype, rows: int) -> None:
+    info = torch.iinfo(dtype)
+    x = torch.randint(info.min // 2, info.max, (2, rows, 601)).to(dtype)
+    x[0] = info.max
+    x[1, :, :300] = info.min
+    check("aten::sum.IntList_out", [x, [1], False, None], x.sum(1))
+    check("aten::amax.out", [x, [1], False], x.amax(1))
+    check("aten::amin.out", [x, [1], False], x.amin(1))
 
 
 @pytest.mark.parametrize("dim", [0, 1])

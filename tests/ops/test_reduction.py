@@ -103,3 +103,18 @@ REFUSED: list[tuple[str, tuple[object, ...], str]] = [
 def test_what_is_refused(name: str, args: tuple[object, ...], message: str) -> None:
     with pytest.raises(RushlightError, match=message):
         call_kernel(f"aten::{name}", args, "portable")
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 5), (4, 130), (7, 300), (130, 3), (2, 33, 600), (2, 3, 5, 129)], ids=str
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.uint8], ids=str)
+def test_scans_of_rows_and_columns(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = tensor(dtype, *shape)
+    for given in (x, channels_last(x)) if len(shape) == 4 else (x,):
+        for dim in range(len(shape)):
+            for name, function in (("cumsum", torch.cumsum), ("cumprod", torch.cumprod)):
+                expected = function(given, dim)
+                out = torch.empty_strided(expected.shape, given.stride(), dtype=expected.dtype)
+                call_kernel(f"aten::{name}.out", [given, dim, None, out], None, 2)
+                torch.testing.assert_close(out, expected, check_stride=False)

@@ -35,7 +35,7 @@ void reduce_columns(const tiles::Tiles& tiles, Reduction reduction, const float*
                              : reduction == Reduction::Smallest ? tiles::BinaryOp::Minimum
                                                                 : tiles::BinaryOp::Add;
   std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
-  for (int64_t i = 1; i < n; ++i) tiles.binary(op, out, 1, x + i * stride, 1, out, columns, 0);
+  tiles.fold_rows(op, x + stride, stride, n - 1, out, columns);
   if (reduction == Reduction::Mean) {
     tiles.unary(tiles::UnaryOp::Affine, out, out, columns, 1.0f / static_cast<float>(n), 0);
   }

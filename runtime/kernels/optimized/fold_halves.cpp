@@ -10,6 +10,9 @@ namespace rushlight::optimized {
 namespace {
 
 constexpr int64_t kChunk = 1024;
+// Columns and rows that are widened at a time.
+constexpr int64_t kColumns = 512;
+constexpr int64_t kRows = 8;
 // Elements of a row that one thread reduces.
 constexpr int64_t kTerm = 64 * 1024;
 
@@ -42,11 +45,12 @@ void reduce_columns(const tiles::Tiles& tiles, Convert load, Reduction reduction
   const tiles::BinaryOp op = reduction == Reduction::Largest    ? tiles::BinaryOp::Maximum
                              : reduction == Reduction::Smallest ? tiles::BinaryOp::Minimum
                                                                 : tiles::BinaryOp::Add;
-  float values[kChunk];
+  float values[kRows * kColumns];
   load(x, 1, sums, 1, columns);
-  for (int64_t i = 1; i < n; ++i) {
-    load(x + i * stride, 1, values, 1, columns);
-    tiles.binary(op, sums, 1, values, 1, sums, columns, 0);
+  for (int64_t first = 1; first < n; first += kRows) {
+    const int64_t rows = std::min(kRows, n - first);
+    for (int64_t i = 0; i < rows; ++i) load(x + (first + i) * stride, 1, values + i * kColumns, 1, columns);
+    tiles.fold_rows(op, values, kColumns, rows, sums, columns);
   }
   if (reduction == Reduction::Mean) {
     tiles.unary(tiles::UnaryOp::Affine, sums, sums, columns, 1.0f / static_cast<float>(n), 0);
@@ -83,12 +87,12 @@ bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Ten
       }
     });
   } else {
-    const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
-    const int64_t work = f.reduced * std::min(kChunk, f.inner);
+    const int64_t chunks = (f.inner + kColumns - 1) / kColumns;
+    const int64_t work = f.reduced * std::min(kColumns, f.inner);
     context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kFoldGrain / work), [&](int64_t begin, int64_t end) {
-      float sums[kChunk];
+      float sums[kColumns];
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t column = i % chunks * kChunk, outer = i / chunks, n = std::min(kChunk, f.inner - column);
+        const int64_t column = i % chunks * kColumns, outer = i / chunks, n = std::min(kColumns, f.inner - column);
         reduce_columns(tiles, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n, sums);
         store(sums, 1, y + outer * f.inner + column, 1, n);
       }

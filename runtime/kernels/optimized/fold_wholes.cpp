@@ -42,15 +42,11 @@ bool reduce_wholes(KernelRuntimeContext& context, Reduction reduction, const Ten
       void* const to = at(out, outer * f.inner + column);
       if (sums) {
         std::memset(to, 0, static_cast<size_t>(n) * sizeof(int64_t));
-        for (int64_t row = 0; row < f.reduced; ++row) {
-          tiles.add_to(whole.type, at(in, first + row * f.inner), static_cast<int64_t*>(to), n);
-        }
+        tiles.add_rows(whole.type, at(in, first), f.inner, f.reduced, static_cast<int64_t*>(to), n);
         continue;
       }
       std::memcpy(to, at(in, first), static_cast<size_t>(n) * size);
-      for (int64_t row = 1; row < f.reduced; ++row) {
-        tiles.binary(whole.type, op, to, 1, at(in, first + row * f.inner), 1, to, n);
-      }
+      tiles.fold_rows(whole.type, op, at(in, first + f.inner), f.inner, f.reduced - 1, to, n);
     }
   });
   return true;

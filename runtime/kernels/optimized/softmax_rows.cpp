@@ -15,16 +15,44 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 constexpr int64_t kChunk = 64;
+// Columns whose elements are farther apart than a page's half are worked on in a copy of this size at most.
+constexpr int64_t kFarBytes = 2048;
+constexpr int64_t kCopyBytes = 256 * 1024;
+
+// Columns, through a copy in float32.
+bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f,
+                     const Tensor& out) {
+  const int64_t fitting = kCopyBytes / static_cast<int64_t>(sizeof(float)) / f.reduced;
+  const int64_t width = std::min<int64_t>(f.inner, std::clamp<int64_t>(fitting / 16 * 16, 16, 256));
+  const int64_t chunks = (f.inner + width - 1) / width;
+  const int64_t workers = in.numel() < kGrain ? 1 : worker_count(context);
+  float* const copies = context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced * width));
+  if (copies == nullptr) return true;
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const Convert store = store_function(ScalarType::Float, out.scalar_type());
+  const tiles::Tiles& tiles = tiles::tiles();
+  for_workers(context, workers, f.outer * chunks, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* const copy = copies + worker * f.reduced * width;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % chunks * width, n = std::min(width, f.inner - column);
+      const int64_t first = i / chunks * f.reduced * f.inner + column;
+      for (int64_t r = 0; r < f.reduced; ++r) load(at(in, first + r * f.inner), 1, copy + r * width, 1, n);
+      tiles.softmax_columns(logarithm, copy, copy, f.reduced, width, n);
+      for (int64_t r = 0; r < f.reduced; ++r) store(copy + r * width, 1, at(out, first + r * f.inner), 1, n);
+    }
+  });
+  return true;
+}
 
 // Rows of float16 or bfloat16, to the same type or float32.
 bool softmax_halves(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
   Fold f;
-  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !fold_elements(in, mask, &f) || f.inner != 1 ||
-      f.reduced == 1) {
+  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !fold_elements(in, mask, &f) || f.reduced == 1) {
     return false;
   }
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;
+  if (f.inner != 1) return softmax_columns(context, logarithm, in, f, out);
   const int64_t workers = in.numel() < kGrain ? 1 : worker_count(context);
   float* const rows = context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced));
   if (rows == nullptr) return true;
@@ -62,6 +90,9 @@ bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& i
       for (int64_t i = begin; i < end; ++i) tiles.softmax(logarithm, x + i * f.reduced, y + i * f.reduced, f.reduced);
     });
     return true;
+  }
+  if (f.inner * static_cast<int64_t>(sizeof(float)) >= kFarBytes && f.reduced >= kChunk) {
+    return softmax_columns(context, logarithm, in, f, out);
   }
   const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
   const int64_t work = f.reduced * std::min(kChunk, f.inner);

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/index_reader.h"
@@ -28,8 +30,13 @@ void embedding_out(KernelRuntimeContext& context, const Tensor& weight, const Te
   row.add(width, weight.stride(1), 1);
   context.parallel_for(0, indices.numel(), 16384 / (width + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      strided_copy(context, row, at(weight, rows[i] * weight.stride(0)),
-                   target.data<uint8_t>() + static_cast<size_t>(i) * row_bytes, weight.element_size());
+      const uint8_t* const from = at(weight, rows[i] * weight.stride(0));
+      uint8_t* const to = target.data<uint8_t>() + static_cast<size_t>(i) * row_bytes;
+      if (weight.stride(1) == 1) {
+        std::memcpy(to, from, row_bytes);
+      } else {
+        strided_copy(context, row, from, to, weight.element_size());
+      }
     }
   });
   target.finish();

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -32,6 +34,10 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   if (run.src == 1 && run.dst == 1 && run.size * static_cast<int64_t>(size) >= 64) {
     context.parallel_for(0, index.numel(), 16384 / slice.numel() + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        if (slice.count() == 1) {
+          std::memcpy(at(out, i * to), at(in, positions[i] * from), static_cast<size_t>(run.size) * size);
+          continue;
+        }
         strided_copy(context, slice, at(in, positions[i] * from), at(out, i * to), size);
       }
     });

@@ -22,4 +22,11 @@ Rows::Rows(std::initializer_list<Tensor> tensors, int64_t axis) {
   count_ = nest_.numel();
 }
 
+bool Rows::adjacent() const {
+  for (int k = 0; k < nest_.operands; ++k) {
+    if (nest_.dim == 0 || step(k) != 1) return false;
+  }
+  return true;
+}
+
 }  // namespace rushlight

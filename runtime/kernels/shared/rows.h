@@ -26,7 +26,26 @@ class Rows {
     const int64_t grain = length_[0] > 0 && length_[0] < kElements ? kElements / length_[0] : 1;
     context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) { visit(begin, end, body); });
   }
-  // The same on this thread, for bodies that share scratch memory.
+  // Whether neighbouring rows are neighbouring elements in every tensor.
+  bool adjacent() const;
+  // Elements of tensor k between neighbouring rows of a run.
+  int64_t step(int k) const { return nest_.inner_stride(k); }
+  // Calls body(offsets, n) for runs of at most `most` neighbouring rows.
+  template <typename Body>
+  void for_each_run(KernelRuntimeContext& context, int64_t most, const Body& body) const {
+    constexpr int64_t kElements = 16384;
+    const int64_t grain = length_[0] * most < kElements ? kElements / (length_[0] + 1) + 1 : most;
+    context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) {
+      for_each_row(nest_, begin, end, [&](const int64_t* first, int64_t n) {
+        for (int64_t i = 0; i < n; i += most) {
+          int64_t offsets[kMaxOperands];
+          for (int k = 0; k < nest_.operands; ++k) offsets[k] = first[k] + i * step(k);
+          body(static_cast<const int64_t*>(offsets), n - i < most ? n - i : most);
+        }
+      });
+    });
+  }
+  // for_each() on this thread, for bodies that share scratch memory.
   template <typename Body>
   void for_each_serially(const Body& body) const {
     visit(0, count_, body);

@@ -13,18 +13,55 @@ namespace rushlight {
 // `C update(State&, C x) const`, which gives what is written.
 template <typename C, typename Function>
 void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out, const Function& function) {
-  constexpr int64_t kBlock = 64;
+  using State = decltype(function.init());
   const Rows rows({in, out}, axis);
+  const int64_t length = rows.length(0);
   const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
-  rows.for_each(context, [&](const int64_t* offsets) {
-    C block[kBlock];
-    auto state = function.init();
-    for (int64_t first = 0; first < rows.length(0); first += kBlock) {
-      const int64_t n = rows.length(0) - first < kBlock ? rows.length(0) - first : kBlock;
-      load(at(in, offsets[0] + first * rows.stride(0)), rows.stride(0), block, 1, n);
-      for (int64_t i = 0; i < n; ++i) block[i] = function.update(state, block[i]);
-      store(block, 1, at(out, offsets[1] + first * rows.stride(1)), rows.stride(1), n);
+  if (rows.adjacent() && rows.stride(0) != 1) {
+    // Columns of a matrix: many take a step together.
+    constexpr int64_t kColumns = 512;
+    rows.for_each_run(context, kColumns, [&](const int64_t* offsets, int64_t n) {
+      C block[kColumns];
+      State states[kColumns];
+      for (int64_t j = 0; j < n; ++j) states[j] = function.init();
+      for (int64_t i = 0; i < length; ++i) {
+        load(at(in, offsets[0] + i * rows.stride(0)), 1, block, 1, n);
+        for (int64_t j = 0; j < n; ++j) block[j] = function.update(states[j], block[j]);
+        store(block, 1, at(out, offsets[1] + i * rows.stride(1)), 1, n);
+      }
+    });
+    return;
+  }
+  // Rows: four at a time, since a step waits for the one before it.
+  constexpr int64_t kBlock = 128;
+  constexpr int64_t kRows = 4;
+  rows.for_each_run(context, kRows, [&](const int64_t* offsets, int64_t count) {
+    C blocks[kRows][kBlock];
+    State states[kRows];
+    for (State& state : states) state = function.init();
+    for (int64_t first = 0; first < length; first += kBlock) {
+      const int64_t n = length - first < kBlock ? length - first : kBlock;
+      for (int64_t r = 0; r < count; ++r) {
+        load(at(in, offsets[0] + r * rows.step(0) + first * rows.stride(0)), rows.stride(0), blocks[r], 1, n);
+      }
+      if (count == kRows) {
+        State a = states[0], b = states[1], c = states[2], d = states[3];
+        for (int64_t i = 0; i < n; ++i) {
+          blocks[0][i] = function.update(a, blocks[0][i]);
+          blocks[1][i] = function.update(b, blocks[1][i]);
+          blocks[2][i] = function.update(c, blocks[2][i]);
+          blocks[3][i] = function.update(d, blocks[3][i]);
+        }
+        states[0] = a, states[1] = b, states[2] = c, states[3] = d;
+      } else {
+        for (int64_t r = 0; r < count; ++r) {
+          for (int64_t i = 0; i < n; ++i) blocks[r][i] = function.update(states[r], blocks[r][i]);
+        }
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        store(blocks[r], 1, at(out, offsets[1] + r * rows.step(1) + first * rows.stride(1)), rows.stride(1), n);
+      }
     }
   });
 }

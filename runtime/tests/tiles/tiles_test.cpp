@@ -278,6 +278,30 @@ TEST_P(TilesTest, ElementwiseReachesTheLastElementAndNoFurther) {
   }
 }
 
+TEST_P(TilesTest, RowsFoldIntoOne) {
+  constexpr int64_t kStride = 37;
+  const auto x = numbers(20 * kStride);
+  for (const int64_t n : {1, 8, 16, 37}) {
+    for (const int64_t rows : {0, 1, 7, 8, 20}) {
+      for (const BinaryOp op : {BinaryOp::Add, BinaryOp::Maximum, BinaryOp::Minimum}) {
+        std::vector<float> y(static_cast<size_t>(n) + 1, 0.5f);
+        tiles.fold_rows(op, x.data(), kStride, rows, y.data(), n);
+        for (int64_t j = 0; j < n; ++j) {
+          float want = 0.5f;
+          for (int64_t i = 0; i < rows; ++i) {
+            const float value = x[static_cast<size_t>(i * kStride + j)];
+            want = op == BinaryOp::Add       ? want + value
+                   : op == BinaryOp::Maximum ? std::max(want, value)
+                                             : std::min(want, value);
+          }
+          ASSERT_NEAR(y[static_cast<size_t>(j)], want, 1e-5);
+        }
+        EXPECT_EQ(y[static_cast<size_t>(n)], 0.5f);
+      }
+    }
+  }
+}
+
 TEST_P(TilesTest, SumsExtremesAndSoftmaxOfRows) {
   for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
     const auto x = numbers(n);

@@ -117,9 +117,24 @@ void check_reductions(const WholeTiles& tiles, size_t n) {
   std::vector<int64_t> sums(n, 5);
   for (const T value : d.a) sum += static_cast<uint64_t>(static_cast<int64_t>(value));
   EXPECT_EQ(tiles.sum(type_of<T>(), d.a.data(), count), static_cast<int64_t>(sum));
-  tiles.add_to(type_of<T>(), d.a.data(), sums.data(), count);
-  for (size_t i = 0; i < n; ++i) {
-    ASSERT_EQ(static_cast<uint64_t>(sums[i]), 5 + static_cast<uint64_t>(static_cast<int64_t>(d.a[i])));
+  // Rows of three columns, one element apart in memory.
+  const size_t columns = std::min<size_t>(n, 3), rows = n - columns;
+  tiles.add_rows(type_of<T>(), d.a.data(), 1, static_cast<int64_t>(rows), sums.data(), static_cast<int64_t>(columns));
+  std::vector<T> most(columns, T(1)), least(columns, T(1));
+  tiles.fold_rows(type_of<T>(), WholeOp::Maximum, d.a.data(), 1, static_cast<int64_t>(rows), most.data(),
+                  static_cast<int64_t>(columns));
+  tiles.fold_rows(type_of<T>(), WholeOp::Minimum, d.a.data(), 1, static_cast<int64_t>(rows), least.data(),
+                  static_cast<int64_t>(columns));
+  for (size_t j = 0; j < columns; ++j) {
+    uint64_t want = 5;
+    T high = 1, low = 1;
+    for (size_t i = 0; i < rows; ++i) {
+      want += static_cast<uint64_t>(static_cast<int64_t>(d.a[i + j]));
+      high = std::max(high, d.a[i + j]), low = std::min(low, d.a[i + j]);
+    }
+    ASSERT_EQ(static_cast<uint64_t>(sums[j]), want);
+    ASSERT_EQ(most[j], high);
+    ASSERT_EQ(least[j], low);
   }
   for (const bool largest : {false, true}) {
     const T want = largest ? *std::max_element(d.a.begin(), d.a.end()) : *std::min_element(d.a.begin(), d.a.end());

@@ -127,6 +127,9 @@ struct Tiles {
   // y[i] = op(a[i * a_step], b[i * b_step]); a step is 1 or 0, not both 0. y may be an operand with step 1.
   void (*binary)(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
                  float p);
+  // y[j] = op(y[j], x[i * stride + j]) for i < rows, j < n; op is Add, Maximum or Minimum. Sums of eight rows are added
+  // at a time.
+  void (*fold_rows)(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n);
   double (*sum)(const float* x, int64_t n);
   double (*squared_deviations)(const float* x, int64_t n, float mean);
   // NaN if there is one; n > 0.

@@ -21,8 +21,10 @@ struct WholeTiles {
   void (*compare)(WholeType type, CompareOp op, const void* a, int64_t a_step, const void* b, int64_t b_step,
                   uint8_t* y, int64_t n);
   int64_t (*sum)(WholeType type, const void* x, int64_t n);
-  // sums[i] += x[i].
-  void (*add_to)(WholeType type, const void* x, int64_t* sums, int64_t n);
+  // sums[j] += x[i * stride + j] for i < rows, j < n.
+  void (*add_rows)(WholeType type, const void* x, int64_t stride, int64_t rows, int64_t* sums, int64_t n);
+  // y[j] = op(y[j], x[i * stride + j]); op is Maximum or Minimum.
+  void (*fold_rows)(WholeType type, WholeOp op, const void* x, int64_t stride, int64_t rows, void* y, int64_t n);
   // n > 0.
   int64_t (*extreme)(WholeType type, bool largest, const void* x, int64_t n);
   // The first index of `value`, or n.

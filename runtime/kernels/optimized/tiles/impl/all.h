@@ -39,6 +39,7 @@ static constexpr Tiles make_tiles(const char* name) {
   t.binary = &binary;
   t.compare = &compare;
   t.where = &where;
+  t.fold_rows = &fold_rows;
   t.sum = &sum_row;
   t.squared_deviations = &squared_deviations;
   t.extreme = &extreme;

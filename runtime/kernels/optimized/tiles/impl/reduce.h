@@ -7,6 +7,34 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+template <typename Function>
+RL_INLINE void fold_rows_with(const float* x, int64_t stride, int64_t rows, float* y, int64_t n, const Function& f) {
+  int64_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const float* const from = x + r * stride;
+    const auto fold = [&](Floats sum, const auto& row) {
+      return f(sum, f(f(f(row(0), row(1)), f(row(2), row(3))), f(f(row(4), row(5)), f(row(6), row(7)))));
+    };
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      store(y + i, fold(load(y + i), [&](int64_t k) { return load(from + k * stride + i); }));
+    }
+    if (i < n) {
+      const auto few = [&](int64_t k) { return load_few(from + k * stride + i, n - i); };
+      store_few(y + i, fold(load_few(y + i, n - i), few), n - i);
+    }
+  }
+  for (; r < rows; ++r) map(y, 1, x + r * stride, 1, y, n, f);
+}
+
+static void fold_rows(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n) {
+  if (op == BinaryOp::Add) return fold_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return u + v; });
+  if (op == BinaryOp::Maximum) {
+    return fold_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+  }
+  fold_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
+}
+
 // Sum of f(x[i]) in double over blocks that are summed in float by four vectors each.
 template <typename Function>
 RL_INLINE double sum_of(const float* x, int64_t n, const Function& f) {
@@ -137,13 +165,20 @@ static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n,
     Floats largest = row(0);
     for (int64_t i = 1; i < n; ++i) largest = at_least(largest, row(i));
     Floats total = {};
-    for (int64_t i = 0; i < n; ++i) total += exp(row(i) - largest);
+    for (int64_t i = 0; i < n; ++i) {
+      const Floats e = exp(row(i) - largest);
+      total += e;
+      if (!logarithm) put(i, e);
+    }
     if (logarithm) {
       const Floats shift = log(total);
       for (int64_t i = 0; i < n; ++i) put(i, (row(i) - largest) - shift);
     } else {
       const Floats scale = 1.0f / total;
-      for (int64_t i = 0; i < n; ++i) put(i, exp(row(i) - largest) * scale);
+      for (int64_t i = 0; i < n; ++i) {
+        const float* const from = y + i * stride + j;
+        put(i, (width == kWidth ? load(from) : load_few(from, width)) * scale);
+      }
     }
   }
 }

@@ -136,12 +136,62 @@ static int64_t whole_sum(WholeType type, const void* x, int64_t n) {
   return sum;
 }
 
-static void whole_add_to(WholeType type, const void* x, int64_t* sums, int64_t n) {
-  for_type(type, [&](auto tag) {
-    const auto* const from = static_cast<const decltype(tag)*>(x);
-    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
-      sums[i] = static_cast<int64_t>(static_cast<uint64_t>(sums[i]) + static_cast<uint64_t>(int64_t{from[i]}));
+// y[j] = f(y[j], x[i * stride + j]), four rows at a time.
+template <typename T, typename R, typename Function>
+RL_INLINE void fold_rows_with(const T* x, int64_t stride, int64_t rows, R* y, int64_t n, const Function& f) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+    RL_INDEPENDENT for (int64_t j = 0; j < n; ++j) {
+      y[j] = f(f(f(f(y[j], static_cast<R>(a[j])), static_cast<R>(b[j])), static_cast<R>(c[j])), static_cast<R>(d[j]));
     }
+  }
+  for (; r < rows; ++r) {
+    const T* const a = x + r * stride;
+    RL_INDEPENDENT for (int64_t j = 0; j < n; ++j) y[j] = f(y[j], static_cast<R>(a[j]));
+  }
+}
+
+template <typename T>
+static void add_rows_of(const T* x, int64_t stride, int64_t rows, int64_t* sums, int64_t n) {
+  using Part = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
+  if constexpr (sizeof(T) < 4) {
+    // So many rows a part cannot overflow with.
+    constexpr int64_t kRows = sizeof(T) == 1 ? 128 : 32 * 1024, kColumns = 512;
+    Part parts[kColumns];
+    for (int64_t column = 0; column < n; column += kColumns) {
+      const int64_t m = n - column < kColumns ? n - column : kColumns;
+      for (int64_t r = 0; r < rows; r += kRows) {
+        for (int64_t j = 0; j < m; ++j) parts[j] = 0;
+        fold_rows_with(x + r * stride + column, stride, rows - r < kRows ? rows - r : kRows, parts, m,
+                       [](Part u, Part v) { return static_cast<Part>(u + v); });
+        RL_INDEPENDENT for (int64_t j = 0; j < m; ++j) {
+          sums[column + j] =
+              static_cast<int64_t>(static_cast<uint64_t>(sums[column + j]) + static_cast<uint64_t>(int64_t{parts[j]}));
+        }
+      }
+    }
+  } else {
+    fold_rows_with(x, stride, rows, sums, n, [](int64_t u, int64_t v) {
+      return static_cast<int64_t>(static_cast<uint64_t>(u) + static_cast<uint64_t>(v));
+    });
+  }
+}
+
+static void whole_add_rows(WholeType type, const void* x, int64_t stride, int64_t rows, int64_t* sums, int64_t n) {
+  for_type(type, [&](auto tag) { add_rows_of(static_cast<const decltype(tag)*>(x), stride, rows, sums, n); });
+}
+
+static void whole_fold_rows(WholeType type, WholeOp op, const void* x, int64_t stride, int64_t rows, void* y,
+                            int64_t n) {
+  for_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* const from = static_cast<const T*>(x);
+    T* const to = static_cast<T*>(y);
+    if (op == WholeOp::Maximum) {
+      return fold_rows_with(from, stride, rows, to, n, [](T u, T v) { return u > v ? u : v; });
+    }
+    fold_rows_with(from, stride, rows, to, n, [](T u, T v) { return u < v ? u : v; });
   });
 }
 
@@ -220,8 +270,8 @@ static void whole_select(int64_t size, const uint8_t* c, int64_t c_step, const v
 }
 
 static constexpr WholeTiles make_whole_tiles(const char* name) {
-  return {name,          &whole_binary,  &whole_clamp, &whole_compare, &whole_sum,
-          &whole_add_to, &whole_extreme, &whole_find,  &whole_select};
+  return {name,           &whole_binary, &whole_clamp, &whole_compare, &whole_sum, &whole_add_rows, &whole_fold_rows,
+          &whole_extreme, &whole_find,   &whole_select};
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA
