@@ -10,7 +10,8 @@ from cases import HALF, NAMES, Ask, build
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.delegate.lowered import get_lowered_backend_modules
-from rushlight.exir import to_edge_transform_and_lower
+from rushlight.delegate.to_backend import to_backend
+from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import BackendRegistry, Runtime
 
 CASES = (*NAMES, *(f"{name}_half" for name in HALF))
@@ -55,3 +56,18 @@ def test_our_files_run_there(name: str, peer: Ask, tmp_path: Path) -> None:
     torch.save({"inputs": list(inputs)}, tensors)
     peer({"run": str(path), "tensors": str(tensors)})
     assert_agree(torch.load(tensors)["outputs"], expected)
+
+
+def test_a_lowered_module_alone_runs_there(peer: Ask, tmp_path: Path) -> None:
+    module, inputs = build("digits")
+    with torch.no_grad():
+        expected = module(*inputs)
+    program = to_edge(torch.export.export(module, inputs)).exported_program()
+    partial = to_backend(program, XnnpackPartitioner())
+    (part,) = get_lowered_backend_modules(partial.graph_module)
+    for index, lowered in enumerate((to_backend("XnnpackBackend", program, []), part)):
+        path, tensors = tmp_path / f"{index}.pte", tmp_path / f"{index}.pt"
+        path.write_bytes(lowered.buffer())
+        torch.save({"inputs": list(inputs)}, tensors)
+        peer({"run": str(path), "tensors": str(tensors)})
+        assert_agree(torch.load(tensors)["outputs"], [expected])
