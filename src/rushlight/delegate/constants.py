@@ -7,6 +7,7 @@ from torch.export.graph_signature import ExportGraphSignature, OutputKind
 from torch.fx import Node
 
 from rushlight.ir import meta
+from rushlight.ir.constants import changed_targets
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
@@ -32,17 +33,16 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
     that another method changes stays with the program.
     """
     signature = edge_program.graph_signature
-    changed = new_values_of_buffers(signature)
-    buffers = signature.inputs_to_buffers
-    names = (
-        signature.inputs_to_parameters.keys()
-        | buffers.keys()
-        | signature.inputs_to_lifted_tensor_constants.keys()
-    )
+    changed = changed_targets(signature)
+    targets = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
     for node in edge_program.graph.nodes:
-        if node.op != "placeholder" or node.name not in names or meta.get_shared_state(node) is not None:
+        if node.op != "placeholder" or node.name not in targets or meta.get_shared_state(node) is not None:
             continue
-        if buffers.get(node.name) not in changed:
+        if targets[node.name] not in changed:
             if tags := _tags_of_users(node):
                 meta.set_delegation_tag(node, min(tags))
 

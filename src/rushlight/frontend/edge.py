@@ -13,6 +13,7 @@ from torch.export.graph_signature import (
     ExportGraphSignature,
     InputKind,
     InputSpec,
+    OutputKind,
     OutputSpec,
     TensorArgument,
 )
@@ -210,7 +211,12 @@ def _first_user_input(signature: ExportGraphSignature) -> int:
 def _signature(
     old: ExportGraphSignature, lifted: Sequence[InputSpec], renamed: dict[str, str]
 ) -> ExportGraphSignature:
-    inputs = list(old.input_specs)
+    # A parameter that the program writes is state like a buffer.
+    state = {spec.target for spec in old.output_specs if spec.kind is OutputKind.PARAMETER_MUTATION}
+    inputs = [
+        InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=True) if spec.target in state else spec
+        for spec in old.input_specs
+    ]
     first = _first_user_input(old)
     inputs[first:first] = lifted
     outputs = []
@@ -219,7 +225,9 @@ def _signature(
         name = renamed.get(getattr(argument, "name", None) or "")
         if name is not None:
             argument = type(argument)(name=name)
-        outputs.append(OutputSpec(spec.kind, argument, spec.target))
+        is_state = spec.kind is OutputKind.PARAMETER_MUTATION
+        kind = OutputKind.BUFFER_MUTATION if is_state else spec.kind
+        outputs.append(OutputSpec(kind, argument, spec.target))
     return ExportGraphSignature(inputs, outputs)
 
 

@@ -115,9 +115,22 @@ def test_a_quotient_of_a_size():
         torch.testing.assert_close(compiled(wave), module(wave), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("module", [Written(), Complex()], ids=["written", "complex"])
-def test_what_is_no_constant_of_a_plan(module):
-    x = torch.randn(3) if isinstance(module, Written) else torch.randn(2, 8)
+class Rescaled(torch.nn.Module):
+    """A parameter that is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        self.linear.weight.div_(2)
+        return self.linear(x).relu().softmax(-1)
+
+
+@pytest.mark.parametrize(("module", "size"), [(Written(), 3), (Rescaled(), 3), (Complex(), (2, 8))])
+@torch.no_grad()
+def test_what_is_no_constant_of_a_plan(module, size):
+    x = torch.randn(size)
     compiled = rushlight.load(rushlight.compile(module, (x,)).buffer)
     for _ in range(2):
         torch.testing.assert_close(compiled(x), module(x))
