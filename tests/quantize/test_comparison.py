@@ -73,6 +73,23 @@ def test_every_layer_is_there_with_its_line() -> None:
     assert report.first_wrong is None and report.verdict() == "No layer falls below 10 dB."
 
 
+def test_assertions_of_the_program_are_no_layers() -> None:
+    class Cast(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.linear(x) * mask.to(x.dtype)
+
+    data = [(torch.randn(2, 4), torch.ones(2, 4, dtype=torch.bool))]
+    program = export_float(Cast(), data[0])
+    assert any("assert" in str(node.target) for node in program.graph.nodes)
+    report = compare(program, quantize(program, None, CPUQuantizer().set_global(dynamic_int8())), data)
+    operators = {row.operator for row in report.layers}
+    assert {"linear", "mul"} <= operators and not any("assert" in name for name in operators)
+
+
 def test_a_values_error_is_that_of_the_two_programs() -> None:
     """Measured here by outputs alone, without the report's own running of graphs."""
     model, data = net()

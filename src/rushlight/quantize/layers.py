@@ -101,6 +101,8 @@ def _same(candidate: Node | None, node: Node) -> bool:
 
 
 def _is_tensor(node: Node) -> bool:
+    if isinstance(node.target, OpOverload) and not node.target._schema.returns:
+        return False  # assertions
     value = node.meta.get(meta.VAL)
     return value is None or (isinstance(value, torch.Tensor) and value.is_floating_point())
 
