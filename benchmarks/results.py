@@ -78,8 +78,8 @@ def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | No
 
 
 def ratio(block: dict[str, Row], int8: bool) -> tuple[float, Row, Row] | None:
-    """Our time over the fastest peer's, and the two."""
-    ours = fastest(block, OURS_INT8 if int8 else OURS, int8)
+    """Our time, by rushlight.compile as it is, over the fastest peer's, and the two."""
+    ours = fastest(block, (OURS_INT8 if int8 else OURS)[:1], int8)
     theirs = fastest(block, PEER_NAMES_INT8 if int8 else PEER_NAMES, int8)
     if ours is None or theirs is None or not ours.milliseconds or not theirs.milliseconds:
         return None

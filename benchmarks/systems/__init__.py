@@ -26,7 +26,6 @@ class System:
 
 SYSTEMS = {
     "rushlight": System("Rushlight", "rushlight", MAIN),
-    "rushlight_cpu": System("Rushlight + CpuBackend", "rushlight", MAIN, "cpu"),
     "rushlight_xnnpack": System("Rushlight + XNNPACK", "rushlight", MAIN, "xnnpack"),
     "rushlight_kernels": System("Rushlight, kernels alone", "rushlight", MAIN, "kernels"),
     "executorch_xnnpack": System("ExecuTorch + XNNPACK", "executorch", PEERS, "xnnpack"),
@@ -38,7 +37,6 @@ SYSTEMS = {
     "eager": System("PyTorch eager", "eager", PEERS),
     "rushlight_float": System("Rushlight, float32", "rushlight", MAIN, int8=True),
     "rushlight_int8": System("Rushlight", "rushlight", MAIN, "int8", int8=True),
-    "rushlight_cpu_int8": System("Rushlight + CpuBackend", "rushlight", MAIN, "cpu int8", int8=True),
     "rushlight_kernels_int8": System(
         "Rushlight, kernels alone", "rushlight", MAIN, "kernels int8", int8=True
     ),
@@ -50,9 +48,9 @@ SYSTEMS = {
 }
 
 # Those measured unless others are asked for: ours, then the peers that the fastest is chosen from.
-OURS = ("rushlight", "rushlight_cpu", "rushlight_xnnpack")
+OURS = ("rushlight", "rushlight_xnnpack")
 PEER_NAMES = ("executorch_xnnpack", "onnxruntime", "openvino", "litert", "torch_compile")
 DEFAULT = (*OURS, *PEER_NAMES, "eager")
-OURS_INT8 = ("rushlight_int8", "rushlight_cpu_int8", "rushlight_xnnpack_int8")
+OURS_INT8 = ("rushlight_int8", "rushlight_xnnpack_int8")
 PEER_NAMES_INT8 = ("executorch_xnnpack_int8", "onnxruntime_int8", "openvino_int8", "litert_int8")
 DEFAULT_INT8 = ("rushlight_float", *OURS_INT8, *PEER_NAMES_INT8)

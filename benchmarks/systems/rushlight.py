@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 def write(case: Case, folder: Path, options: str) -> None:
     import rushlight
-    from rushlight.backends.cpu.partitioner import CpuPartitioner
     from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 
     words = options.split()
@@ -22,7 +21,6 @@ def write(case: Case, folder: Path, options: str) -> None:
     if "int8" in words:
         program = _quantized(case, "xnnpack" in words)
     partitioners: dict[str, list[Any]] = {
-        "cpu": [CpuPartitioner()],
         "xnnpack": [XnnpackPartitioner()],
         "kernels": [],
     }
