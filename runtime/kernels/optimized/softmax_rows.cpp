@@ -15,13 +15,66 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 constexpr int64_t kChunk = 64;
-// Columns whose elements are farther apart than a page's half are worked on in a copy of this size at most.
-constexpr int64_t kFarBytes = 2048;
+// Of a copy of columns.
 constexpr int64_t kCopyBytes = 256 * 1024;
+// Columns that far apart are worked on by rows, so many of them at a time.
+constexpr int64_t kFar = 512;
+constexpr int64_t kRows = 8;
+
+// Far columns: three passes over rows, in memory's order.
+void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f, const Tensor& out) {
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const Convert store = store_function(ScalarType::Float, out.scalar_type());
+  const tiles::Tiles& tiles = tiles::tiles();
+  using tiles::BinaryOp;
+  // Powers wait in `out` where it holds them exactly.
+  const bool keeps = is_float(out) && !logarithm;
+  const int64_t chunks = (f.inner + kFar - 1) / kFar;
+  context.parallel_for(0, f.outer * chunks, 1, [&](int64_t begin, int64_t end) {
+    float rows[kRows * kFar], most[kFar], sums[kFar];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t column = task % chunks * kFar, n = std::min(kFar, f.inner - column);
+      const int64_t first = task / chunks * f.reduced * f.inner + column;
+      load(at(in, first), 1, most, 1, n);
+      for (int64_t r = 1; r < f.reduced; r += kRows) {
+        const int64_t count = std::min(kRows, f.reduced - r);
+        for (int64_t i = 0; i < count; ++i) load(at(in, first + (r + i) * f.inner), 1, rows + i * kFar, 1, n);
+        tiles.fold_rows(BinaryOp::Maximum, rows, kFar, count, most, n);
+      }
+      std::fill(sums, sums + n, 0.0f);
+      for (int64_t r = 0; r < f.reduced; ++r) {
+        const int64_t row = first + r * f.inner;
+        float* const powers = keeps ? out.mutable_data_ptr<float>() + row : rows;
+        load(at(in, row), 1, rows, 1, n);
+        tiles.binary(BinaryOp::Sub, rows, 1, most, 1, rows, n, 0);
+        tiles.unary(tiles::UnaryOp::Exp, rows, powers, n, 0, 0);
+        tiles.binary(BinaryOp::Add, sums, 1, powers, 1, sums, n, 0);
+      }
+      tiles.unary(logarithm ? tiles::UnaryOp::Log : tiles::UnaryOp::Reciprocal, sums, sums, n, 0, 0);
+      for (int64_t r = 0; r < f.reduced; ++r) {
+        const int64_t row = first + r * f.inner;
+        if (keeps) {
+          float* const powers = out.mutable_data_ptr<float>() + row;
+          tiles.binary(BinaryOp::Mul, powers, 1, sums, 1, powers, n, 0);
+          continue;
+        }
+        load(at(in, row), 1, rows, 1, n);
+        tiles.binary(BinaryOp::Sub, rows, 1, most, 1, rows, n, 0);
+        if (!logarithm) tiles.unary(tiles::UnaryOp::Exp, rows, rows, n, 0, 0);
+        tiles.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums, 1, rows, n, 0);
+        store(rows, 1, at(out, row), 1, n);
+      }
+    }
+  });
+}
 
 // Columns, through a copy in float32.
 bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f,
                      const Tensor& out) {
+  if (f.inner >= kFar) {
+    softmax_far(context, logarithm, in, f, out);
+    return true;
+  }
   const int64_t fitting = kCopyBytes / static_cast<int64_t>(sizeof(float)) / f.reduced;
   const int64_t width = std::min<int64_t>(f.inner, std::clamp<int64_t>(fitting / 16 * 16, 16, 256));
   const int64_t chunks = (f.inner + width - 1) / width;
@@ -91,8 +144,9 @@ bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& i
     });
     return true;
   }
-  if (f.inner * static_cast<int64_t>(sizeof(float)) >= kFarBytes && f.reduced >= kChunk) {
-    return softmax_columns(context, logarithm, in, f, out);
+  if (f.inner >= kFar && f.reduced >= kChunk) {
+    softmax_far(context, logarithm, in, f, out);
+    return true;
   }
   const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
   const int64_t work = f.reduced * std::min(kChunk, f.inner);
