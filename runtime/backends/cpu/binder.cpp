@@ -168,6 +168,12 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_gather(binder);
     case StepKind::Recurrent:
       return make_recurrent(binder);
+    case StepKind::Combine:
+      return make_combine(binder);
+    case StepKind::Select:
+      return make_select(binder);
+    case StepKind::Scatter:
+      return make_scatter(binder);
     case StepKind::ByteProduct:
       return make_byte_product(binder);
     case StepKind::ByteDepthwise:

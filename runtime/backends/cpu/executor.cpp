@@ -75,13 +75,14 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
     if (storage.kind() == schema::StorageKind::CONSTANT) {
       bases_[i] = static_cast<uint8_t*>(const_cast<void*>(plan_->constants[i].data()));
     }
+    if (storage.kind() == schema::StorageKind::STATE) RL_TRY(make_state(i, allocator));
   }
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     const schema::Storage storage = storages[table.values()[i].storage()];
     slots_[i].is_constant = storage.kind() == schema::StorageKind::CONSTANT;
     slots_[i].is_arena = storage.kind() == schema::StorageKind::ARENA;
     slots_[i].is_writable =
-        storage.kind() == schema::StorageKind::ARENA ||
+        storage.kind() == schema::StorageKind::ARENA || storage.kind() == schema::StorageKind::STATE ||
         (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());
   }
   // At the upper bounds, for which everything must have its place.
@@ -105,6 +106,20 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
   RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
              scratch_floats_ * sizeof(float));
   is_current_ = true;
+  return Error::Ok;
+}
+
+Error Executor::make_state(uint32_t index, MemoryAllocator& allocator) {
+  const size_t bytes = static_cast<size_t>(lengths_[index]);
+  bases_[index] = static_cast<uint8_t*>(allocator.allocate(bytes + kSlack, 64));
+  RL_REQUIRE(bases_[index] != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of state", bytes);
+  FreeableBuffer& first = plan_->constants[index];
+  if (first.data() == nullptr) {
+    std::memset(bases_[index], 0, bytes);
+  } else {
+    std::memcpy(bases_[index], first.data(), bytes);
+    first.release();
+  }
   return Error::Ok;
 }
 

@@ -18,6 +18,8 @@ class Executor {
  private:
   explicit Executor(Plan* plan) : plan_(plan) {}
   Error build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator);
+  // Memory of a storage that is kept from call to call, with its first content.
+  Error make_state(uint32_t index, MemoryAllocator& allocator);
   // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
   Error update();
   Error evaluate();

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kMostStack = 16;
 constexpr uint64_t kMostBytes = uint64_t{1} << 42;
+constexpr uint64_t kMostState = uint64_t{1} << 32;  // of one storage, since its memory is written at once
 
 // Operations of an expression, as schema/cpu_plan.fbs numbers them.
 enum Code : int64_t { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kModulus, kLargest, kLeast };
@@ -83,6 +84,9 @@ Error check(const schema::Plan& plan) {
         RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() != kNone, InvalidProgram,
                    "storage %u is an argument that is not there", i);
         break;
+      case schema::StorageKind::STATE:
+        RL_REQUIRE(storage.bytes() <= kMostState, InvalidProgram, "storage %u is too large", i);
+        break;
       case schema::StorageKind::CONSTANT:
         RL_REQUIRE(storage.bytes() <= kMostBytes, InvalidProgram, "storage %u is too large", i);
         break;
@@ -109,14 +113,15 @@ Error read_constants(const NamedDataMap* named_data, MemoryAllocator& allocator,
   plan->constants = {buffers, storages.size()};
   for (uint32_t i = 0; i < storages.size(); ++i) {
     const schema::Storage storage = storages[i];
-    if (storage.kind() != schema::StorageKind::CONSTANT) continue;
+    const bool is_state = storage.kind() == schema::StorageKind::STATE;
+    if (storage.kind() != schema::StorageKind::CONSTANT && !(is_state && !storage.name().empty())) continue;
     RL_REQUIRE(named_data != nullptr, InvalidExternalData, "the program has no named data, but needs '%.80s'",
                storage.name().data());
     RL_ASSIGN(buffers[i], named_data->data(storage.name()));
     RL_REQUIRE(buffers[i].size() >= storage.bytes() && buffers[i].data() != nullptr, InvalidExternalData,
                "constant '%.80s' has %zu bytes where %llu are needed", storage.name().data(), buffers[i].size(),
                static_cast<unsigned long long>(storage.bytes()));
-    if (reinterpret_cast<uintptr_t>(buffers[i].data()) % 8 == 0) continue;
+    if (is_state || reinterpret_cast<uintptr_t>(buffers[i].data()) % 8 == 0) continue;
     void* copy = allocator.allocate(static_cast<size_t>(storage.bytes()), 64);
     RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for constant '%.80s'", storage.name().data());
     std::memcpy(copy, buffers[i].data(), static_cast<size_t>(storage.bytes()));

@@ -10,7 +10,7 @@ namespace rushlight::cpu {
 // depends on sizes is checked by Shapes whenever they change.
 struct Plan {
   schema::Plan table;
-  Span<FreeableBuffer> constants;  // by storage; empty for other kinds
+  Span<FreeableBuffer> constants;  // by storage, and what state is at first; empty for other kinds
 
   ~Plan() {
     for (FreeableBuffer& buffer : constants) buffer.release();

@@ -13,6 +13,7 @@ enum class StorageKind : int8_t {
   ARENA = 0,
   ARGUMENT = 1,
   CONSTANT = 2,
+  STATE = 3,
 };
 
 struct Expression : flatbuffer::Table {

@@ -32,6 +32,9 @@ enum class StepKind : uint16_t {
   MatrixProduct = 11,
   Gather = 12,
   Recurrent = 13,
+  Combine = 14,
+  Select = 15,
+  Scatter = 16,
   ByteProduct = 32,
   ByteDepthwise = 33,
   BytePool = 34,
@@ -168,6 +171,9 @@ Result<Step*> make_attention(Binder& binder);
 Result<Step*> make_matrix_product(Binder& binder);
 Result<Step*> make_gather(Binder& binder);
 Result<Step*> make_recurrent(Binder& binder);
+Result<Step*> make_combine(Binder& binder);
+Result<Step*> make_select(Binder& binder);
+Result<Step*> make_scatter(Binder& binder);
 Result<Step*> make_byte_product(Binder& binder);
 Result<Step*> make_byte_depthwise(Binder& binder);
 Result<Step*> make_byte_pool(Binder& binder);

@@ -19,8 +19,10 @@ from rushlight.backends.cpu.support import operation
 from rushlight.backends.cpu.target import Target, host_target, target_named
 from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
+from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
+from rushlight.ir.constants import stored_tensor
 from rushlight.ir.errors import CompileError
 
 
@@ -54,9 +56,17 @@ class CpuBackend(BackendDetails):
         builder = Builder(lowering.options.target, lowering.symbols, store)
         handles: dict[int, tuple[int, ...]] = {}
         outputs: list[Node] = []
+        new_values = new_values_of_buffers(edge_program.graph_signature)
+        by_name = {node.name: node for node in graph.nodes}
+        states: list[tuple[Tensor, Node]] = []
         for node in graph.nodes:
             if node.op == "placeholder":
-                if not constants.is_constant(node):
+                target = edge_program.graph_signature.inputs_to_buffers.get(node.name)
+                if target in new_values:
+                    assert target is not None
+                    states.append((_add_state(lowering, edge_program, node), by_name[new_values[target]]))
+                    lowering.new_states[states[-1][0].storage] = states[-1][1]
+                elif not constants.is_constant(node):
                     _add_input(lowering, builder, node)
             elif node.op == "output":
                 outputs = list(node.args[0])
@@ -68,8 +78,9 @@ class CpuBackend(BackendDetails):
                 handle = meta.get_debug_handle(node)
                 if isinstance(handle, int):
                     handles[handle] = (handle,)
-        for node in outputs:
+        for node in outputs[len(new_values) :]:
             _add_output(lowering, builder, node)
+        _keep(lowering, states)
         builder.bind_symbols()
         finish(lowering)
         plan = builder.finish(lowering.drafts)
@@ -107,6 +118,39 @@ def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Te
     for size in sizes:
         storage.numel = storage.numel * size
     return Tensor(storage, sizes, strides)
+
+
+def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node) -> Tensor:
+    """Memory that lasts, with what the buffer holds."""
+    spec = next(s for s in program.graph_signature.input_specs if s.arg.name == node.name)
+    data = stored_tensor(program, spec)
+    assert data is not None
+    sizes = tuple(data.shape)
+    kept = data.detach().contiguous() if data.any() else None
+    storage = Storage(data.numel(), data.dtype, StorageKind.STATE, data=kept)
+    tensor = Tensor(storage, sizes, contiguous(sizes))
+    lowering.set(node, tensor)
+    return tensor
+
+
+def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> None:
+    """Copies what is not yet in its place into the states, once nothing reads them any more."""
+    copies = []
+    for state, node in states:
+        if node in lowering.meanings:
+            lowering.emit(lowering.real_in(state, node), node)
+            continue
+        value = lowering.tensor(node)
+        if value == state:
+            continue
+        if value.storage.kind is StorageKind.STATE:
+            # A state that another, or a view of its own, replaces.
+            moved = lowering.new(value.sizes, dtype=value.dtype)
+            lowering.copy(value, moved, node)
+            value = moved
+        copies.append((value, state, node))
+    for value, state, node in copies:
+        lowering.copy(value, state, node)
 
 
 def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:

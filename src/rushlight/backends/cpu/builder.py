@@ -86,7 +86,7 @@ class Builder:
         entry = g.Storage(storage.kind, bytes=size)
         if storage.kind is StorageKind.ARGUMENT:
             entry.index, entry.bytes = storage.index, 0
-        elif storage.kind is StorageKind.CONSTANT:
+        elif storage.data is not None:
             entry.name = self._keep(storage)
         index = self._storages[storage] = len(self.plan.storages)
         self.plan.storages.append(entry)

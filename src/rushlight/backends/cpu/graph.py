@@ -13,6 +13,7 @@ class StorageKind(IntEnum):
     ARENA = 0
     ARGUMENT = 1
     CONSTANT = 2
+    STATE = 3
 
 
 class StepKind(IntEnum):
@@ -31,6 +32,9 @@ class StepKind(IntEnum):
     MATRIX_PRODUCT = 11
     GATHER = 12
     RECURRENT = 13
+    COMBINE = 14
+    SELECT = 15
+    SCATTER = 16
     BYTE_PRODUCT = 32
     BYTE_DEPTHWISE = 33
     BYTE_POOL = 34

@@ -68,6 +68,8 @@ class Lowering:
         self.constants = constants
         self.symbols = Symbols()
         self.drafts: list[Draft] = []
+        self.new_states: dict[Storage, Node] = {}
+        """By a state's storage, the node that is its value after a call."""
         self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
         self._mapped: dict[Storage, list[Node]] = {}
         self._writer: dict[Storage, Draft] = {}

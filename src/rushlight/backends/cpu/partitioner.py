@@ -15,11 +15,12 @@ from rushlight.backends.cpu.bindings import expresses, shapes_of
 from rushlight.backends.cpu.builder import DTYPES
 from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.rules_masks import dtype_of
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
-from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, VIEWS, operation, why_not
+from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
 from rushlight.backends.cpu.support_quantized import settle
 from rushlight.backends.cpu.target import host_target, target_named
-from rushlight.delegate.constants import tag_constant_data
+from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
@@ -70,6 +71,7 @@ class CpuPartitioner(Partitioner):
         tags: dict[str, DelegationSpec] = {}
         self._tag(exported_program, tags)
         tag_constant_data(exported_program)
+        tag_mutated_buffer(exported_program)
         return PartitionResult(exported_program, tags)
 
     def _tag(self, program: ExportedProgram, tags: dict[str, DelegationSpec]) -> None:
@@ -149,8 +151,15 @@ def _is_sized(part: list[Node]) -> bool:
     return expresses(sizes, (shape for node in part for shape in shapes_of(node)))
 
 
+def _computes(node: Node) -> bool:
+    """Whether a node does more than views and masks, for which alone no part is made."""
+    op = operation(node)
+    if op in VIEWS or op in MASKS or op in QUANTIZED:
+        return False
+    return dtype_of(node) not in (torch.int64, torch.int32)
+
+
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:
     """Whether a part computes enough to be called: more than views and one elementwise operator."""
-    moving = VIEWS | QUANTIZED
-    computing = [n for n in part if not constants.is_constant(n) and operation(n) not in moving]
+    computing = [n for n in part if not constants.is_constant(n) and _computes(n)]
     return len(computing) > 1 or any(operation(n) not in ELEMENTWISE for n in computing)

@@ -11,6 +11,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import BINARY, INFINITY, UNARY
 from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.rules_masks import combine, dtype_of
 from rushlight.backends.cpu.sizes import same
 
 aten = torch.ops.aten
@@ -136,6 +137,9 @@ def _add_residual(lowering: Lowering, node: Node, source: Any, other: Any) -> bo
 
 def _binary(lowering: Lowering, node: Node, name: str, p: float = 0.0) -> None:
     a, b = node.args[0], node.args[1]
+    if dtype_of(node) is not torch.float32:
+        combine(lowering, node, name, a, b)
+        return
     sizes = lowering.sizes(node)
     if name == "add" and isinstance(a, Node) and isinstance(b, Node) and a is not b:
         if _add_residual(lowering, node, b, a) or _add_residual(lowering, node, a, b):

@@ -9,6 +9,7 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.rules_masks import choose, dtype_of
 from rushlight.backends.cpu.sizes import Size, same
 from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir import dim_order_ops, meta
@@ -68,10 +69,12 @@ def expand(lowering: Lowering, node: Node) -> None:
     lowering.set(node, lowering.tensor(node.args[0]).expand(lowering.sizes(node)))
 
 
-def start_of(start: Any, size: Size) -> Size:
-    """Where a slice begins."""
+def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
+    """Where a slice begins; a place known only when the plan runs is never negative."""
     if start is None:
         return 0
+    if isinstance(start, Node):
+        return lowering.symbols.note(start.meta[meta.VAL])
     if isinstance(size, int):
         return min(max(start + size if start < 0 else start, 0), size)
     return start if start >= 0 else size + start
@@ -81,7 +84,7 @@ def start_of(start: Any, size: Size) -> Size:
 def slice_(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(node.args[0])
     axis = int(argument(node, 1, 0)) % x.rank
-    start = start_of(argument(node, 2), x.sizes[axis])
+    start = start_of(lowering, argument(node, 2), x.sizes[axis])
     step = argument(node, 4) or 1
     lowering.set(node, x.narrow(axis, start, lowering.sizes(node)[axis], int(step)))
 
@@ -124,10 +127,17 @@ def getitem(lowering: Lowering, node: Node) -> None:
     aten.alias_copy.default,
     aten.dropout.default,
     torch.ops.dim_order_ops._clone_dim_order.default,
-    torch.ops.dim_order_ops._to_dim_order_copy.default,
 )
 def same_elements(lowering: Lowering, node: Node) -> None:
     lowering.set(node, lowering.tensor(node.args[0]))
+
+
+@rule(torch.ops.dim_order_ops._to_dim_order_copy.default)
+def convert(lowering: Lowering, node: Node) -> None:
+    if dtype_of(node.args[0]) is dtype_of(node):
+        same_elements(lowering, node)
+    else:
+        choose(lowering, node, node.args[0], 1, 0)
 
 
 @rule(aten.cat.default)

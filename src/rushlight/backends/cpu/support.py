@@ -12,8 +12,10 @@ from torch.fx import Node
 from rushlight.backends.cpu import (
     rules_elementwise,
     rules_images,
+    rules_masks,
     rules_recurrent,
     rules_rows,
+    rules_state,
     rules_views,
 )
 from rushlight.backends.cpu.folding import Constants
@@ -24,6 +26,7 @@ from rushlight.backends.cpu.sizes import is_bounded
 from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.sym import bounds
 
 aten = torch.ops.aten
 MAX_RANK = 6
@@ -51,6 +54,7 @@ KEPT = (
 # Those that only say where elements are: no part is made for them alone.
 VIEWS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_views.__name__)
 ELEMENTWISE = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_elementwise.__name__)
+MASKS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_masks.__name__)
 assert rules_images and rules_recurrent and rules_rows
 
 
@@ -86,7 +90,9 @@ def why_not(node: Node, constants: Constants) -> str | None:
             return "a size of it has no upper bound"
     if op in QUANTIZED:
         return why_not_quantized(node, constants)
-    moves = op in VIEWS
+    moves = op in VIEWS or op in MASKS or op in rules_state.UPDATES or op is aten.copy.default
+    if op in rules_masks.ARITHMETIC and rules_masks.dtype_of(node) in (torch.int64, torch.int32):
+        return _same_types(node, node)
     for source in [*node.all_input_nodes, node]:
         fake = meta.get_tensor(source)
         if fake is None or fake.dtype is torch.float32:
@@ -301,6 +307,89 @@ def _recurrent(node: Node, constants: Constants) -> str | None:
     return None if _rank(arguments[0]) == 3 else "its input is no batch of sequences"
 
 
+def _same_types(node: Node, result: Node | None = None) -> str | None:
+    """Whether both operands have one type, numbers that of the other, and the result too if it is given."""
+    if argument(node, 2, 1) != 1 and aten_op(node.target) in rules_masks.ARITHMETIC:
+        return "it multiplies whole numbers as it adds them"
+    types = {rules_masks.dtype_of(item) for item in node.all_input_nodes} | {
+        rules_masks.dtype_of(item) for item in (result,) if item is not None
+    }
+    if len(types) != 1 or None in types:
+        return "its operands have several types"
+    is_whole = types != {torch.float32}
+    numbers = [item for item in node.args[:2] if not isinstance(item, Node)]
+    if any(not isinstance(item, int) if is_whole else not isinstance(item, (int, float)) for item in numbers):
+        return "it compares whole numbers with one that is not"
+    return None
+
+
+@check(*rules_masks.COMPARISONS)
+def _comparison(node: Node, constants: Constants) -> str | None:
+    return _same_types(node)
+
+
+@check(*rules_masks.LOGIC, *rules_masks.NOT)
+def _logic(node: Node, constants: Constants) -> str | None:
+    types = {rules_masks.dtype_of(item) for item in node.all_input_nodes}
+    return None if types == {torch.bool} else "its operands are no truth values"
+
+
+@check(aten.where.self)
+def _where(node: Node, constants: Constants) -> str | None:
+    types = [rules_masks.dtype_of(item) for item in node.args]
+    if types[0] is not torch.bool:
+        return "its condition is no truth value"
+    return None if types[1] is types[2] else "its operands have several types"
+
+
+@check(aten.index_put.default)
+def _index_put(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    given = [item for item in arguments[1] if item is not None]
+    if len(given) != 1 or _rank(given[0]) != 1 or rules_masks.dtype_of(given[0]) is not torch.int64:
+        return "its indices are not one row of whole numbers"
+    return "it accumulates" if argument(node, 3, False) else _same_source(arguments[0], arguments[2])
+
+
+def _same_source(target: Node, source: Node) -> str | None:
+    same = rules_masks.dtype_of(target) is rules_masks.dtype_of(source)
+    return None if same else "it writes elements of another type"
+
+
+@check(aten.slice_scatter.default, aten.select_scatter.default)
+def _scatter(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    reason = _same_source(arguments[0], arguments[1])
+    if reason is not None:
+        return reason
+    if aten_op(node.target) is aten.select_scatter.default:
+        return None if isinstance(arguments[3], int) else "its index is symbolic"
+    return _places(arguments[0], arguments[1], argument(node, 2, 0), argument(node, 3), argument(node, 5))
+
+
+@check(aten.copy.default)
+def _copy(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    return _same_source(arguments[0], arguments[1])
+
+
+def _places(whole: Node, part: Node, axis: Any, start: Any, step: Any) -> str | None:
+    """Whether a slice of `whole`, of the shape of `part`, begins where a plan can say."""
+    if step not in (None, 1) and not isinstance(step, int):
+        return "its step is symbolic"
+    if start is None or isinstance(start, int):
+        return None
+    a, b = meta.get_tensor(whole), meta.get_tensor(part)
+    value = start.meta.get(meta.VAL) if isinstance(start, Node) else None
+    if a is None or b is None or not isinstance(value, torch.SymInt) or not is_bounded(value):
+        return "it begins at a place without bounds"
+    size, length = a.shape[axis], b.shape[axis]
+    low, high = bounds(value)
+    if low < 0 or high is None or not isinstance(size, int) or not isinstance(length, int):
+        return "it begins at a place without bounds"
+    return None if high + (length - 1) * (step or 1) < size else "it may end beyond the tensor"
+
+
 @check(aten.full.default)
 def _full(node: Node, constants: Constants) -> str | None:
     return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
@@ -335,9 +424,8 @@ def _add(node: Node, constants: Constants) -> str | None:
 
 @check(aten.slice_copy.Tensor)
 def _slice(node: Node, constants: Constants) -> str | None:
-    start, step = argument(node, 2), argument(node, 4)
-    ok = (start is None or isinstance(start, int)) and (step is None or isinstance(step, int))
-    return None if ok else "it begins at a symbolic place"
+    source: Any = node.args[0]
+    return _places(source, node, argument(node, 1, 0), argument(node, 2), argument(node, 4))
 
 
 @check(aten.select_copy.int)
@@ -360,7 +448,5 @@ def _pad(node: Node, constants: Constants) -> str | None:
 
 @check(torch.ops.dim_order_ops._to_dim_order_copy.default)
 def _convert(node: Node, constants: Constants) -> str | None:
-    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
-    return (
-        None if source is not None and result is not None and source.dtype is result.dtype else "it converts"
-    )
+    source, result = rules_masks.dtype_of(node.args[0]), rules_masks.dtype_of(node)
+    return None if source is result or source is torch.bool else "it converts"

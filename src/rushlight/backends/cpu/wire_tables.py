@@ -60,6 +60,7 @@ CPU_PLAN = Schema(
             "ARENA": 0,
             "ARGUMENT": 1,
             "CONSTANT": 2,
+            "STATE": 3,
         },
     },
 )

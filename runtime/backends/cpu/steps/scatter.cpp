@@ -1,0 +1,92 @@
+// Slices of a tensor, written over at places that are known when the plan runs.
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// values: source [.., count, ..], places [count] (int64), target, changed in place. ints: the dimension of the target
+// that places count, negative ones from its end. Source and target differ in that dimension alone.
+class ScatterStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    source_ = binder.any_input(0);
+    places_ = binder.any_input(1);
+    target_ = binder.any_output(2);
+    axis_ = static_cast<int>(binder.integer(0, 0, kMaxRank - 1));
+    RL_TRY(binder.error());
+    RL_REQUIRE(source_->dtype == target_->dtype && places_->dtype == ScalarType::Long, InvalidProgram,
+               "operands of a scatter have other types than it takes");
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    bool fits = source_->rank == target_->rank && axis_ < target_->rank && places_->rank == 1 &&
+                places_->sizes[0] == source_->sizes[axis_];
+    for (int i = 0; fits && i < target_->rank; ++i) fits = i == axis_ || source_->sizes[i] == target_->sizes[i];
+    RL_REQUIRE(fits, InvalidProgram, "operands of a scatter do not fit");
+    to_ = *target_;
+    from_ = *source_;
+    to_.sizes[axis_] = from_.sizes[axis_] = 1;
+    const View* const views[] = {&to_, &from_};
+    loops_ = make_loops(views, 2);
+    return Error::Ok;
+  }
+
+  Error run(Run&) override {
+    const int64_t* places = static_cast<const int64_t*>(places_->data);
+    const int64_t size = target_->sizes[axis_];
+    if (from_.numel() == 0) return Error::Ok;
+    for (int64_t i = 0; i < places_->sizes[0]; ++i) {
+      const int64_t given = places[i * places_->strides[0]];
+      const int64_t place = given < 0 ? given + size : given;
+      RL_REQUIRE(place >= 0 && place < size, InvalidArgument, "index %lld is outside of a dimension of %lld",
+                 static_cast<long long>(given), static_cast<long long>(size));
+      const int64_t to = place * target_->strides[axis_], from = i * source_->strides[axis_];
+      switch (element_size(target_->dtype)) {
+        case 1:
+          move<uint8_t>(to, from);
+          break;
+        case 4:
+          move<uint32_t>(to, from);
+          break;
+        default:
+          move<uint64_t>(to, from);
+      }
+    }
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "scatter"; }
+
+ private:
+  template <typename T>
+  void move(int64_t to_offset, int64_t from_offset) const {
+    const int64_t inner = loops_.inner(), outer = loops_.outer();
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    for (int64_t row = 0; row < outer; ++row) {
+      T* to = static_cast<T*>(target_->data) + to_offset + loops_.row(0, row);
+      const T* from = static_cast<const T*>(source_->data) + from_offset + loops_.row(1, row);
+      for (int64_t i = 0; i < inner; ++i) to[i * to_step] = from[i * from_step];
+    }
+  }
+
+  const View* source_ = nullptr;
+  const View* places_ = nullptr;
+  const View* target_ = nullptr;
+  int axis_ = 0;
+  View to_, from_;  // one slice each
+  Loops loops_;
+};
+
+}  // namespace
+
+Result<Step*> make_scatter(Binder& binder) {
+  ScatterStep* step = binder.make<ScatterStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,99 @@
+"""Tensors that are written over in part, and state that lasts from call to call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.drafts import Draft
+from rushlight.backends.cpu.graph import StepKind, StorageKind
+from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.rules_views import start_of
+from rushlight.backends.cpu.tensor import Tensor
+from rushlight.ir.edge_ops import aten_op
+
+aten = torch.ops.aten
+
+UPDATES = (aten.index_put.default, aten.slice_scatter.default, aten.select_scatter.default)
+_PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
+
+
+def _target(lowering: Lowering, node: Node) -> Tensor:
+    """What an update writes into: the state itself if nothing needs what it was, else a copy."""
+    before = node.args[0]
+    assert isinstance(before, Node)
+    tensor = lowering.tensor(before)
+    if (
+        tensor.storage.kind is StorageKind.STATE
+        and tensor.is_dense()
+        and _is_read_by(before, node)
+        and _becomes(node, lowering.new_states.get(tensor.storage))
+    ):
+        return tensor
+    result = lowering.new(tensor.sizes, dtype=tensor.dtype)
+    lowering.copy(tensor, result, node)
+    return result
+
+
+def _is_read_by(before: Node, update: Node) -> bool:
+    """Whether nothing but the update reads the value; of its first argument `copy` takes the shape alone."""
+    for user in before.users:
+        if user is update:
+            if any(item is before for item in user.args[1:]):
+                return False
+        elif aten_op(user.target) not in _PLACES or not all(
+            aten_op(reader.target) is aten.copy.default and reader.args[1] is not user
+            for reader in user.users
+        ):
+            return False
+    return True
+
+
+def _becomes(node: Node, new_value: Node | None) -> bool:
+    """Whether further updates alone lie between the node and the state's new value."""
+    while node is not new_value:
+        users = list(node.users)
+        if len(users) != 1 or aten_op(users[0].target) not in UPDATES or users[0].args[0] is not node:
+            return False
+        node = users[0]
+    return True
+
+
+@rule(aten.index_put.default)
+def index_put(lowering: Lowering, node: Node) -> None:
+    indices: Any = node.args[1]
+    axis = next(i for i, item in enumerate(indices) if item is not None)
+    values = lowering.tensor(node.args[2])
+    places = lowering.tensor(indices[axis])
+    target = _target(lowering, node)
+    sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
+    draft = Draft(StepKind.SCATTER, [values.expand(sizes), places, target], ints=[axis])
+    lowering.emit(draft, node)
+    lowering.set(node, target)
+
+
+@rule(aten.slice_scatter.default)
+def slice_scatter(lowering: Lowering, node: Node) -> None:
+    values = lowering.tensor(node.args[1])
+    target = _target(lowering, node)
+    axis = int(argument(node, 2, 0)) % target.rank
+    start = start_of(lowering, argument(node, 3), target.sizes[axis])
+    step = argument(node, 5) or 1
+    lowering.copy(values, target.narrow(axis, start, values.sizes[axis], int(step)), node)
+    lowering.set(node, target)
+
+
+@rule(aten.select_scatter.default)
+def select_scatter(lowering: Lowering, node: Node) -> None:
+    values = lowering.tensor(node.args[1])
+    target = _target(lowering, node)
+    axis, index = int(node.args[2]) % target.rank, int(node.args[3])  # type: ignore[arg-type]
+    lowering.copy(values, target.select(axis, index if index >= 0 else target.sizes[axis] + index), node)
+    lowering.set(node, target)
+
+
+@rule(aten.copy.default)
+def copy(lowering: Lowering, node: Node) -> None:
+    lowering.set(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
