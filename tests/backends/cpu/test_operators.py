@@ -114,6 +114,22 @@ CASES: dict[str, Case] = {
         F.scaled_dot_product_attention, ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 8), (1, 1, 5, 9))
     ),
     "attention_plain": Case(PlainAttention(), ((2, 3, 7, 8),) * 3),
+    "attention_joined": Case(
+        lambda q, k, v, a, b: F.scaled_dot_product_attention(
+            q, torch.cat((k, a), 2), torch.cat((v, b), 2), enable_gqa=True
+        ),
+        ((2, 4, 1, 8), (2, 2, 9, 8), (2, 2, 9, 8), (2, 2, 3, 8), (2, 2, 3, 8)),
+    ),
+    "attention_joined_mask": Case(
+        lambda q, k, v, a, b, mask: F.scaled_dot_product_attention(
+            q, torch.cat((k, a), -2), torch.cat((v, b), -2), attn_mask=mask
+        ),
+        ((1, 2, 4, 8), (1, 2, 9, 8), (1, 2, 9, 6), (1, 2, 3, 8), (1, 2, 3, 6), (4, 12)),
+    ),
+    "attention_joined_many": Case(
+        lambda q, k, v, a, b: F.scaled_dot_product_attention(q, torch.cat((k, a), 2), torch.cat((v, b), 2)),
+        ((1, 2, 7, 8), (1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 3, 8), (1, 2, 3, 8)),
+    ),
     "attention_long": Case(
         F.scaled_dot_product_attention, ((1, 2, 70, 32), (1, 2, 197, 32), (1, 2, 197, 32))
     ),
@@ -134,6 +150,13 @@ CASES: dict[str, Case] = {
     "conv_1d_depthwise": Case(nn.Conv1d(6, 6, 5, padding=2, groups=6), ((2, 6, 30),)),
     "conv_5": Case(nn.Conv2d(8, 19, 5, padding=2, bias=False), ((1, 8, 12, 11),)),
     "conv_7": Case(nn.Conv2d(3, 24, 7, stride=2, padding=3), ((1, 3, 32, 30),)),
+    "conv_first": Case(nn.Conv2d(3, 40, 3, 2, padding=1), ((2, 3, 61, 90),)),
+    "conv_first_dilated": Case(
+        nn.Sequential(nn.Conv2d(2, 7, (3, 5), (1, 3), (2, 7), (2, 3)), nn.ReLU()), ((1, 2, 9, 140),)
+    ),
+    "conv_first_transposed": Case(
+        lambda x, w: F.conv2d(x.transpose(2, 3), torch.ones(5, 3, 3, 3)) * w, ((1, 3, 50, 9), (5, 1, 1))
+    ),
     "conv_dilated": Case(nn.Conv2d(6, 8, 3, padding=2, dilation=2), IMAGE),
     "conv_depthwise": Case(nn.Conv2d(6, 6, 3, padding=1, groups=6), IMAGE),
     "conv_depthwise_5": Case(nn.Conv2d(40, 40, 5, 2, padding=2, groups=40), ((1, 40, 14, 14),)),

@@ -15,8 +15,9 @@ namespace {
 constexpr int64_t kFewQueries = 4;
 
 // values: query [b, h, t, d], key [b, g, s, d], value [b, g, s, e], mask [b, h, t, s] (float32: added; bool: where to
-// look), output [b, h, t, e]; h is a multiple of g. ints: whether a query sees keys up to its own place alone. floats:
-// scale. Last dimensions are contiguous, but for the mask.
+// look), keys and values behind these [b, g, r, d], [b, g, r, e] or none (or five values in all), output [b, h, t, e];
+// h is a multiple of g. For keys in two pieces there are a few queries alone. ints: whether a query sees keys up to its
+// own place alone. floats: scale. Last dimensions are contiguous, but for the mask.
 class AttentionStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -27,7 +28,16 @@ class AttentionStep final : public Step {
     key_ = binder.input(1);
     value_ = binder.input(2);
     mask_ = binder.has(3) ? binder.any_input(3) : nullptr;
-    out_ = binder.output(4);
+    if (binder.value_count() > 5) {
+      key_pieces_[1] = binder.optional_input(4);
+      value_pieces_[1] = binder.optional_input(5);
+      out_ = binder.output(6);
+    } else {
+      out_ = binder.output(4);
+    }
+    key_pieces_[0] = key_;
+    value_pieces_[0] = value_;
+    pieces_ = key_pieces_[1] && value_pieces_[1] ? 2 : 1;
     return binder.error();
   }
 
@@ -38,17 +48,25 @@ class AttentionStep final : public Step {
            q.sizes[1] == out.sizes[1] && k.sizes[1] == v.sizes[1] && k.sizes[1] > 0 && q.sizes[1] % k.sizes[1] == 0 &&
            q.sizes[2] == out.sizes[2] && k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] &&
            v.sizes[3] == out.sizes[3];
-    for (const View* view : {query_, key_, value_, out_}) {
-      fits = fits && (view->sizes[3] <= 1 || view->strides[3] == 1);
+    for (const View* view : {query_, key_, value_, out_, key_pieces_[1], value_pieces_[1]}) {
+      fits = fits && (view == nullptr || (view->rank == 4 && (view->sizes[3] <= 1 || view->strides[3] == 1)));
+    }
+    keys_ = fits ? k.sizes[2] : 0;
+    if (pieces_ == 2 && fits) {
+      const View &tail = *key_pieces_[1], &values = *value_pieces_[1];
+      for (int i = 0; i < 4; ++i) {
+        fits = fits && (i == 2 ? tail.sizes[i] == values.sizes[i] && q.sizes[i] <= kFewQueries
+                               : tail.sizes[i] == k.sizes[i] && values.sizes[i] == v.sizes[i]);
+      }
+      keys_ += tail.sizes[2];
     }
     if (mask_) {
-      fits = fits && mask_->rank == 4 && mask_->sizes[3] == k.sizes[2] &&
+      fits = fits && mask_->rank == 4 && mask_->sizes[3] == keys_ &&
              (mask_->dtype == ScalarType::Float || mask_->dtype == ScalarType::Bool);
       for (int i = 0; i < 3; ++i) fits = fits && mask_->sizes[i] == q.sizes[i];
     }
     RL_REQUIRE(fits, InvalidProgram, "operands of an attention do not fit");
     queries_ = q.sizes[2];
-    keys_ = k.sizes[2];
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
     return Error::Ok;
@@ -187,15 +205,21 @@ class AttentionStep final : public Step {
   void few(int64_t head, int64_t first, int64_t count, float* scratch) const {
     const int64_t source = shared_head(head);
     std::fill_n(scratch, count * score_step(), 0.0f);
-    tiles_->add_dots(count, keys_, depth_, row(*query_, head, first), query_->strides[2], row(*key_, source, 0),
-                     key_->strides[2], scratch, score_step());
+    for (int64_t piece = 0, at = 0; piece < pieces_; at += key_pieces_[piece++]->sizes[2]) {
+      const View& keys = *key_pieces_[piece];
+      tiles_->add_dots(count, keys.sizes[2], depth_, row(*query_, head, first), query_->strides[2],
+                       row(keys, source, 0), keys.strides[2], scratch + at, score_step());
+    }
     for (int64_t i = 0; i < count; ++i) {
       float* scores = scratch + i * score_step();
       tiles_->unary(tiles::UnaryOp::Affine, scores, scores, keys_, scale_, -0.0f);
       share(head, first + i, scores);
       float* to = row(*out_, head, first + i);
       std::fill_n(to, width_, 0.0f);
-      tiles_->add_scaled_rows(keys_, scores, row(*value_, source, 0), value_->strides[2], width_, to);
+      for (int64_t piece = 0, at = 0; piece < pieces_; at += value_pieces_[piece++]->sizes[2]) {
+        const View& values = *value_pieces_[piece];
+        tiles_->add_scaled_rows(values.sizes[2], scores + at, row(values, source, 0), values.strides[2], width_, to);
+      }
     }
   }
 
@@ -206,6 +230,9 @@ class AttentionStep final : public Step {
   const View* query_ = nullptr;
   const View* key_ = nullptr;
   const View* value_ = nullptr;
+  const View* key_pieces_[2] = {};
+  const View* value_pieces_[2] = {};
+  int64_t pieces_ = 1;
   const View* mask_ = nullptr;
   const View* out_ = nullptr;
   int64_t queries_ = 0, keys_ = 0, depth_ = 0, width_ = 0;

@@ -15,6 +15,8 @@ constexpr int64_t kFewChannels = 8;
 // Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
 constexpr int64_t kBlockBytes = 192 * 1024;
 constexpr int64_t kMostRows = 240;
+// Tiles in a row of output from which on a row of its own is no loss.
+constexpr int64_t kLeastLine = 3;
 
 }  // namespace
 
@@ -37,6 +39,8 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
   is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
               in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
+  has_lines_ = gathers_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
+               out.sizes[2] >= kLeastLine * tiles->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
   // Pixels of the input under a row of the output, each used by several taps.
   const int64_t row_floats = gathers_ || is_plain_ ? depth() : channels * window.stride_h * window.stride_w;
@@ -86,6 +90,7 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
 }
 
 void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const {
+  if (has_lines_) return part_of_lines(scratch, m0, m1, p0, p1);
   const float** rows = reinterpret_cast<const float**>(scratch);
   float* gathered = scratch + pointer_floats();
   Panels product{};

@@ -38,11 +38,20 @@ class PackedConvolution {
   int64_t depth() const { return taps() * channels; }
   Packing packing() const { return packing_of(*tiles); }
   // Addresses of rows, then gathered rows.
-  int64_t pointer_floats() const { return round_up(block_ * (gathers_ ? 1 : taps()) * 2, 16); }
-  int64_t worker_floats() const { return pointer_floats() + (gathers_ ? round_up(block_ * depth(), 16) : 0); }
+  int64_t pointer_floats() const { return round_up((has_lines_ ? depth() : block_ * (gathers_ ? 1 : taps())) * 2, 16); }
+  int64_t worker_floats() const {
+    if (has_lines_) return pointer_floats() + channels * window.kernel_h * line_floats();
+    return pointer_floats() + (gathers_ ? round_up(block_ * depth(), 16) : 0);
+  }
+  // Of a line of the input under a row of the output, edges included.
+  int64_t line_floats() const {
+    return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
+  }
 
   void run_row(KernelRuntimeContext& context, int64_t workers) const;
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
+  void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
+  void fill_lines(int64_t row, float* to) const;
   void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
 
@@ -50,7 +59,8 @@ class PackedConvolution {
   bool has_residual_ = false;
   int64_t rows_ = 0, block_ = 1;
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
-  bool is_plain_ = false, gathers_ = false;
+  // Lines: each channel's pixels lie next to each other, and are read as columns of the left operand.
+  bool is_plain_ = false, gathers_ = false, has_lines_ = false;
 };
 
 }  // namespace rushlight::optimized

@@ -35,6 +35,20 @@ struct PanelTile {
   Epilogue epilogue;
 };
 
+// c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the left operand lies in
+// columns.
+struct LineTile {
+  const float* const* lines;
+  int64_t first, step;
+  int64_t k;
+  const float* b;     // one panel
+  const float* bias;  // [columns, rounded up to vectors], or null
+  float* c;
+  int64_t c_step;
+  int64_t columns;
+  Epilogue epilogue;
+};
+
 // Outputs next to each other in a row of a depthwise convolution.
 struct DepthwiseRun {
   const float* const* lines;  // [kernel_h], the first column under the window of the first output
@@ -95,6 +109,8 @@ struct PackedTiles {
   void (*saturate)(int64_t rounds, float* sums);
   // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide).
   void (*panel)(int rows, int vectors, const PanelTile& tile);
+  // 1 <= rows <= gemm_rows.
+  void (*line)(int rows, int vectors, const LineTile& tile);
   // One row: c[j] for the columns of a packed matrix from panel `b` on.
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
               const Epilogue& epilogue);

@@ -137,10 +137,7 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
     """Copies what is not yet in its place into the states, once nothing reads them any more."""
     copies = []
     for state, node in states:
-        if node in lowering.meanings:
-            lowering.emit(lowering.real_in(state, node), node)
-            continue
-        value = lowering.tensor(node)
+        value = lowering.raw(node) if node in lowering.meanings else lowering.tensor(node)
         if value == state:
             continue
         if value.storage.kind is StorageKind.STATE:
@@ -150,7 +147,10 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
             value = moved
         copies.append((value, state, node))
     for value, state, node in copies:
-        lowering.copy(value, state, node)
+        if node in lowering.meanings:
+            lowering.emit(lowering.real_in(state, node), node)
+        else:
+            lowering.copy(value, state, node)
 
 
 def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:

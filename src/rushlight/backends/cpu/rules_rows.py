@@ -233,9 +233,44 @@ def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
     )
 
 
+FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
+
+
+def _tensor(lowering: Lowering, item: Any) -> Tensor:
+    return item if isinstance(item, Tensor) else lowering.tensor(item)
+
+
+def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
+    """Keys, values, and those behind them, where concatenations that nothing else reads join them.
+
+    Their copies are dropped: a few queries read both pieces where they are.
+    """
+    query = lowering.tensor(node.args[0])
+    sources: list[Tensor] = []
+    for item in node.args[1:3]:
+        if not isinstance(item, Node) or aten_op(item.target) is not aten.cat.default:
+            return None
+        parts: Any = item.args[0]
+        axis = int(argument(item, 1, 0)) % query.rank
+        if len(parts) != 2 or len(item.users) != 1 or axis != query.rank - 2:
+            return None
+        sources += [lowering.tensor(part) for part in parts]
+    queries = query.sizes[-2]
+    if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
+        return None
+    joined = {lowering.tensor(item).storage for item in node.args[1:3]}
+    lowering.drafts[:] = [draft for draft in lowering.drafts if draft.out.storage not in joined]
+    return [sources[0], sources[2], sources[1], sources[3]]
+
+
 @rule(aten.scaled_dot_product_attention.default)
 def attention(lowering: Lowering, node: Node) -> None:
-    query, key, value = (_four(lowering.with_inner(lowering.tensor(n), -1, node)) for n in node.args[:3])
+    pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
+    query, key, value, key_tail, value_tail = (
+        None if n is None else _four(lowering.with_inner(_tensor(lowering, n), -1, node))
+        for n in (node.args[0], *pieces)
+    )
+    assert query is not None and key is not None and value is not None
     mask_node = argument(node, 3)
     mask = None if mask_node is None else lowering.tensor(mask_node)
     sizes = lowering.sizes(node)
@@ -247,10 +282,11 @@ def attention(lowering: Lowering, node: Node) -> None:
     if data is not None and data.dtype is torch.bool and bool(data.all()):
         mask = None
     if mask is not None:
-        mask = _four(mask).expand((*query.sizes[:3], key.sizes[2]))
+        keys = key.sizes[2] if key_tail is None else key.sizes[2] + key_tail.sizes[2]
+        mask = _four(mask).expand((*query.sizes[:3], keys))
     draft = Draft(
         StepKind.ATTENTION,
-        [query, key, value, mask, out],
+        [query, key, value, mask, key_tail, value_tail, out],
         ints=[int(bool(argument(node, 5, False)))],
         floats=[float(scale)],
     )

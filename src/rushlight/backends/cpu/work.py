@@ -63,8 +63,9 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
     if kind is StepKind.MATRIX_PRODUCT:
         return 2 * outputs * shapes[0][-1]
     if kind is StepKind.ATTENTION:
-        query, key, value = shapes[:3]
-        return 2 * prod(query[:3]) * key[2] * (query[3] + value[3])
+        query, key, value, *_ = shapes
+        keys = key[2] + (shapes[-3][2] if len(shapes) >= 6 else 0)
+        return 2 * prod(query[:3]) * keys * (query[3] + value[3])
     if kind is StepKind.RECURRENT:
         *times, columns = shapes[0]
         return 2 * prod(times) * columns * ints[1]

@@ -20,21 +20,34 @@ RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
 }
 RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
 
-// e^x, 1.03 ulp; results below the normal range are rounded once.
-RL_INLINE Floats exp(Floats x) {
-  x = at_most(at_least(x, splat(-104.0f)), splat(89.0f));
+// e^(x - n log 2) for the whole number n next to x / log 2, of which n is set.
+RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
   // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
   const float magic = 12582912.0f;
   const Floats shifted = x * 1.44269504f + magic;
-  const Ints n = as_ints(shifted) - as_ints(splat(magic));
+  *n = as_ints(shifted) - as_ints(splat(magic));
   const Floats whole = shifted - magic;
   const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
   const Floats p =
       polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f});
-  const Floats value = (p * r) * r + r + 1.0f;
+  return (p * r) * r + r + 1.0f;
+}
+
+// e^x, 1.03 ulp; results below the normal range are rounded once.
+RL_INLINE Floats exp(Floats x) {
+  Ints n;
+  const Floats value = exp_of_rest(at_most(at_least(x, splat(-104.0f)), splat(89.0f)), &n);
   // Two factors, since 2^n itself may be out of range.
   const Ints half = n >> 1;
   return value * power_of_two(half) * power_of_two(n - half);
+}
+
+// e^x for x <= 0, or 0 where that is not far above the least normal number: denormal results are slow.
+RL_INLINE Floats exp_or_zero(Floats x) {
+  const float least = -87.0f;
+  Ints n;
+  const Floats value = exp_of_rest(at_least(x, splat(least)), &n) * power_of_two(n);
+  return select(x < least, Floats{}, value);
 }
 
 // tanh, 1.4 ulp.

@@ -27,6 +27,33 @@ static void apply_rows(const Epilogue& e, float* c, int64_t step, int rows, int6
   for (int i = 0; i < rows; ++i) unary(e.op, c + i * step, c + i * step, columns, e.p, e.q);
 }
 
+// Stores the sums of a tile.
+template <int Rows, int Vectors, typename Tile>
+RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
+  float* const c = t.c;
+  const Epilogue& e = t.epilogue;
+  if (t.columns == Vectors * kWidth) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        store(c + i * t.c_step + j * kWidth, finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, kWidth));
+      }
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        const int64_t left = t.columns - j * kWidth;
+        if (left <= 0) continue;
+        const Floats value = finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, left);
+        left >= kWidth ? store(c + i * t.c_step + j * kWidth, value)
+                       : store_few(c + i * t.c_step + j * kWidth, value, left);
+      }
+    }
+  }
+  if (e.applies) apply_rows(e, c, t.c_step, Rows, t.columns);
+}
+
 template <int Rows, int Vectors, bool Ahead>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
@@ -58,28 +85,7 @@ static void panel_tile(const PanelTile& t) {
       b += Vectors * kWidth;
     }
   }
-  float* const c = t.c;
-  const Epilogue& e = t.epilogue;
-  if (t.columns == Vectors * kWidth) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        store(c + i * t.c_step + j * kWidth, finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, kWidth));
-      }
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const int64_t left = t.columns - j * kWidth;
-        if (left <= 0) continue;
-        const Floats value = finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, left);
-        left >= kWidth ? store(c + i * t.c_step + j * kWidth, value)
-                       : store_few(c + i * t.c_step + j * kWidth, value, left);
-      }
-    }
-  }
-  if (e.applies) apply_rows(e, c, t.c_step, Rows, t.columns);
+  store_tile<Rows, Vectors>(acc, t);
 }
 
 using PanelTileFunction = void (*)(const PanelTile&);
@@ -101,6 +107,44 @@ static void panel(int rows, int vectors, const PanelTile& tile) {
   if (vectors == 1) return panel_across<1>(rows, tile);
   if (vectors == 2) return panel_across<2>(rows, tile);
   if constexpr (kTileVectors >= 3) return panel_across<3>(rows, tile);
+}
+
+// Step: of the tile, or 0 for any.
+template <int Rows, int Vectors, int Step>
+static void line_tile(const LineTile& t) {
+  Floats acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Floats bias = t.bias ? load(t.bias + j * kWidth) : Floats{};
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
+  }
+  int64_t at[Rows];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) at[i] = t.first + i * (Step == 0 ? t.step : Step);
+  const float* b = t.b;
+  for (int64_t k = 0; k < t.k; ++k) {
+    const float* line = t.lines[k];
+    Floats row[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Floats x = splat(line[at[i]]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+    }
+    b += Vectors * kWidth;
+  }
+  store_tile<Rows, Vectors>(acc, t);
+}
+
+template <int Vectors, int... I>
+static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<I + 1, Vectors, 0>...};
+  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile<I + 1, Vectors, 2>...};
+  (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
+}
+
+static void line(int rows, int vectors, const LineTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return line_of<1>(rows, tile, Rows{});
+  if (vectors == 2) return line_of<2>(rows, tile, Rows{});
+  if constexpr (kTileVectors >= 3) return line_of<3>(rows, tile, Rows{});
 }
 
 static void saturate(int64_t rounds, float* sums) {

@@ -131,12 +131,12 @@ static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   float rest = 0;
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
-    const Floats e = exp(load(x + i) - largest);
+    const Floats e = exp_or_zero(load(x + i) - largest);
     sums += e;
     if (!logarithm) store(y + i, e);
   }
   if (i < n) {
-    const Floats e = exp(load_few(x + i, n - i) - largest);
+    const Floats e = exp_or_zero(load_few(x + i, n - i) - largest);
     for (int64_t j = 0; j < n - i; ++j) rest += e[j];
     if (!logarithm) store_few(y + i, e, n - i);
   }
@@ -166,7 +166,7 @@ static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n,
     for (int64_t i = 1; i < n; ++i) largest = at_least(largest, row(i));
     Floats total = {};
     for (int64_t i = 0; i < n; ++i) {
-      const Floats e = exp(row(i) - largest);
+      const Floats e = exp_or_zero(row(i) - largest);
       total += e;
       if (!logarithm) put(i, e);
     }

@@ -179,6 +179,7 @@ static constexpr PackedTiles make_packed_tiles() {
   t.narrow_rows = kNarrowRows;
   t.saturate = &saturate;
   t.panel = &panel;
+  t.line = &line;
   t.row = &row;
   t.depthwise = &depthwise_run;
   t.pool = &pool;
