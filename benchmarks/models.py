@@ -188,19 +188,13 @@ def _is_image(inputs: tuple[torch.Tensor, ...]) -> bool:
 
 
 def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    """Batch norm statistics from random data: with unit statistics the signal of random weights dies out.
-
-    Shifted by two deviations, most values pass ReLU unchanged: folding half of them at each layer, as random
-    weights else do, makes a rounding grow from layer to layer as it does in no trained network.
-    """
+    """Batch norm statistics from random data: with unit statistics the signal of random weights dies out."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None
-        if isinstance(norm, nn.BatchNorm2d):
-            nn.init.constant_(norm.bias, 2.0)
     generator = torch.Generator().manual_seed(2)
     data = torch.randn((2, *inputs[0].shape[1:]), generator=generator)
     if _is_image(inputs):
@@ -211,6 +205,20 @@ def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         *_, last = module.modules()
         if isinstance(last, nn.Linear):
             _center(module, last, data)
+
+
+def _shift(module: nn.Module) -> None:
+    """Batch norm before a ReLU gives values about 2, so that most of them pass it unchanged.
+
+    Folding half of the values at each layer, as random weights else do, makes a rounding grow from layer to
+    layer as it does in no trained network.
+    """
+    modules = dict(module.named_modules())
+    for node in torch.fx.symbolic_trace(module).graph.nodes:
+        norm = modules.get(str(node.target)) if node.op == "call_module" else None
+        kinds = [type(modules.get(str(user.target))) for user in node.users]
+        if isinstance(norm, nn.BatchNorm2d) and kinds in ([nn.ReLU], [nn.ReLU6]):
+            nn.init.constant_(norm.bias, 2.0)
 
 
 def _center(module: nn.Module, head: nn.Linear, data: torch.Tensor) -> None:
@@ -239,5 +247,7 @@ def build(name: str) -> Case:
     torch.manual_seed(0)
     module, inputs = MODELS[name]()
     _fill_heads(module)
+    if INT8.get(name) == "static":
+        _shift(module)
     _calibrate(module, inputs)
     return Case(name, module.eval(), inputs)
