@@ -40,8 +40,8 @@ class OpenvinoBackend final : public BackendInterface {
       add(own, "INFERENCE_NUM_THREADS", threads, &options);
       add(own, "INFERENCE_PRECISION_HINT", "f32", &options);
     }
+    // The payload stays: a compiled model may read its weights where they lie.
     RL_ASSIGN(Model * model, Model::make(*api, payload, options, *context.allocator));
-    if (payload.is_exported) processed->release();
     return static_cast<DelegateHandle*>(model);
   }
 
