@@ -192,6 +192,21 @@ def test_what_openvino_exported(file: PTEFile) -> None:
     torch.testing.assert_close(method.execute(inputs), list(module(*inputs)), rtol=1e-4, atol=1e-4)
 
 
+def test_what_openvino_exported_with_weights() -> None:
+    """A compiled model reads its packed weights where the payload lies."""
+    import openvino
+
+    module, x = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()).eval(), torch.randn(1, 3, 16, 16)
+    program = rushlight.compile(module, (x,), partitioner=[OpenvinoPartitioner()])
+    file = read_pte(program.buffer)
+    model = openvino.convert_model(module, example_input=x, input=[1, 3, 16, 16])
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    data = with_payload(file, compiled.export_model().getvalue())
+    method = Runtime.get().load_program(data).load_method("forward")
+    for _ in range(2):
+        torch.testing.assert_close(method.execute([x]), [module(x)], rtol=1e-4, atol=1e-4)
+
+
 def test_damaged(file: PTEFile) -> None:
     payload = bytes(file.delegate_data[0])
     rest = random.Random(0).sample(range(32, len(payload)), 60)
