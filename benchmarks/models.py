@@ -1,4 +1,5 @@
-"""The networks that are measured: deterministic random weights, batch norm statistics from data."""
+"""The networks that are measured: deterministic random weights, batch norm statistics from data, and, where
+int8 is measured too, a last layer fitted to data."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ from types import ModuleType
 
 import torch
 from torch import nn
+
+FIT, CALIBRATION = 2, 3
+"""Seeds of the data that weights and statistics, and ranges of activations, come from."""
 
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
 
@@ -34,20 +38,25 @@ def import_torchvision() -> ModuleType:
     return torchvision
 
 
-def pictures(size: int, count: int, seed: int) -> torch.Tensor:
-    """Smooth random pictures [count, 3, size, size]: noise at four scales, each picture's own mixture."""
-    generator = torch.Generator().manual_seed(seed)
-    found = torch.zeros(count, 3, size, size)
-    for picture in found:
-        for scale in (4, 14, 56, size):
-            noise = torch.randn((1, 3, scale, scale), generator=generator)
-            weight = 2 * torch.rand((), generator=generator)
-            picture += weight * nn.functional.interpolate(noise, (size, size), mode="bilinear")[0]
-    return found
+def digits(size: int, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pictures [count, 3, size, size] of scikit-learn's handwritten digits in random order, and their labels.
+
+    The seeds FIT, CALIBRATION and others draw from parts of the data that have no picture in common.
+    """
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
+    start, end = {FIT: (0, 256), CALIBRATION: (256, 768)}.get(seed, (768, len(order)))
+    order = order[start:end]
+    chosen = order[torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))[:count]]
+    images = torch.as_tensor(data.images, dtype=torch.float32)[chosen, None] / 8 - 1
+    large = nn.functional.interpolate(images, (size, size), mode="bilinear")
+    return large.expand(-1, 3, -1, -1).contiguous(), torch.as_tensor(data.target)[chosen]
 
 
 def image(size: int = 224) -> tuple[torch.Tensor]:
-    return (pictures(size, 1, seed=1),)
+    return (digits(size, 1, seed=1)[0],)
 
 
 def _torchvision(name: str) -> None:
@@ -170,10 +179,10 @@ class Case:
     inputs: tuple[torch.Tensor, ...]
 
     def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
-        """Other inputs like `inputs`: pictures, normal values, or integers of the same range."""
+        """Other inputs like `inputs`: digits, normal values, or integers of the same range."""
         generator = torch.Generator().manual_seed(seed)
         if _is_image(self.inputs):
-            return [(picture[None],) for picture in pictures(self.inputs[0].shape[-1], count, seed)]
+            return [(picture[None],) for picture in digits(self.inputs[0].shape[-1], count, seed)[0]]
 
         def like(x: torch.Tensor) -> torch.Tensor:
             if x.is_floating_point():
@@ -188,23 +197,20 @@ def _is_image(inputs: tuple[torch.Tensor, ...]) -> bool:
 
 
 def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    """Batch norm statistics from random data: with unit statistics the signal of random weights dies out."""
+    """Batch norm statistics from data: with unit statistics the signal of random weights dies out."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None
-    generator = torch.Generator().manual_seed(2)
+    generator = torch.Generator().manual_seed(FIT)
     data = torch.randn((2, *inputs[0].shape[1:]), generator=generator)
     if _is_image(inputs):
-        data = pictures(inputs[0].shape[-1], 8, seed=2)
+        data = digits(inputs[0].shape[-1], 16, FIT)[0]
     with torch.no_grad():
         module.train()(data)
         module.eval()
-        *_, last = module.modules()
-        if isinstance(last, nn.Linear):
-            _center(module, last, data)
 
 
 def _shift(module: nn.Module) -> None:
@@ -221,16 +227,31 @@ def _shift(module: nn.Module) -> None:
             nn.init.constant_(norm.bias, 2.0)
 
 
-def _center(module: nn.Module, head: nn.Linear, data: torch.Tensor) -> None:
-    """Takes the mean of a classifier's results from its bias.
+def _fit(module: nn.Module, size: int) -> None:
+    """Makes the last layer tell digits apart, by ridge regression over what the random layers before it give.
 
-    What random features have in common would make one class the largest for every picture.
+    So a largest result means something, and rounding can be judged by whether it changes it.
     """
-    results: list[torch.Tensor] = []
-    handle = head.register_forward_hook(lambda _, inputs, result: results.append(result))
-    module(data)
-    handle.remove()
-    head.bias -= results[0].mean(0)
+    *_, head = module.modules()
+    assert isinstance(head, nn.Linear)
+    images, labels = digits(size, 256, FIT)
+    features: list[torch.Tensor] = []
+    handle = head.register_forward_hook(lambda _, inputs, result: features.append(inputs[0]))
+    with torch.no_grad():
+        for batch in images.split(16):
+            module(batch)
+        handle.remove()
+        found = torch.cat(features)
+        mean = found.mean(0)
+        centered = found - mean
+        products = centered @ centered.T
+        damped = products + 0.01 * products.diagonal().mean() * torch.eye(len(labels))
+        wanted = nn.functional.one_hot(labels, 10).float() - 0.1
+        weight = (centered.T @ torch.linalg.solve(damped, wanted)).T
+        head.weight.zero_()
+        head.bias.fill_(-10.0)
+        head.weight[:10] = weight
+        head.bias[:10] = 0.1 - weight @ mean
 
 
 def _fill_heads(module: nn.Module) -> None:
@@ -247,7 +268,10 @@ def build(name: str) -> Case:
     torch.manual_seed(0)
     module, inputs = MODELS[name]()
     _fill_heads(module)
-    if INT8.get(name) == "static":
+    is_classifier = INT8.get(name) == "static"
+    if is_classifier:
         _shift(module)
     _calibrate(module, inputs)
+    if is_classifier:
+        _fit(module.eval(), inputs[0].shape[-1])
     return Case(name, module.eval(), inputs)

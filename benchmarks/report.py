@@ -15,11 +15,13 @@ from benchmarks.worker import SAMPLES
 _HEAD = """# Benchmarks
 
 Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are
-medians of single runs in milliseconds, batch 1. Weights are random; batch norm is calibrated on random
-smooth pictures and shifted so that most values pass ReLU, classifiers are centred on them, and others of
-them calibrate and test the int8 networks, the same for every system. A float32 system counts as a peer
-if its outputs are eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over
-that of the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile.
+medians of single runs in milliseconds, batch 1. Weights are random; pictures are scikit-learn's digits,
+enlarged. Batch norm before ReLU is shifted so that most values pass it in the networks measured in int8 too,
+and their last layer is fitted to tell digits apart: of purely random networks every rounding changes the
+largest result. Different digits fit, calibrate and test them, the same ones for every system. A float32
+system counts as a peer if its outputs are eager's to within {tolerance:.0e} of the largest magnitude. The
+ratio is our time over that of the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT,
+torch.compile.
 
 {machine}. On a machine that others use too, read the ratios, not the times.
 """

@@ -24,7 +24,7 @@ def write(case: Case, folder: Path, options: str) -> None:
 def _quantize(case: Case, path: Path) -> None:
     from ai_edge_quantizer import quantizer, recipe
 
-    from benchmarks.models import INT8
+    from benchmarks.models import CALIBRATION, INT8
 
     if INT8[case.name] == "dynamic":
         result = quantizer.Quantizer(str(path), recipe.dynamic_wi8_afp32()).quantize()
@@ -33,7 +33,7 @@ def _quantize(case: Case, path: Path) -> None:
         names = [f"args_{i}" for i in range(len(case.inputs))]
         samples = [
             {name: x.numpy() for name, x in zip(names, inputs, strict=True)}
-            for inputs in case.samples(16, seed=3)
+            for inputs in case.samples(16, seed=CALIBRATION)
         ]
         result = static.quantize(static.calibrate({"serving_default": samples}))
     path.unlink()

@@ -25,7 +25,7 @@ def _quantize(case: Case, path: Path) -> None:
     from onnxruntime import quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    from benchmarks.models import INT8
+    from benchmarks.models import CALIBRATION, INT8
 
     prepared = path.with_name("prepared.onnx")
     quant_pre_process(path, prepared, skip_symbolic_shape=True)
@@ -35,7 +35,7 @@ def _quantize(case: Case, path: Path) -> None:
         import onnx
 
         names = [value.name for value in onnx.load(prepared).graph.input]
-        samples = iter(case.samples(16, seed=3))
+        samples = iter(case.samples(16, seed=CALIBRATION))
 
         class Reader(q.CalibrationDataReader):
             def get_next(self) -> Any:

@@ -29,7 +29,7 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 
 def _quantized(case: Case, for_xnnpack: bool) -> Any:
-    from benchmarks.models import INT8
+    from benchmarks.models import CALIBRATION, INT8
     from rushlight.backends.cpu.quantizer import CPUQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from rushlight.quantize import dynamic_int8, quantize, static_int8
@@ -41,7 +41,7 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
         )
     else:
         quantizer = CPUQuantizer().set_global(dynamic_int8() if dynamic else static_int8())
-    return quantize(case.module, case.inputs, quantizer, case.samples(16, seed=3))
+    return quantize(case.module, case.inputs, quantizer, case.samples(16, seed=CALIBRATION))
 
 
 def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
