@@ -28,7 +28,7 @@ _TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
 def import_torchvision() -> ModuleType:
     """torchvision, also where its compiled operators do not match the installed torch.
 
-    transformers imports it too: a model of transformers calls this first.
+    timm and transformers import it too: a model of theirs calls this first.
     """
     for name in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, name):
@@ -82,6 +82,7 @@ for _name in (
 
 @model
 def deit_tiny() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import_torchvision()
     from timm.models.vision_transformer import VisionTransformer
 
     return VisionTransformer(embed_dim=192, depth=12, num_heads=3), image()
