@@ -92,6 +92,24 @@ def test_a_plan_for_another_machine_runs(target: str) -> None:
     assert_close(run(program, IMAGE), expected(model, IMAGE))
 
 
+@pytest.mark.parametrize("target", ["avx2", "neon"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_compact_files_hold_no_transformed_weights(target: str, exact: bool) -> None:
+    torch.manual_seed(0)
+    model = block(70)
+    inputs = (torch.randn(1, 70, 56, 56),)
+    files, results = [], []
+    for compact in (False, True):
+        partitioner = CpuPartitioner(target, exact=exact, compact=compact)
+        program, _ = lower(model, inputs, partitioner=partitioner)
+        assert [step.kind for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD]
+        files.append(len(program))
+        results += run(program, inputs)
+    taps, points = 9, 16 if exact else 36
+    assert (files[0] - files[1]) / (70 * 70 * 4) == pytest.approx(points - taps, rel=0.2)
+    assert_close(results, [*expected(model, inputs)] * 2)
+
+
 def test_an_unknown_target_is_named() -> None:
     with pytest.raises(ValueError, match="no target 'vax'.*avx2"):
         CpuPartitioner("vax")

@@ -7,7 +7,8 @@ namespace rushlight::cpu {
 namespace {
 
 // values: input [n, h, w, c], weights, bias, residual, output [n, h, w, o]; ints: m (2 or 4), padding above and left,
-// channels, outputs, then the epilogue. Weights are (m + 2)^2 packed matrices [channels, outputs].
+// channels, outputs, then the epilogue, and 1 if weights are as they were. Weights are (m + 2)^2 packed matrices
+// [channels, outputs]; as they were, nine, and transformed when the plan is loaded.
 class WinogradStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -21,7 +22,8 @@ class WinogradStep final : public Step {
     c.epilogue = binder.epilogue(5, 0);
     RL_REQUIRE(c.m != 3, InvalidProgram, "a Winograd convolution has tiles of 3");
     in_ = binder.input(0);
-    c.weights = binder.packed(1, (c.m + 2) * (c.m + 2), c.channels, c.outputs);
+    c.weights = binder.int_count() > 7 && binder.integer(7, 0, 1) ? transformed(binder)
+                                                                  : binder.packed(1, points(), c.channels, c.outputs);
     c.bias = binder.optional_constant(2, round_up(c.outputs, 64));
     residual_ = binder.optional_input(3);
     out_ = binder.output(4);
@@ -50,6 +52,21 @@ class WinogradStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
+  int64_t points() const { return (convolution_.m + 2) * (convolution_.m + 2); }
+
+  // Null if the binder refuses.
+  const float* transformed(Binder& binder) const {
+    const optimized::PackedWinograd& c = convolution_;
+    const float* taps = binder.packed(1, 9, c.channels, c.outputs);
+    if (taps == nullptr) return nullptr;
+    const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
+    float* weights = binder.array<float>(static_cast<size_t>(points() * matrix));
+    const tiles::PackedTiles& packed = *c.tiles->packed;
+    // A matrix is one row to the transform: it does not matter how it is packed.
+    if (weights) (c.m == 4 ? packed.winograd4_filters : packed.winograd2_filters)(taps, matrix, weights, matrix);
+    return weights;
+  }
+
   optimized::PackedWinograd convolution_;
   const View* in_ = nullptr;
   const View* residual_ = nullptr;

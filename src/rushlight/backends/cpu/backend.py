@@ -16,7 +16,7 @@ from rushlight.backends.cpu.payload import write_plan
 from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.rules_quantized import lower_quantized
 from rushlight.backends.cpu.support import operation
-from rushlight.backends.cpu.target import Target, host_target, target_named
+from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.constants import new_values_of_buffers
@@ -26,15 +26,19 @@ from rushlight.ir.constants import stored_tensor
 from rushlight.ir.errors import CompileError
 
 
-def compile_specs(target: Target, exact: bool) -> list[CompileSpec]:
+def compile_specs(options: Options) -> list[CompileSpec]:
     """Options of a part, as they are stored with it."""
-    return [CompileSpec("target", target.name.encode()), CompileSpec("exact", bytes([exact]))]
+    return [
+        CompileSpec("target", options.target.name.encode()),
+        CompileSpec("exact", bytes([options.exact])),
+        CompileSpec("compact", bytes([options.compact])),
+    ]
 
 
 def _options(specs: list[CompileSpec]) -> Options:
     given = {spec.key: spec.value for spec in specs}
     target = target_named(given["target"].decode()) if "target" in given else host_target()
-    return Options(target, given.get("exact") == b"\x01")
+    return Options(target, given.get("exact") == b"\x01", given.get("compact") == b"\x01")
 
 
 class CpuBackend(BackendDetails):

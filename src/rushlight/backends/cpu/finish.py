@@ -6,7 +6,7 @@ from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDr
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
-from rushlight.backends.cpu.pack import pack_panels, padded, product_weights, winograd_weights
+from rushlight.backends.cpu.pack import pack_panels, padded, product_weights, winograd_taps, winograd_weights
 from rushlight.backends.cpu.sizes import Symbols
 from rushlight.backends.cpu.target import Target
 
@@ -53,8 +53,12 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
     m = winograd_size(draft, lowering.options, lowering.symbols)
     if m:
         draft.kind = StepKind.WINOGRAD
-        draft.operands[1] = lowering.constant(winograd_weights(draft.weight, m, target))
-        draft.ints = [m, *draft.padding, channels, outputs, *e.ints()]
+        compact = lowering.options.compact
+        weights = (
+            winograd_taps(draft.weight, target) if compact else winograd_weights(draft.weight, m, target)
+        )
+        draft.operands[1] = lowering.constant(weights)
+        draft.ints = [m, *draft.padding, channels, outputs, *e.ints(), int(compact)]
         return
     draft.operands[1] = lowering.constant(product_weights(draft.weight, draft.groups, target))
     draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints()]

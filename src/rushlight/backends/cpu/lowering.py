@@ -53,11 +53,13 @@ def argument(node: Node, index: int, default: Any = None) -> Any:
 class Options:
     """How a part is planned.
 
-    exact: no algorithm whose error is of another order of magnitude than a sum's.
+    exact: no algorithm whose error is of another order of magnitude than a sum's. compact: weights that an
+    algorithm makes more of are stored as they are, and transformed at load.
     """
 
     target: Target
     exact: bool = False
+    compact: bool = False
 
 
 class Lowering:

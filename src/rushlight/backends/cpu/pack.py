@@ -45,6 +45,11 @@ WINOGRAD_G = {
 }
 
 
+def winograd_taps(weight: torch.Tensor, target: Target) -> torch.Tensor:
+    """Weights [outputs, channels, 3, 3] as nine packed matrices [channels, outputs], not yet transformed."""
+    return pack_panels(weight.permute(2, 3, 1, 0).flatten(0, 1), target)
+
+
 def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tensor:
     """Weights [outputs, channels, 3, 3] as (m + 2)^2 packed matrices [channels, outputs]."""
     outputs, channels = weight.shape[:2]

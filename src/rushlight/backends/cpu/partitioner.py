@@ -15,6 +15,7 @@ from rushlight.backends.cpu.bindings import expresses, shapes_of
 from rushlight.backends.cpu.builder import DTYPES
 from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lowering import Options
 from rushlight.backends.cpu.rules_masks import dtype_of
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
@@ -35,7 +36,9 @@ class CpuPartitioner(Partitioner):
 
     target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
     program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
-    whose error is of another order of magnitude than that of a plain sum. verbose: logs why nodes stay.
+    whose error is of another order of magnitude than that of a plain sum. compact: weights of Winograd
+    convolutions are stored as they are, a quarter of the bytes, and transformed while the program is loaded,
+    which then takes milliseconds more and memory that is not the mapped file's. verbose: logs why nodes stay.
 
     After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
     there is not.
@@ -43,12 +46,16 @@ class CpuPartitioner(Partitioner):
 
     decomposes_leftovers = True
 
-    def __init__(self, target: str | None = None, *, exact: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self, target: str | None = None, *, exact: bool = False, compact: bool = False, verbose: bool = False
+    ) -> None:
         super().__init__()
         if verbose:
             logger.setLevel(logging.DEBUG)
         chosen = host_target() if target is None else target_named(target)
-        self.delegation_spec = DelegationSpec(CpuBackend.__name__, compile_specs(chosen, exact))
+        self.delegation_spec = DelegationSpec(
+            CpuBackend.__name__, compile_specs(Options(chosen, exact, compact))
+        )
         self.report = WhyNoPartitionReporter()
 
     def ops_to_not_decompose(
