@@ -202,10 +202,10 @@ void Executor::set_addresses() {
 Error Executor::update() {
   RL_TRY(evaluate());
   RL_TRY(place_views());
+  needed_floats_ = 0;
   for (Step* step : steps_) {
     RL_TRY(step->prepare());
-    RL_REQUIRE(step->scratch_floats(workers_) <= scratch_floats_, InvalidArgument,
-               "a %s needs more scratch memory than at the plan's upper bounds", step->name());
+    needed_floats_ = std::max(needed_floats_, step->scratch_floats(workers_));
   }
   return Error::Ok;
 }
@@ -285,6 +285,13 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   const int64_t threads = static_cast<int64_t>(kernels.thread_count());
   Run run{kernels, std::min(workers_, threads), scratch_};
+  if (needed_floats_ > scratch_floats_) {
+    // A step may take another way, which needs more, for smaller shapes.
+    run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + 16);
+    RL_REQUIRE(run.scratch != nullptr, MemoryAllocationFailed,
+               "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",
+               needed_floats_ * sizeof(float), scratch_floats_ * sizeof(float));
+  }
   for (Step* step : steps_) {
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     const Error error = step->run(run);

@@ -38,7 +38,8 @@ class Executor {
   Span<Step*> steps_;
   uint8_t* arena_ = nullptr;
   float* scratch_ = nullptr;
-  size_t scratch_floats_ = 0;
+  size_t scratch_floats_ = 0;  // of the upper bounds
+  size_t needed_floats_ = 0;   // of the sizes of the last call
   int64_t workers_ = 1;
   bool is_current_ = false;
 };

@@ -122,6 +122,16 @@ def test_dynamic_sizes(name: str) -> None:
         assert_close(run(program, inputs), expected(model, inputs))
 
 
+def test_smaller_images_may_take_more_scratch_memory() -> None:
+    # The widest image is convolved line by line, narrow ones by gathered windows.
+    height, width = (torch.export.Dim(name, min=8, max=64) for name in ("height", "width"))
+    model = nn.Conv2d(3, 8, 3, stride=2, padding=1).eval()
+    program, _ = lower(model, (torch.randn(1, 3, 32, 48),), ({2: height, 3: width},))
+    for shape in ((64, 64), (16, 16), (64, 8), (9, 64)):
+        inputs = (torch.randn(1, 3, *shape),)
+        assert_close(run(program, inputs), expected(model, inputs))
+
+
 def test_static_empty_batch() -> None:
     inputs = (torch.randn(0, 3, 20, 20),)
     model = Network()
