@@ -1,8 +1,7 @@
 #include <cmath>
 
 #include "kernels/portable/elementwise.h"
-#include "kernels/shared/division.h"
-#include "kernels/shared/elementwise.h"
+#include "kernels/shared/checked_division.h"
 
 namespace rushlight::portable {
 
@@ -18,19 +17,11 @@ struct Function {
 }  // namespace
 
 void fmod_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  ZeroDivision zero;
-  elementwise<kinds::kReal>(context, {a, b}, out, result_type(a, b), [&](auto) { return Function{&zero}; });
-  zero.report(context);
+  checked_division<Function>(context, a, b, out);
 }
 
 void fmod_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  ZeroDivision zero;
-  const ScalarType common = result_type(a, b);
-  elementwise<kinds::kReal>(context, {a}, out, common, [&](auto c) {
-    using C = decltype(c);
-    return [f = Function{&zero}, y = number_in<C>(b, common)](C x) { return f(x, y); };
-  });
-  zero.report(context);
+  checked_division<Function>(context, a, b, out);
 }
 
 }  // namespace rushlight::portable
