@@ -56,9 +56,10 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)
+    buffers = signature.inputs_to_buffers
     nodes = {node.name: node for node in edge_program.graph.nodes}
     for node in edge_program.graph.nodes:
-        target = signature.inputs_to_buffers.get(node.name) if node.op == "placeholder" else None
+        target = buffers.get(node.name) if node.op == "placeholder" else None
         if target is None or target not in new_values or meta.get_shared_state(node) is not None:
             continue
         involved = [nodes[new_values[target]], *(user for user in node.users if user.op != "output")]

@@ -169,9 +169,10 @@ class MemoryPlanningPass(PassBase):
             raise PlanError("mutable buffers can be shared only if all other tensors are in memory 1")
         self._shared.graphs.append(graph_module)
         mutated = set(signature.buffers_to_mutate.values())
+        buffers = signature.inputs_to_buffers
         for node in graph_module.graph.nodes:
-            if node.op == "placeholder" and node.name in signature.inputs_to_buffers:
-                name = signature.inputs_to_buffers[node.name]
+            if node.op == "placeholder" and node.name in buffers:
+                name = buffers[node.name]
                 state = self._state_of(node, name)
                 self._shared.buffers.setdefault(state, []).extend(meta.tensor_specs(node))
                 if name in mutated:

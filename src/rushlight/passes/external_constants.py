@@ -53,9 +53,10 @@ def external_mutable_weights_pass(graph_module: GraphModule, program: ExportedPr
     trained = {
         spec.target for spec in signature.output_specs if spec.kind == OutputKind.GRADIENT_TO_PARAMETER
     }
+    parameters = signature.inputs_to_parameters
     changed = False
     for node in graph_module.graph.nodes:
-        if node.op == "placeholder" and signature.inputs_to_parameters.get(node.name) in trained:
+        if node.op == "placeholder" and parameters.get(node.name) in trained:
             meta.set_constant_tag(node, DEFAULT_TAG)
             changed = True
     return PassResult(graph_module, changed)

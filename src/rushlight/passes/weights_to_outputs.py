@@ -19,10 +19,11 @@ class WeightsToOutputs(ExportedProgramPassBase):
         }
         if not trained:
             return ExportedProgramPassResult(program, False)
+        parameters = signature.inputs_to_parameters
         weights = [
             node
             for node in program.graph.nodes
-            if node.op == "placeholder" and signature.inputs_to_parameters.get(node.name) in trained
+            if node.op == "placeholder" and parameters.get(node.name) in trained
         ]
         output = program.graph.output_node()
         output.args = ((*output.args[0], *weights),)

@@ -61,11 +61,12 @@ class CpuBackend(BackendDetails):
         handles: dict[int, tuple[int, ...]] = {}
         outputs: list[Node] = []
         new_values = new_values_of_buffers(edge_program.graph_signature)
+        buffers = edge_program.graph_signature.inputs_to_buffers
         by_name = {node.name: node for node in graph.nodes}
         states: list[tuple[Tensor, Node]] = []
         for node in graph.nodes:
             if node.op == "placeholder":
-                target = edge_program.graph_signature.inputs_to_buffers.get(node.name)
+                target = buffers.get(node.name)
                 if target in new_values:
                     assert target is not None
                     states.append((_add_state(lowering, edge_program, node), by_name[new_values[target]]))
