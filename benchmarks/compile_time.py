@@ -1,4 +1,5 @@
-"""Time to compile: to_edge_transform_and_lower(exported).to_executorch(), ours and ExecuTorch's in turn."""
+"""Time to compile and memory planned: exported programs, ours for CpuBackend, ours for kernels alone, and
+ExecuTorch's for kernels alone, in turn."""
 
 from __future__ import annotations
 
@@ -8,12 +9,19 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.process import MAIN, PEERS, Process, serve
 
+SYSTEMS = {
+    "rushlight": "Rushlight",
+    "rushlight_kernels": "Rushlight, kernels alone",
+    "executorch": "ExecuTorch, kernels alone",
+}
 
-def worker(package: str, model: str) -> None:
+
+def worker(system: str, model: str) -> None:
     """Answers every request with the seconds, planned bytes and file bytes of one compilation."""
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -21,36 +29,68 @@ def worker(package: str, model: str) -> None:
 
     from benchmarks.models import build
 
-    exir = importlib.import_module(f"{package}.exir")
+    compile_program = _compiler(system)
     case = build(model)
 
     def compile_once(_: Any) -> dict[str, float]:
         exported = torch.export.export(case.module, case.inputs)
         start = time.perf_counter()
-        program = exir.to_edge_transform_and_lower(exported).to_executorch()
+        manager, data = compile_program(exported)
         seconds = time.perf_counter() - start
-        planned = sum(program.executorch_program.execution_plan[0].non_const_buffer_sizes)
-        return {"seconds": seconds, "planned": planned, "file": len(program.buffer)}
+        planned = sum(manager.executorch_program.execution_plan[0].non_const_buffer_sizes)
+        return {"seconds": seconds, "planned": planned + _arenas(system, data), "file": len(data)}
 
     serve(compile_once)
 
 
+def _compiler(system: str) -> Callable[[Any], tuple[Any, bytes]]:
+    """What gives the manager of an exported program and the bytes of its file."""
+    if system == "rushlight":
+        import rushlight
+
+        def with_backend(exported: Any) -> tuple[Any, bytes]:
+            program = rushlight.compile(exported)
+            return program.manager, program.buffer
+
+        return with_backend
+    exir = importlib.import_module(f"{system.removesuffix('_kernels')}.exir")
+
+    def with_kernels(exported: Any) -> tuple[Any, bytes]:
+        manager = exir.to_edge_transform_and_lower(exported).to_executorch()
+        return manager, manager.buffer
+
+    return with_kernels
+
+
+def _arenas(system: str, data: bytes) -> int:
+    """Bytes of intermediate results that plans of CpuBackend keep for themselves."""
+    if system != "rushlight":
+        return 0
+    from rushlight.backends.cpu.payload import read_plan
+    from rushlight.format.pte import read_pte
+
+    file = read_pte(data)
+    delegates = file.program.execution_plan[0].delegates
+    payloads = (file.delegate_data[delegate.processed.index] for delegate in delegates)
+    return sum(read_plan(bytes(payload)).arena_bytes for payload in payloads)
+
+
 def measure(model: str, rounds: int = 3) -> dict[str, dict[str, float]]:
-    """Medians by package."""
+    """Medians by system."""
     processes = {
-        package: Process(python, "benchmarks.compile_time", package, model)
-        for package, python in (("rushlight", MAIN), ("executorch", PEERS))
+        system: Process(PEERS if system == "executorch" else MAIN, "benchmarks.compile_time", system, model)
+        for system in SYSTEMS
     }
-    answers: dict[str, list[dict[str, float]]] = {package: [] for package in processes}
+    answers: dict[str, list[dict[str, float]]] = {system: [] for system in processes}
     for _ in range(rounds):
-        for package, process in processes.items():
+        for system, process in processes.items():
             answer = process.ask({})
-            answers[package] += [answer] if answer else []
+            answers[system] += [answer] if answer else []
     for process in processes.values():
         process.close()
     return {
-        package: {key: statistics.median(row[key] for row in rows) for key in rows[0]}
-        for package, rows in answers.items()
+        system: {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+        for system, rows in answers.items()
         if rows
     }
 

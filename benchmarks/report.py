@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
-from benchmarks.show import LOWERING, compile_cells, lowering_cells, number
+from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import SAMPLES
 
@@ -139,10 +139,8 @@ def _starts(results: Results) -> list[str]:
 def _compile(results: Results) -> list[str]:
     if not results.compile:
         return []
-    head = ("", "ours, s", "ExecuTorch, s", "ratio", "ours planned, MB", "ExecuTorch planned, MB", "ratio")
-    body = [[model, *compile_cells(packages)] for model, packages in results.compile.items()]
-    title = "## `to_edge_transform_and_lower(exported).to_executorch()` without a delegate\n"
-    return [title, *_table(head, body)]
+    body = [[model, *compile_cells(systems)] for model, systems in results.compile.items()]
+    return ["## Compiling an exported program, and the memory planned\n", *_table(COMPILE, body)]
 
 
 def _same_library(results: Results) -> list[str]:

@@ -29,7 +29,7 @@ INT8_RATIO = 0.90
 class Results:
     machine: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
-    compile: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # model, package, quantity
+    compile: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # model, system, quantity
     lowering: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # kind, package, quantity
     quantization: list[list[list[str]]] = field(default_factory=list)  # tables: head, rows
     call: dict[str, float] = field(default_factory=dict)  # what: microseconds, or seconds of an import

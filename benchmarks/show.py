@@ -6,6 +6,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.compile_time import SYSTEMS as COMPILERS
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
 from benchmarks.systems import SYSTEMS
@@ -67,26 +68,34 @@ def cells(row: Row, int8: bool) -> list[str]:
 
 def compile_time(results: Results) -> Table:
     table = Table(
-        title="to_edge_transform_and_lower(exported).to_executorch(), no delegate",
+        title="Compiling an exported program",
         title_justify="left",
         title_style="bold",
     )
-    names = ("model", "ours s", "ExecuTorch s", "ratio", "ours planned MB", "ExecuTorch planned MB", "ratio")
-    for name in names:
-        table.add_column(name, justify="left" if name == "model" else "right")
-    for model, packages in results.compile.items():
-        table.add_row(model, *compile_cells(packages))
+    for name in COMPILE:
+        table.add_column(name, justify="right" if name else "left")
+    for model, systems in results.compile.items():
+        table.add_row(model, *compile_cells(systems))
     return table
 
 
-def compile_cells(packages: dict[str, dict[str, float]]) -> list[str]:
-    cells: list[str] = []
-    for key, scale in (("seconds", 1.0), ("planned", 1e-6)):
-        values = [packages.get(package, {}).get(key) for package in ("rushlight", "executorch")]
-        ours, theirs = values
-        cells += [number(value, scale) for value in values]
-        cells.append(f"{ours / theirs:.2f}" if ours is not None and theirs else "")
-    return cells
+COMPILE = (
+    "",
+    *(f"{label}, s" for label in COMPILERS.values()),
+    *(f"{label}, planned MB" for label in COMPILERS.values()),
+    "planned, ours / ExecuTorch's",
+)
+
+
+def compile_cells(systems: dict[str, dict[str, float]]) -> list[str]:
+    """Seconds of each system, planned megabytes of each, and the share that ours of the first is."""
+    planned = [systems.get(system, {}).get("planned") for system in COMPILERS]
+    ours, _, theirs = planned
+    return [
+        *(number(systems.get(system, {}).get("seconds")) for system in COMPILERS),
+        *(number(value, 1e-6) for value in planned),
+        number(ours / theirs) if ours is not None and theirs else "",
+    ]
 
 
 LOWERING = ("", "ours, s", "ExecuTorch, s", "ratio", "our delegates", "ExecuTorch's")
