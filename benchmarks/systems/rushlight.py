@@ -47,10 +47,10 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
 def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
     import rushlight
 
-    module = rushlight.load(folder / "model.pte", threads=threads)
+    method = rushlight.load(folder / "model.pte", threads=threads).method("forward")
 
     def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        outputs = module(*arrays)
+        outputs = method(*arrays)
         return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
 
     return run

@@ -5,6 +5,11 @@
 #include "rushlight/platform/platform.h"
 
 namespace rushlight {
+namespace {
+
+constexpr size_t kMostUnasked = size_t{1} << 20;  // bytes that a chunk has beyond what is asked for
+
+}  // namespace
 
 struct GrowingAllocator::Chunk {
   Chunk* previous;
@@ -47,8 +52,9 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
     return nullptr;
   }
   const size_t needed = size + alignment;
-  // Doubling keeps the number of chunks small.
-  const size_t wanted = footprint_ > chunk_size_ ? footprint_ : chunk_size_;
+  // Doubling keeps the number of chunks small, up to a size that is not missed.
+  const size_t doubled = footprint_ < kMostUnasked ? footprint_ : kMostUnasked;
+  const size_t wanted = doubled > chunk_size_ ? doubled : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;
   return bump(size, alignment);
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "backends/xnnpack/fuse.h"
 #include "backends/xnnpack/shapes.h"
 #include "rushlight/platform/platform.h"
 
@@ -66,6 +67,7 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   }
   RL_TRY(infer_shapes(shapes_));
   for (size_t i = 0; i < count; ++i) operands_[i].shape = shapes_[i];
+  RL_TRY(fuse(graph_, shapes_, options, allocator));
   threads_ = shared_threads(thread_count);
   find_aliases();
   RL_TRY(make_steps(options, thread_count, allocator));

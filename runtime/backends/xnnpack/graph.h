@@ -91,6 +91,8 @@ struct Window {
 };
 
 struct Node {
+  static constexpr uint32_t kResidual = 3;  // the input of a convolution or a fully connected node that fuse() adds
+
   Kind kind = Kind::NONE;
   uint32_t debug_handle = 0;
   uint32_t flags = 0;
@@ -105,7 +107,8 @@ struct Node {
   uint32_t second[kMaxRank];  // sizes, padding after
   uint32_t axis = 0;
   uint32_t height = 0, width = 0;  // of a resized picture
-  float number = 0;                // slope, alpha, padding value
+  float number = 0;                // slope, alpha, padding value; of the activation, where there is one
+  Kind activation = Kind::NONE;    // done to the clamped result, by fuse()
 };
 
 inline bool is_quantized(const Value& value) { return value.quantization.by != Quantization::By::None; }

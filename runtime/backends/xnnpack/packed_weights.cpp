@@ -1,5 +1,6 @@
 #include "backends/xnnpack/packed_weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -11,11 +12,48 @@ namespace rushlight::xnnpack {
 namespace {
 
 constexpr size_t kMostName = 128;
+constexpr size_t kLeastBlock = size_t{256} << 10, kMostBlock = size_t{16} << 20;
+
+// Memory for entries one after another, since the system gives large blocks faster than many small ones. Freed with its
+// last entry.
+struct Block {
+  size_t entries;
+  size_t used, size;  // bytes, this head included
+};
+constexpr size_t kBlockHead = 64;
+static_assert(sizeof(Block) <= kBlockHead);
 
 struct Registry {
   std::mutex mutex;
   void* first = nullptr;  // PackedWeights::Entry
   size_t count = 0;
+  Block* open = nullptr;  // where the next entry goes if it fits
+  size_t last_size = 0;   // of the block before the next one
+
+  // At a multiple of 64; null if there is no memory.
+  uint8_t* take(size_t size, Block** block) {
+    size = (size + 63) / 64 * 64;
+    if (open == nullptr || size > open->size - open->used) {
+      const size_t grown = last_size == 0 ? kLeastBlock : std::min(4 * last_size, kMostBlock);
+      const size_t wanted = std::max(grown, size + kBlockHead);
+      void* memory = platform::allocate(wanted, 64);
+      if (memory == nullptr) return nullptr;
+      open = new (memory) Block{0, kBlockHead, wanted};
+      last_size = std::min(wanted, kMostBlock);
+    }
+    *block = open;
+    ++open->entries;
+    uint8_t* const place = reinterpret_cast<uint8_t*>(open) + open->used;
+    open->used += size;
+    return place;
+  }
+
+  void give_back(Block* block) {
+    if (--block->entries > 0) return;
+    if (open == block) open = nullptr;
+    if (count == 0) last_size = 0;
+    platform::release(block);
+  }
 };
 
 Registry& registry() {
@@ -34,6 +72,7 @@ struct PackedWeights::Entry {
   uint64_t layout[8];
   size_t users;
   Entry* next;
+  Block* block;
   float* floats;
 
   bool is(const PackingKey& key, uint64_t key_hash) const {
@@ -78,10 +117,12 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
     }
   }
   constexpr size_t kHead = (sizeof(Entry) + 63) / 64 * 64;
-  RL_REQUIRE(count <= (SIZE_MAX - kHead) / sizeof(float), MemoryAllocationFailed, "%zu packed weights", count);
-  void* memory = platform::allocate(kHead + count * sizeof(float), 64);
+  RL_REQUIRE(count <= SIZE_MAX / 2 / sizeof(float), MemoryAllocationFailed, "%zu packed weights", count);
+  Block* block = nullptr;
+  uint8_t* const memory = all.take(kHead + count * sizeof(float), &block);
   RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for %zu packed weights", count);
   Entry* entry = new (memory) Entry();
+  entry->block = block;
   entry->name_size = is_shared ? key.name.size() : 0;
   std::memcpy(entry->name, key.name.data(), entry->name_size);
   entry->hash = hash;
@@ -89,7 +130,7 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
   entry->bias_hash = key.bias_hash;
   std::memcpy(entry->layout, key.layout, sizeof(entry->layout));
   entry->users = 1;
-  entry->floats = reinterpret_cast<float*>(static_cast<uint8_t*>(memory) + kHead);
+  entry->floats = reinterpret_cast<float*>(memory + kHead);
   std::memset(entry->floats, 0, count * sizeof(float));
   fill(context, entry->floats);
   entry->next = static_cast<Entry*>(all.first);
@@ -119,7 +160,7 @@ PackedWeights::~PackedWeights() {
     before->next = entry_->next;
   }
   --all.count;
-  platform::release(entry_);
+  all.give_back(entry_->block);
 }
 
 const float* PackedWeights::floats() const { return entry_ ? entry_->floats : nullptr; }

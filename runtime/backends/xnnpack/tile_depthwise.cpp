@@ -43,10 +43,16 @@ class DepthwiseStep final : public TileStep {
 
 }  // namespace
 
+bool suits_depthwise(const Node& node) {
+  const Window& w = node.window;
+  return w.group_inputs == 1 && w.group_outputs == 1 && w.groups > 1 &&
+         static_cast<int64_t>(w.height) <= PackedDepthwise::kMostRows;
+}
+
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step) {
+  if (!suits_depthwise(node)) return Error::Ok;
   const Conv c = conv_of(node, operands);
-  if (c.inputs != 1 || c.outputs != 1 || c.groups == 1 || c.kernel_h > PackedDepthwise::kMostRows) return Error::Ok;
   const int64_t taps = c.kernel_h * c.kernel_w, channels = c.groups;
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
   const float* bias =

@@ -39,7 +39,7 @@ class ProductStep final : public TileStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    convolution_.run(context, workers(context), in_, out_, nullptr, scratch_);
+    convolution_.run(context, workers(context), in_, out_, residual_, scratch_);
     return Error::Ok;
   }
 
@@ -55,7 +55,8 @@ class ProductStep final : public TileStep {
     convolution->weights = weights_.floats();
     convolution->bias = weights_.floats() + c.groups * e.matrix;
     convolution->zeros = convolution->bias + e.bias;
-    return convolution->prepare(c.input(), c.output(), nullptr);
+    const optimized::Image out = c.output();
+    return convolution->prepare(c.input(), out, has_residual() ? &out : nullptr);
   }
 
   PackedWeights weights_;

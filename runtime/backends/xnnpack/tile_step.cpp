@@ -27,6 +27,12 @@ Error TileStep::setup(const Operand* operands, void* scratch, pthreadpool*) {
   conv_ = conv_of(node_, operands);
   in_ = static_cast<const float*>(operands[node_.inputs[0]].data);
   out_ = static_cast<float*>(operands[node_.output].data);
+  if (has_residual()) {
+    const Operand& residual = operands[node_.inputs[Node::kResidual]];
+    RL_REQUIRE(residual.shape == operands[node_.output].shape, InvalidArgument,
+               "a residual has another shape than the product that it is added to");
+    residual_ = static_cast<const float*>(residual.data);
+  }
   scratch_ = static_cast<float*>(scratch);
   return Error::Ok;
 }
@@ -49,21 +55,51 @@ PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm)
   return key;
 }
 
+bool set_activation(Kind kind, float number, tiles::Epilogue* epilogue) {
+  switch (kind) {
+    case Kind::XNNHardswish:
+      epilogue->op = tiles::UnaryOp::HardSwish;
+      break;
+    case Kind::XNNSigmoid:
+      epilogue->op = tiles::UnaryOp::Sigmoid;
+      break;
+    case Kind::XNNTanh:
+      epilogue->op = tiles::UnaryOp::Tanh;
+      break;
+    case Kind::XNNGelu:
+      epilogue->op = tiles::UnaryOp::Gelu;
+      break;
+    case Kind::XNNLeakyReLU:
+      epilogue->op = tiles::UnaryOp::LeakyRelu;
+      epilogue->p = number;
+      break;
+    default:
+      return false;
+  }
+  epilogue->applies = true;
+  return true;
+}
+
 // Where vectors are no wider than SSE's, XNNPACK's own operators are faster.
-Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
-                     MemoryAllocator& allocator, Step** step) {
-  *step = nullptr;
+bool takes_tiles(const Graph& graph, const Node& node) {
   const bool is_product = node.kind == Kind::XNNFullyConnected;
-  const bool is_convolution = node.kind == Kind::XNNConv2d || node.kind == Kind::XNNDepthwiseConv2d;
-  if (!is_product && !is_convolution) return Error::Ok;
-  if (tiles::tiles().width < 8) return Error::Ok;
+  if (!is_product && node.kind != Kind::XNNConv2d && node.kind != Kind::XNNDepthwiseConv2d) return false;
+  if (tiles::tiles().width < 8) return false;
+  if (node.kind == Kind::XNNDepthwiseConv2d && !suits_depthwise(node)) return false;
   for (uint32_t i = 0; i < 3; ++i) {
     if (node.inputs[i] == kNone) continue;
     const Value& value = graph.values[node.inputs[i]];
-    if (value.dtype != ScalarType::Float || (i > 0 && value.constant == nullptr)) return Error::Ok;
+    if (value.dtype != ScalarType::Float || (i > 0 && value.constant == nullptr)) return false;
   }
-  if (graph.values[node.output].dtype != ScalarType::Float) return Error::Ok;
-  if (is_convolution) {
+  return graph.values[node.output].dtype == ScalarType::Float;
+}
+
+Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
+                     MemoryAllocator& allocator, Step** step) {
+  *step = nullptr;
+  if (!takes_tiles(graph, node)) return Error::Ok;
+  const bool is_product = node.kind == Kind::XNNFullyConnected;
+  if (!is_product) {
     RL_TRY(make_depthwise_step(graph, node, operands, threads, allocator, step));
     if (*step == nullptr && !is_exact) {
       RL_TRY(make_winograd_step(graph, node, operands, threads, allocator, step));

@@ -36,11 +36,14 @@ struct Conv {
 
 Conv conv_of(const Node& node, const Operand* operands);
 
+// Sets what is done to a result at last; false if there is no such activation.
+bool set_activation(Kind kind, float number, tiles::Epilogue* epilogue);
+
 // A step that convolves.
 class TileStep : public ThreadedStep {
  public:
   using ThreadedStep::ThreadedStep;
-  bool reads(uint32_t input) const override { return input == 0; }
+  bool reads(uint32_t input) const override { return input == 0 || input == Node::kResidual; }
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override;
 
  protected:
@@ -49,14 +52,20 @@ class TileStep : public ThreadedStep {
     e.clamps = node_.has_bounds;
     e.low = node_.min;
     e.high = node_.max;
+    if (node_.activation != Kind::NONE) set_activation(node_.activation, node_.number, &e);
     return e;
   }
+  bool has_residual() const { return node_.num_inputs > Node::kResidual; }
 
   Conv conv_{};
   const float* in_ = nullptr;
+  const float* residual_ = nullptr;
   float* out_ = nullptr;
   float* scratch_ = nullptr;
 };
+
+// Whether make_depthwise_step() has a step for a convolution.
+bool suits_depthwise(const Node& node);
 
 // What makes one kind of step; null in `*step` if it does not suit the node.
 Error make_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
@@ -65,6 +74,10 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
                          MemoryAllocator& allocator, Step** step);
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step);
+
+// Whether make_tile_step() has a step for the node. Residuals are added by steps of all nodes but depthwise
+// convolutions, activations are done by all.
+bool takes_tiles(const Graph& graph, const Node& node);
 
 // The key of a node's weights and bias; `layout` begins with a number of the algorithm's own.
 PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm);

@@ -41,7 +41,7 @@ class WinogradStep final : public TileStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    convolution_.run(context, workers(context), in_, out_, nullptr, scratch_);
+    convolution_.run(context, workers(context), in_, out_, residual_, scratch_);
     return Error::Ok;
   }
 
@@ -56,7 +56,8 @@ class WinogradStep final : public TileStep {
     convolution->epilogue = epilogue();
     convolution->weights = weights_.floats();
     convolution->bias = weights_.floats() + (m_ + 2) * (m_ + 2) * matrix_of(c);
-    return convolution->prepare(c.input(), c.output(), nullptr);
+    const optimized::Image out = c.output();
+    return convolution->prepare(c.input(), out, has_residual() ? &out : nullptr);
   }
 
   const int64_t m_;

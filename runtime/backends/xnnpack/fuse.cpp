@@ -1,0 +1,198 @@
+#include "backends/xnnpack/fuse.h"
+
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+#include "backends/xnnpack/tile_step.h"
+#endif
+
+namespace rushlight::xnnpack {
+namespace {
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  const uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+  return x ^ (x >> 32);
+}
+
+// How the positions of a window follow from a length: equal lengths give equal positions where this is equal, and the
+// length itself where it is 0.
+uint64_t change(uint32_t before, uint32_t after, uint32_t size, uint32_t dilation, uint32_t stride) {
+  const int64_t added = int64_t{before} + after - int64_t{size - 1} * dilation;
+  return stride == 1 && added == 0 ? 0 : mix(static_cast<uint64_t>(added), stride);
+}
+
+bool takes_bounds(Kind kind) {
+  switch (kind) {
+    case Kind::XNNAdd:
+    case Kind::XNNSubtract:
+    case Kind::XNNMultiply:
+    case Kind::XNNDiv:
+    case Kind::XNNConv2d:
+    case Kind::XNNDepthwiseConv2d:
+    case Kind::XNNConvTranspose2d:
+    case Kind::XNNFullyConnected:
+    case Kind::XNNAvgPooling2d:
+    case Kind::XNNMaxPooling2d:
+    case Kind::XNNGlobalAvgPooling2d:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Fusion {
+ public:
+  Fusion(Graph& graph, const Shape* shapes, const Options& options)
+      : graph_(graph), shapes_(shapes), options_(options) {}
+
+  Error run(MemoryAllocator& allocator) {
+    const size_t values = graph_.values.size();
+    readers_ = make_array<uint32_t>(allocator, values);
+    producers_ = make_array<Node*>(allocator, values);
+    kin_ = make_array<uint64_t>(allocator, values);
+    RL_REQUIRE(readers_ && producers_ && kin_, MemoryAllocationFailed, "no memory for %zu values", values);
+    for (const Node& node : graph_.nodes) {
+      for (uint32_t i = 0; i < node.num_inputs; ++i) {
+        if (node.inputs[i] != kNone) ++readers_[node.inputs[i]];
+      }
+    }
+    for (size_t i = 0; i < values; ++i) {
+      if (graph_.values[i].is_output) ++readers_[i];
+      kin_[i] = mix(1, i);
+    }
+    Node* end = graph_.nodes.data();
+    for (Node& node : graph_.nodes) {
+      kin_[node.output] = kin_of(node);
+      if (fold_into_producer(node)) continue;
+      Node added;
+      if (add_to_producer(node, &added)) node = added;
+      producers_[node.output] = &node;
+    }
+    for (Node& node : graph_.nodes) {
+      if (node.kind == Kind::NONE) continue;
+      if (end != &node) *end = node;
+      ++end;
+    }
+    graph_.nodes = {graph_.nodes.data(), static_cast<size_t>(end - graph_.nodes.data())};
+    return Error::Ok;
+  }
+
+ private:
+  // Of values that have this in common, all dimensions but the last are equal, whatever the inputs' are.
+  uint64_t kin_of(const Node& node) const {
+    const uint64_t in = kin_[node.inputs[0]], other = mix(2, node.output);
+    const Window& w = node.window;
+    switch (node.kind) {
+      case Kind::XNNConv2d:
+      case Kind::XNNDepthwiseConv2d:
+      case Kind::XNNAvgPooling2d:
+      case Kind::XNNMaxPooling2d: {
+        const uint64_t rows = change(w.top, w.bottom, w.height, w.dilation_height, w.stride_height);
+        const uint64_t columns = change(w.left, w.right, w.width, w.dilation_width, w.stride_width);
+        return rows == 0 && columns == 0 ? in : mix(in, mix(rows, columns));
+      }
+      case Kind::XNNAdd:
+      case Kind::XNNSubtract:
+      case Kind::XNNMultiply:
+      case Kind::XNNDiv:
+        return in == kin_[node.inputs[1]] && shapes_[node.inputs[0]] == shapes_[node.inputs[1]] ? in : other;
+      case Kind::XNNFullyConnected:
+      case Kind::XNNClamp:
+      case Kind::XNNHardswish:
+      case Kind::XNNSigmoid:
+      case Kind::XNNTanh:
+      case Kind::XNNGelu:
+      case Kind::XNNELU:
+      case Kind::XNNLeakyReLU:
+      case Kind::XNNPReLU:
+      case Kind::XNNSoftmax:
+        return in;
+      default:
+        return other;
+    }
+  }
+
+  // The node that computes a value which only one node reads, and which is of the same type as that node's result.
+  Node* sole_producer(uint32_t id, uint32_t result) const {
+    const Value &a = graph_.values[id], &b = graph_.values[result];
+    const bool is_float = a.dtype == b.dtype && !is_quantized(a) && !is_quantized(b);
+    return is_float && readers_[id] == 1 ? producers_[id] : nullptr;
+  }
+
+  bool fold_into_producer(Node& node) {
+    Node* before = node.num_inputs == 1 ? sole_producer(node.inputs[0], node.output) : nullptr;
+    if (before == nullptr || before->activation != Kind::NONE) return false;
+    if (node.kind == Kind::XNNClamp) {
+      if (!node.has_bounds || before->has_bounds || !takes_bounds(before->kind)) return false;
+      before->has_bounds = true;
+      before->min = node.min;
+      before->max = node.max;
+    } else {
+      if (node.has_bounds || !is_activation(node.kind) || !is_tiled(*before)) return false;
+      before->activation = node.kind;
+      before->number = node.number;
+    }
+    before->output = node.output;
+    producers_[node.output] = before;
+    node.kind = Kind::NONE;
+    return true;
+  }
+
+  // The addition takes the place of the product, since its other operand may be computed in between.
+  bool add_to_producer(const Node& node, Node* added) {
+    if (node.kind != Kind::XNNAdd) return false;
+    Node* best = nullptr;
+    uint32_t other = kNone;
+    for (uint32_t i = 0; i < 2; ++i) {
+      Node* before = sole_producer(node.inputs[i], node.output);
+      const uint32_t residual = node.inputs[1 - i];
+      if (before == nullptr || before->has_bounds || before->activation != Kind::NONE || before->num_inputs != 3 ||
+          !is_product(*before) || graph_.values[residual].dtype != ScalarType::Float ||
+          kin_[residual] != kin_[before->output] || shapes_[residual] != shapes_[before->output]) {
+        continue;
+      }
+      if (best && best > before) continue;
+      best = before;
+      other = residual;
+    }
+    if (best == nullptr) return false;
+    *added = *best;
+    added->inputs[Node::kResidual] = other;
+    added->num_inputs = Node::kResidual + 1;
+    added->has_bounds = node.has_bounds;
+    added->min = node.min;
+    added->max = node.max;
+    added->output = node.output;
+    best->kind = Kind::NONE;
+    return true;
+  }
+
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+  static bool is_activation(Kind kind) {
+    tiles::Epilogue e;
+    return set_activation(kind, 0, &e);
+  }
+  bool is_tiled(const Node& node) const { return options_.tiles && takes_tiles(graph_, node); }
+  // Whether the step adds a residual: that of a depthwise convolution does not.
+  bool is_product(const Node& node) const {
+    return is_tiled(node) && (node.kind == Kind::XNNFullyConnected || !suits_depthwise(node));
+  }
+#else
+  static bool is_activation(Kind) { return false; }
+  bool is_tiled(const Node&) const { return false; }
+  bool is_product(const Node&) const { return false; }
+#endif
+
+  Graph& graph_;
+  const Shape* shapes_;
+  const Options& options_;
+  uint32_t* readers_ = nullptr;  // [values], nodes and the outside
+  Node** producers_ = nullptr;   // [values]
+  uint64_t* kin_ = nullptr;      // [values]
+};
+
+}  // namespace
+
+Error fuse(Graph* graph, const Shape* shapes, const Options& options, MemoryAllocator& allocator) {
+  return Fusion(*graph, shapes, options).run(allocator);
+}
+
+}  // namespace rushlight::xnnpack
