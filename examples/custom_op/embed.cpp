@@ -24,16 +24,13 @@ int main(int count, char** arguments) {
   if (!module.ok()) return failed();
   auto method = (*module)->method("forward");
   if (!method.ok()) return failed();
-  std::vector<std::vector<float>> ones;
-  std::vector<rushlight::TensorImpl> tensors;
+  std::vector<rushlight::TensorPtr> tensors;
   std::vector<rushlight::EValue> inputs;
   const rushlight::Method& forward = (*method)->method();
-  tensors.reserve(forward.inputs_size());
   for (size_t i = 0; i < forward.inputs_size(); ++i) {
-    tensors.push_back(*forward.get_input(i).to_tensor().impl());
-    ones.emplace_back(static_cast<size_t>(tensors.back().numel), 1.0f);
-    tensors.back().data = ones.back().data();
-    inputs.emplace_back(&tensors.back());
+    const auto sizes = forward.get_input(i).to_tensor().sizes();
+    tensors.push_back(rushlight::ones({sizes.begin(), sizes.end()}));
+    inputs.push_back(rushlight::value_of(tensors.back()));
   }
   auto outputs = (*module)->forward({inputs.data(), inputs.size()});
   if (!outputs.ok()) return failed();

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "rushlight/exec/method.h"
+#include "rushlight/module/tensor_ptr.h"
 
 namespace rushlight {
 
@@ -17,7 +17,9 @@ class InputFiles {
 
  private:
   Error set_one(Method& method, size_t index, const char* path);
-  std::vector<std::unique_ptr<uint8_t[]>> memory_;
+  // The input's elements, read in the method's order of dimensions.
+  Error set_elements(Method& method, size_t index, TensorPtr elements, const std::vector<DimOrderType>& order);
+  std::vector<TensorPtr> elements_;
 };
 
 }  // namespace rushlight

@@ -13,6 +13,7 @@
 #include "rushlight/core/named_data.h"
 #include "rushlight/exec/method.h"
 #include "rushlight/module/growing_allocator.h"
+#include "rushlight/module/tensor_ptr.h"
 #include "rushlight/program/data_file.h"
 #include "rushlight/program/program.h"
 
@@ -141,6 +142,12 @@ class Module {
   // The outputs of `name` for `inputs`, valid until the method's next run.
   Result<std::vector<EValue>> execute(std::string_view name, Span<const EValue> inputs);
   Result<std::vector<EValue>> forward(Span<const EValue> inputs) { return execute("forward", inputs); }
+  // Of inputs that value_of() takes: tensors, numbers.
+  template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
+  Result<std::vector<EValue>> forward(const Inputs&... inputs) {
+    const EValue values[sizeof...(Inputs) + 1] = {value_of(inputs)...};
+    return execute("forward", {values, sizeof...(Inputs)});
+  }
 
  private:
   Module() = default;
