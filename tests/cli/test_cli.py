@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import rushlight
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
@@ -93,6 +95,20 @@ def test_info_as_json(program: Path, capsys: Capture) -> None:
     forward = facts["methods"][0]
     assert (forward["operators"], forward["delegates"]) == ({"aten::add.out": 1}, {})
     assert forward["inputs"] == forward["outputs"] == ["float32[2]"]
+
+
+def test_info_of_plans(tmp_path: Path, capsys: Capture) -> None:
+    model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(3)), torch.nn.Softmax(-1)).eval()
+    path = tmp_path / "planned.pte"
+    rushlight.compile(model, (torch.ones(2, 8),), partitioner=[CpuPartitioner("avx2")]).save(path)
+    assert main(["info", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"named data: \d entries, .* \(--json lists them\)", text)
+    assert "1 x CpuBackend\n          planned for avx2: 3 product, 1 softmax\n" in text
+    assert main(["info", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["methods"][0]["plans"][0]["steps"] == {"product": 3, "softmax": 1}
+    assert len(facts["named_data"]) > 3
 
 
 def test_bench(program: Path, capsys: Capture) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.payload import read_plan
 from rushlight.cli.arguments import Commands, describe, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte
 from rushlight.runtime import MethodMeta, Runtime
+
+MOST_NAMES = 3  # of named data, to be listed one by one
 
 
 def add_to(commands: Commands) -> None:
@@ -30,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         return
     print(f"{facts['file']}: {size_text(facts['bytes'])}, {size_text(facts['constant_bytes'])} of constants")
     if facts["named_data"]:
-        print("  named data: " + ", ".join(f"{k} ({size_text(n)})" for k, n in facts["named_data"].items()))
+        print(f"  named data: {_named_data_text(facts['named_data'])}")
     for method in facts["methods"]:
         print(f"method {method['name']}: {method['instructions']} instructions")
         for kind in ("inputs", "outputs"):
@@ -43,8 +48,18 @@ def run(options: argparse.Namespace) -> None:
             for name, count in method[kind].items():
                 missing = "" if name in method["available"] else "  (not in this runtime)"
                 print(f"  {count:5} x {name}{missing}")
+        for plan in method["plans"]:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in plan["steps"].items())
+            print(f"          planned for {plan['target']}: {kinds}")
+            print(f"          {size_text(plan['arena_bytes'])} of intermediate results")
         if method["external_data"]:
             print(f"  external data: {', '.join(method['external_data'])}")
+
+
+def _named_data_text(sizes: Mapping[str, int]) -> str:
+    if len(sizes) > MOST_NAMES:
+        return f"{len(sizes)} entries, {size_text(sum(sizes.values()))} (--json lists them)"
+    return ", ".join(f"{key} ({size_text(size)})" for key, size in sizes.items())
 
 
 def collect(path: Path) -> dict[str, Any]:
@@ -52,6 +67,7 @@ def collect(path: Path) -> dict[str, Any]:
 
     Raises:
         FileMissingError, InvalidProgramError: as loading the program does.
+        MalformedError: a payload of CpuBackend is damaged.
     """
     program = Runtime.get().load_program(path)
     data = path.read_bytes()
@@ -69,13 +85,17 @@ def collect(path: Path) -> dict[str, Any]:
 def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, Any]:
     operators: Counter[str] = Counter()
     delegates: Counter[str] = Counter()
+    plans: list[dict[str, Any]] = []
     for instruction in (i for chain in plan.chains for i in chain.instructions):
         call = instruction.instr_args
         if isinstance(call, KernelCall):
             operator = plan.operators[call.op_index]
             operators[operator.name + (f".{operator.overload}" if operator.overload else "")] += 1
         elif isinstance(call, DelegateCall):
-            delegates[plan.delegates[call.delegate_index].id] += 1
+            delegate = plan.delegates[call.delegate_index]
+            delegates[delegate.id] += 1
+            if delegate.id == "CpuBackend":
+                plans.append(_plan(bytes(file.delegate_data[delegate.processed.index])))
     runtime = Runtime.get()
     known = runtime.operator_registry.operator_names | set(runtime.backend_registry.registered_backend_names)
     return {
@@ -92,10 +112,19 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, A
         "planned_bytes": meta.planned_sizes(),
         "operators": dict(operators.most_common()),
         "delegates": dict(delegates.most_common()),
+        "plans": plans,
         "available": sorted((operators.keys() | delegates.keys()) & known),
         "buffers": [meta.attribute_tensor_meta(i).name() for i in range(meta.num_attributes())],
         "external_data": _external_names(plan),
     }
+
+
+def _plan(payload: bytes) -> dict[str, Any]:
+    """Of a part that CpuBackend runs: instruction set, steps by kind, bytes of intermediate results."""
+    plan = read_plan(payload)
+    names = {kind.value: kind.name.lower().replace("_", " ") for kind in StepKind}
+    kinds = Counter(names.get(step.kind, f"kind {step.kind}") for step in plan.steps)
+    return {"target": plan.target, "steps": dict(kinds.most_common()), "arena_bytes": plan.arena_bytes}
 
 
 def _external_names(plan: ExecutionPlan) -> list[str]:
