@@ -14,12 +14,17 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import export
 
+import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
 
-pytestmark = needs_xnnpack
-XNN = "XnnpackBackend"
+HERE = "the backend"
+PARTITIONERS = {
+    "XnnpackBackend": [XnnpackPartitioner(), CpuPartitioner()],
+    "CpuBackend": [CpuPartitioner()],
+}
 
 
 class Layer(nn.Module):
@@ -58,19 +63,19 @@ def _scan(layer: nn.Module, state: torch.Tensor, rows: torch.Tensor) -> Any:
 
 
 def _cond_in_map(layer: nn.Module, predicate: torch.Tensor, rows: torch.Tensor) -> Any:
-    return map_rows(lambda row: _cond(layer, predicate, row) * 2, rows)
+    return map_rows(lambda row: torch.sigmoid(_cond(layer, predicate, row)) * 2, rows)
 
 
 TRUE, FALSE = torch.tensor(True), torch.tensor(False)
 CASES: dict[str, tuple[Callable[..., Any], list[tuple[torch.Tensor, ...]], list[Any]]] = {
-    "cond": (_cond, [(TRUE, torch.randn(2, 4)), (FALSE, torch.randn(2, 4))], [[XNN], [XNN]]),
-    "while": (_while, [(torch.tensor(n), torch.randn(2, 4)) for n in (3, 0)], [[], [XNN]]),
-    "map": (_map, [(torch.randn(3, 2, 4),)], [[XNN]]),
-    "scan": (_scan, [(torch.randn(2, 4), torch.randn(5, 2, 4))], [[XNN]]),
+    "cond": (_cond, [(TRUE, torch.randn(2, 4)), (FALSE, torch.randn(2, 4))], [[HERE], [HERE]]),
+    "while": (_while, [(torch.tensor(n), torch.randn(2, 4)) for n in (3, 0)], [[], [HERE]]),
+    "map": (_map, [(torch.randn(3, 2, 4),)], [[HERE]]),
+    "scan": (_scan, [(torch.randn(2, 4), torch.randn(5, 2, 4))], [[HERE]]),
     "cond_in_map": (
         _cond_in_map,
         [(TRUE, torch.randn(3, 2, 4)), (FALSE, torch.randn(3, 2, 4))],
-        [[XNN, [XNN], [XNN]]],
+        [[HERE, [HERE], [HERE]]],
     ),
 }
 
@@ -85,17 +90,30 @@ def _distinct(found: list[Any]) -> list[Any]:
     return result
 
 
+def _named(expected: list[Any], backend: str) -> list[Any]:
+    return [_named(item, backend) if isinstance(item, list) else backend for item in expected]
+
+
+@pytest.mark.parametrize("backend", [pytest.param("XnnpackBackend", marks=needs_xnnpack), "CpuBackend"])
 @pytest.mark.parametrize("name", CASES)
-def test_parts_in_bodies(name: str) -> None:
+def test_parts_in_bodies(name: str, backend: str) -> None:
     run, calls, expected = CASES[name]
     torch.manual_seed(0)
     model = Layer(run).eval()
-    edge = to_edge_transform_and_lower(
-        export(model, calls[0]), partitioner=[XnnpackPartitioner(), CpuPartitioner()]
-    )
+    edge = to_edge_transform_and_lower(export(model, calls[0]), partitioner=PARTITIONERS[backend])
     program = edge.exported_program()
-    assert _distinct(backends(program.graph_module)) == expected
+    assert _distinct(backends(program.graph_module)) == _named(expected, backend)
     method = load(edge.to_executorch().buffer)
     for inputs in calls:
         assert_close(outputs_of(method, inputs), model(*inputs))
         assert_close(program.module()(*inputs), model(*inputs))
+
+
+def test_compile_delegates_a_matrix_product_in_a_loop() -> None:
+    model = Layer(_while).eval()
+    inputs = (torch.tensor(3), torch.randn(2, 4))
+    program = rushlight.compile(model, inputs).buffer
+    assert {delegate.id for delegate in read_pte(program).program.execution_plan[0].delegates} == {
+        "CpuBackend"
+    }
+    assert_close(outputs_of(load(program), inputs), model(*inputs))

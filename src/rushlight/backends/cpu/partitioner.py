@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
 from rushlight.backends.cpu.bindings import expresses, shapes_of
@@ -27,6 +27,7 @@ from rushlight.delegate.partitioner import DelegationSpec, Partitioner, Partitio
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
 from rushlight.ir.constants import constant_inputs, is_graph_of
+from rushlight.ir.control_flow import control_flow_submodules
 
 logger = logging.getLogger(__name__)
 
@@ -62,28 +63,30 @@ class CpuPartitioner(Partitioner):
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
         stored = constant_inputs(ep)
-        known: dict[Graph, Constants | None] = {}
+        known: dict[Graph, Constants] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in known:
-                # Of the bodies of control flow nothing is taken.
-                known[node.graph] = Constants(stored, node.graph) if is_graph_of(ep, node.graph) else None
-            constants = known[node.graph]
-            return constants is not None and why_not(node, constants) is None
+                # What bodies of control flow are given may be another tensor each time.
+                given = stored if is_graph_of(ep, node.graph) else {}
+                known[node.graph] = Constants(given, node.graph)
+            return why_not(node, known[node.graph]) is None
 
         return list(KEPT), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
-        self._tag(exported_program, tags)
+        self._tag(exported_program.graph_module, constant_inputs(exported_program), tags)
         tag_constant_data(exported_program)
         tag_mutated_buffer(exported_program)
         return PartitionResult(exported_program, tags)
 
-    def _tag(self, program: ExportedProgram, tags: dict[str, DelegationSpec]) -> None:
-        graph = program.graph
-        constants = Constants.of(program)
+    def _tag(
+        self, module: GraphModule, stored: Mapping[str, torch.Tensor], tags: dict[str, DelegationSpec]
+    ) -> None:
+        graph = module.graph
+        constants = Constants(stored, graph)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
         inside = {node for found in byte_functions(graph, constants).values() for node in found.nodes}
@@ -108,7 +111,7 @@ class CpuPartitioner(Partitioner):
             ):
                 taken.remove(node)
                 self.report.report_reject(node, f"plans have no {value.dtype}")
-        for part in self._parts(program, taken, constants):
+        for part in self._parts(graph, taken, constants, Constants(stored, graph, folds=False)):
             if not _is_worth_it(part, constants):
                 continue
             if not _is_sized(part):
@@ -119,19 +122,22 @@ class CpuPartitioner(Partitioner):
             tags[tag] = self.delegation_spec
             for node in part:
                 meta.set_delegation_tag(node, tag)
+        for _, body, _ in control_flow_submodules(module):
+            self._tag(body, {}, tags)
 
-    def _parts(self, program: ExportedProgram, taken: set[Node], constants: Constants) -> list[list[Node]]:
+    def _parts(
+        self, graph: Graph, taken: set[Node], constants: Constants, stored: Constants
+    ) -> list[list[Node]]:
         """Parts in which a weight that follows from constants stands with the nodes that need it constant."""
-        stored = Constants.of(program, folds=False)
         groups = [
             [*_sources(node, taken), user]
-            for node in program.graph.nodes
+            for node in graph.nodes
             if node in taken and constants.is_constant(node)
             for user in node.users
             if user in taken and not constants.is_constant(user) and why_not(user, stored) is not None
         ]
         while True:
-            parts = form_parts(program.graph, taken.__contains__, joined(groups))
+            parts = form_parts(graph, taken.__contains__, joined(groups))
             part_of = {node: index for index, part in enumerate(parts) for node in part}
             apart = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
             if not apart:
