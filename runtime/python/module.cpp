@@ -1,6 +1,8 @@
 #include "python/bindings.h"
 
 NB_MODULE(_native, module) {
+  // Objects that live until the interpreter ends are no leak that a user could do something about.
+  nanobind::set_leak_warnings(false);
   module.doc() = "The native runtime.";
   rushlight::python::bind_kernels(module);
   rushlight::python::bind_libraries(module);
