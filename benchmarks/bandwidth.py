@@ -1,4 +1,6 @@
-"""Speed of memory-bound kernels on large tensors: `python -m benchmarks.bandwidth [threads] [filter]`.
+"""Speed of memory-bound kernels: `python -m benchmarks.bandwidth [threads] [pattern] [seconds]`.
+
+`pattern` is a regular expression that a label has to hold, `seconds` the time that a case is given.
 
 Prints bytes read and written a second, their share of a memcpy's, and the time as a share of torch eager's:
 all three interleaved in one run.
@@ -7,6 +9,7 @@ all three interleaved in one run.
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -236,11 +239,12 @@ def timed(run: Callable[[], object], threads: int) -> float:
 def main(arguments: list[str]) -> None:
     threads = int(arguments[0]) if arguments else 1
     wanted = arguments[1] if len(arguments) > 1 else ""
+    budget = float(arguments[2]) if len(arguments) > 2 else 0.4
     torch.set_num_threads(threads)
     source = torch.ones(ELEMENTS * 4, dtype=torch.float32)
     target = torch.empty_like(source)
     for item in cases():
-        if wanted not in item.label:
+        if not re.search(wanted, item.label):
             continue
         runs: dict[str, Callable[[], object]] = {
             "copy": lambda: target.copy_(source),
@@ -250,7 +254,7 @@ def main(arguments: list[str]) -> None:
             "eager": item.eager or eager_operator(item),
         }
         least = dict.fromkeys(runs, math.inf)
-        end = time.perf_counter() + 0.4
+        end = time.perf_counter() + budget
         while time.perf_counter() < end or math.inf in least.values():
             for name, run in runs.items():
                 least[name] = min(least[name], timed(run, threads), timed(run, threads))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/optimized/elementwise_rows.h"
+#include "kernels/optimized/tiles/half_tiles.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/shape.h"
@@ -58,14 +59,21 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, con
                 const Tensor& out) {
   // A fused product and sum would be rounded otherwise than eager's.
   if (out.scalar_type() != type || op == BinaryOp::AddScaled) return false;
-  const Convert store = store_function(ScalarType::Float, type);
-  const tiles::Tiles& tiles = tiles::tiles();
-  return for_rows(context, type, a, b, out,
-                  [&](const float* x, int64_t x_step, const float* y, int64_t y_step, int64_t offset, int64_t n) {
-                    float results[kChunk];
-                    tiles.binary(op, x, x_step, y, y_step, results, n, 0);
-                    store(results, 1, at(out, offset), 1, n);
-                  });
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const tiles::HalfTiles& tiles = tiles::half_tiles();
+  const auto numbers = [](const RowOperand& from, int64_t offset) {
+    return reinterpret_cast<const uint16_t*>(from.at(offset));
+  };
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      tiles.binary(half_type(type), op, numbers(a, at[1]), a_step, numbers(b, at[2]), b_step,
+                   out.mutable_data_ptr<uint16_t>() + at[0], n);
+    });
+  });
+  return true;
 }
 
 bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
@@ -80,6 +88,10 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, c
 
 }  // namespace
 
+tiles::HalfType half_type(ScalarType type) {
+  return type == ScalarType::Half ? tiles::HalfType::Float16 : tiles::HalfType::BFloat16;
+}
+
 bool is_half(const Tensor& tensor) { return dtypes::kHalf.contains(tensor.scalar_type()); }
 
 bool half_unary(KernelRuntimeContext& context, tiles::UnaryOp op, const Tensor& in, const Tensor& out, float p,
@@ -87,18 +99,12 @@ bool half_unary(KernelRuntimeContext& context, tiles::UnaryOp op, const Tensor& 
   if (!is_half(in) || out.scalar_type() != in.scalar_type()) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!same_layout(in, out)) return false;
-  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
-  const Convert store = store_function(ScalarType::Float, in.scalar_type());
-  const tiles::Tiles& tiles = tiles::tiles();
+  const tiles::HalfTiles& tiles = tiles::half_tiles();
+  const uint16_t* const x = in.const_data_ptr<uint16_t>();
+  uint16_t* const y = out.mutable_data_ptr<uint16_t>();
   const int64_t grain = op >= tiles::UnaryOp::Exp ? kElementGrain / 8 : kElementGrain;
   context.parallel_for(0, in.numel(), grain, [&](int64_t begin, int64_t end) {
-    float values[kChunk];
-    for (int64_t i = begin; i < end; i += kChunk) {
-      const int64_t n = std::min(kChunk, end - i);
-      load(at(in, i), 1, values, 1, n);
-      tiles.unary(op, values, values, n, p, q);
-      store(values, 1, at(out, i), 1, n);
-    }
+    tiles.unary(half_type(in.scalar_type()), op, x + begin, y + begin, end - begin, p, q);
   });
   return true;
 }

@@ -1,11 +1,15 @@
 #pragma once
 
+#include "kernels/optimized/tiles/half_tiles.h"
 #include "kernels/optimized/tiles/tiles.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/scalar.h"
 #include "rushlight/core/tensor.h"
 
 namespace rushlight::optimized {
+
+// Of float16 or bfloat16.
+tiles::HalfType half_type(ScalarType type);
 
 // As the functions of elementwise_map.h for float16 and bfloat16, in float32; numbers are only covered where the type
 // holds them.

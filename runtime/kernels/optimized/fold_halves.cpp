@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <limits>
 
+#include "kernels/optimized/elementwise_halves.h"
 #include "kernels/optimized/fold.h"
+#include "kernels/optimized/tiles/half_tiles.h"
 #include "kernels/optimized/tiles/tiles.h"
 #include "kernels/shared/convert.h"
 
@@ -9,51 +10,32 @@ namespace rushlight::optimized {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;
-// Columns and rows that are widened at a time.
-constexpr int64_t kColumns = 512;
-constexpr int64_t kRows = 8;
+// Columns that are reduced at a time.
+constexpr int64_t kColumns = 2048;
 // Elements of a row that one thread reduces.
 constexpr int64_t kTerm = 64 * 1024;
 
 // A sum, or the extreme number, of part of a row.
-double reduce_part(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n) {
-  float values[kChunk];
-  double result = 0;
-  for (int64_t i = 0; i < n; i += kChunk) {
-    const int64_t m = std::min(kChunk, n - i);
-    load(x + i, 1, values, 1, m);
-    if (reduction <= Reduction::Mean) {
-      result += tiles.sum(values, m);
-      continue;
-    }
-    const bool largest = reduction == Reduction::Largest;
-    const double part = static_cast<double>(tiles.extreme(largest, values, m));
-    const bool better = part != part || (largest ? part > result : part < result);
-    if (i == 0 || (better && result == result)) result = part;
-  }
-  return result;
+double reduce_part(tiles::HalfType type, Reduction reduction, const uint16_t* x, int64_t n) {
+  const tiles::HalfTiles& tiles = tiles::half_tiles();
+  if (reduction <= Reduction::Mean) return tiles.sum(type, x, n);
+  return static_cast<double>(tiles.extreme(type, reduction == Reduction::Largest, x, n));
 }
 
-double reduce_row(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n) {
-  const double result = reduce_part(tiles, load, reduction, x, n);
+double reduce_row(tiles::HalfType type, Reduction reduction, const uint16_t* x, int64_t n) {
+  const double result = reduce_part(type, reduction, x, n);
   return reduction == Reduction::Mean ? result / static_cast<double>(n) : result;
 }
 
-void reduce_columns(const tiles::Tiles& tiles, Convert load, Reduction reduction, const uint16_t* x, int64_t n,
+void reduce_columns(tiles::HalfType type, Convert load, Reduction reduction, const uint16_t* x, int64_t n,
                     int64_t stride, int64_t columns, float* sums) {
   const tiles::BinaryOp op = reduction == Reduction::Largest    ? tiles::BinaryOp::Maximum
                              : reduction == Reduction::Smallest ? tiles::BinaryOp::Minimum
                                                                 : tiles::BinaryOp::Add;
-  float values[kRows * kColumns];
   load(x, 1, sums, 1, columns);
-  for (int64_t first = 1; first < n; first += kRows) {
-    const int64_t rows = std::min(kRows, n - first);
-    for (int64_t i = 0; i < rows; ++i) load(x + (first + i) * stride, 1, values + i * kColumns, 1, columns);
-    tiles.fold_rows(op, values, kColumns, rows, sums, columns);
-  }
+  tiles::half_tiles().fold_rows(type, op, x + stride, stride, n - 1, sums, columns);
   if (reduction == Reduction::Mean) {
-    tiles.unary(tiles::UnaryOp::Affine, sums, sums, columns, 1.0f / static_cast<float>(n), 0);
+    tiles::tiles().unary(tiles::UnaryOp::Affine, sums, sums, columns, 1.0f / static_cast<float>(n), 0);
   }
 }
 
@@ -61,7 +43,7 @@ void reduce_columns(const tiles::Tiles& tiles, Convert load, Reduction reduction
 
 bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const Fold& f,
                    const Tensor& out) {
-  const tiles::Tiles& tiles = tiles::tiles();
+  const tiles::HalfType type = half_type(in.scalar_type());
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
   const uint16_t* const x = in.const_data_ptr<uint16_t>();
@@ -72,7 +54,7 @@ bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Ten
     if (terms == nullptr) return true;
     context.parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        terms[i] = reduce_part(tiles, load, reduction, x + i * kTerm, std::min(kTerm, f.reduced - i * kTerm));
+        terms[i] = reduce_part(type, reduction, x + i * kTerm, std::min(kTerm, f.reduced - i * kTerm));
       }
     });
     double sum = 0;
@@ -82,7 +64,7 @@ bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Ten
   } else if (f.inner == 1) {
     context.parallel_for(0, f.outer, std::max<int64_t>(1, kFoldGrain / f.reduced), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const auto value = static_cast<float>(reduce_row(tiles, load, reduction, x + i * f.reduced, f.reduced));
+        const auto value = static_cast<float>(reduce_row(type, reduction, x + i * f.reduced, f.reduced));
         store(&value, 1, y + i, 1, 1);
       }
     });
@@ -93,7 +75,7 @@ bool reduce_halves(KernelRuntimeContext& context, Reduction reduction, const Ten
       float sums[kColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t column = i % chunks * kColumns, outer = i / chunks, n = std::min(kColumns, f.inner - column);
-        reduce_columns(tiles, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n, sums);
+        reduce_columns(type, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n, sums);
         store(sums, 1, y + outer * f.inner + column, 1, n);
       }
     });

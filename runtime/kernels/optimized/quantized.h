@@ -38,6 +38,9 @@ bool quantized_add_out(KernelRuntimeContext& context, const Tensor& a, double a_
 bool quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
                        int64_t least, int64_t most, Tensor& out);
+bool dequantize_per_token_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
+                              const Tensor& zero_points, int64_t quant_min, int64_t quant_max, ScalarType dtype,
+                              ScalarType out_dtype, Tensor& out);
 bool embedding_4bit_dtype_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& scales,
                               const std::optional<Tensor>& zero_points, int64_t quant_min, int64_t quant_max,
                               const Tensor& indices, std::optional<ScalarType> dtype, Tensor& out);

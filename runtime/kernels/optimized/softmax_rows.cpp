@@ -1,6 +1,7 @@
 #include "kernels/optimized/softmax_rows.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/optimized/fold.h"
 #include "kernels/optimized/layout.h"
@@ -20,49 +21,54 @@ constexpr int64_t kCopyBytes = 256 * 1024;
 // Columns that far apart are worked on by rows, so many of them at a time.
 constexpr int64_t kFar = 512;
 constexpr int64_t kRows = 8;
+// Columns of a task there: as many as memory is read of in one go.
+constexpr int64_t kWide = 2048;
 
-// Far columns: three passes over rows, in memory's order.
+// Far columns, in memory's order: a pass over rows finds the largest number so far and the sum of powers, which is
+// scaled where the largest changes (Milakov and Gimelshein, "Online normalizer calculation for softmax"), another
+// writes the results.
 void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f, const Tensor& out) {
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
   const tiles::Tiles& tiles = tiles::tiles();
   using tiles::BinaryOp;
-  // Powers wait in `out` where it holds them exactly.
-  const bool keeps = is_float(out) && !logarithm;
-  const int64_t chunks = (f.inner + kFar - 1) / kFar;
+  const int64_t chunks = (f.inner + kWide - 1) / kWide;
   context.parallel_for(0, f.outer * chunks, 1, [&](int64_t begin, int64_t end) {
-    float rows[kRows * kFar], most[kFar], sums[kFar];
+    float rows[kRows * kFar], scales[kFar], most[kWide], sums[kWide];
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = task % chunks * kFar, n = std::min(kFar, f.inner - column);
+      const int64_t column = task % chunks * kWide, width = std::min(kWide, f.inner - column);
       const int64_t first = task / chunks * f.reduced * f.inner + column;
-      load(at(in, first), 1, most, 1, n);
-      for (int64_t r = 1; r < f.reduced; r += kRows) {
+      // Not -infinity, of which differences would be NaN.
+      std::fill(most, most + width, std::numeric_limits<float>::lowest());
+      std::fill(sums, sums + width, 0.0f);
+      for (int64_t r = 0; r < f.reduced; r += kRows) {
         const int64_t count = std::min(kRows, f.reduced - r);
-        for (int64_t i = 0; i < count; ++i) load(at(in, first + (r + i) * f.inner), 1, rows + i * kFar, 1, n);
-        tiles.fold_rows(BinaryOp::Maximum, rows, kFar, count, most, n);
-      }
-      std::fill(sums, sums + n, 0.0f);
-      for (int64_t r = 0; r < f.reduced; ++r) {
-        const int64_t row = first + r * f.inner;
-        float* const powers = keeps ? out.mutable_data_ptr<float>() + row : rows;
-        load(at(in, row), 1, rows, 1, n);
-        tiles.binary(BinaryOp::Sub, rows, 1, most, 1, rows, n, 0);
-        tiles.unary(tiles::UnaryOp::Exp, rows, powers, n, 0, 0);
-        tiles.binary(BinaryOp::Add, sums, 1, powers, 1, sums, n, 0);
-      }
-      tiles.unary(logarithm ? tiles::UnaryOp::Log : tiles::UnaryOp::Reciprocal, sums, sums, n, 0, 0);
-      for (int64_t r = 0; r < f.reduced; ++r) {
-        const int64_t row = first + r * f.inner;
-        if (keeps) {
-          float* const powers = out.mutable_data_ptr<float>() + row;
-          tiles.binary(BinaryOp::Mul, powers, 1, sums, 1, powers, n, 0);
-          continue;
+        for (int64_t j = 0; j < width; j += kFar) {
+          const int64_t n = std::min(kFar, width - j);
+          for (int64_t i = 0; i < count; ++i) load(at(in, first + (r + i) * f.inner + j), 1, rows + i * kFar, 1, n);
+          std::copy(most + j, most + j + n, scales);
+          tiles.fold_rows(BinaryOp::Maximum, rows, kFar, count, most + j, n);
+          tiles.binary(BinaryOp::Sub, scales, 1, most + j, 1, scales, n, 0);
+          tiles.unary(tiles::UnaryOp::Exp, scales, scales, n, 0, 0);
+          tiles.binary(BinaryOp::Mul, sums + j, 1, scales, 1, sums + j, n, 0);
+          for (int64_t i = 0; i < count; ++i) {
+            float* const row = rows + i * kFar;
+            tiles.binary(BinaryOp::Sub, row, 1, most + j, 1, row, n, 0);
+            tiles.unary(tiles::UnaryOp::Exp, row, row, n, 0, 0);
+          }
+          tiles.fold_rows(BinaryOp::Add, rows, kFar, count, sums + j, n);
         }
-        load(at(in, row), 1, rows, 1, n);
-        tiles.binary(BinaryOp::Sub, rows, 1, most, 1, rows, n, 0);
-        if (!logarithm) tiles.unary(tiles::UnaryOp::Exp, rows, rows, n, 0, 0);
-        tiles.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums, 1, rows, n, 0);
-        store(rows, 1, at(out, row), 1, n);
+      }
+      tiles.unary(logarithm ? tiles::UnaryOp::Log : tiles::UnaryOp::Reciprocal, sums, sums, width, 0, 0);
+      for (int64_t r = 0; r < f.reduced; ++r) {
+        for (int64_t j = 0; j < width; j += kFar) {
+          const int64_t n = std::min(kFar, width - j), row = first + r * f.inner + j;
+          load(at(in, row), 1, rows, 1, n);
+          tiles.binary(BinaryOp::Sub, rows, 1, most + j, 1, rows, n, 0);
+          if (!logarithm) tiles.unary(tiles::UnaryOp::Exp, rows, rows, n, 0, 0);
+          tiles.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums + j, 1, rows, n, 0);
+          store(rows, 1, at(out, row), 1, n);
+        }
       }
     }
   });

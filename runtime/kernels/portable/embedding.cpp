@@ -1,8 +1,7 @@
-#include <cstring>
-
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/index_reader.h"
+#include "kernels/shared/row_copy.h"
 #include "kernels/shared/row_major.h"
 #include "kernels/shared/strided_copy.h"
 
@@ -29,15 +28,10 @@ void embedding_out(KernelRuntimeContext& context, const Tensor& weight, const Te
   StridedLoops row;
   row.add(width, weight.stride(1), 1);
   context.parallel_for(0, indices.numel(), 16384 / (width + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const uint8_t* const from = at(weight, rows[i] * weight.stride(0));
-      uint8_t* const to = target.data<uint8_t>() + static_cast<size_t>(i) * row_bytes;
-      if (weight.stride(1) == 1) {
-        std::memcpy(to, from, row_bytes);
-      } else {
-        strided_copy(context, row, from, to, weight.element_size());
-      }
-    }
+    const auto from = [&](int64_t i) { return at(weight, rows[i] * weight.stride(0)); };
+    const auto to = [&](int64_t i) { return target.data<uint8_t>() + static_cast<size_t>(i) * row_bytes; };
+    if (weight.stride(1) == 1) return copy_rows(begin, end, row_bytes, from, to);
+    for (int64_t i = begin; i < end; ++i) strided_copy(context, row, from(i), to(i), weight.element_size());
   });
   target.finish();
 }

@@ -1,9 +1,8 @@
-#include <cstring>
-
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/gather_loop.h"
+#include "kernels/shared/row_copy.h"
 #include "kernels/shared/strided_copy.h"
 
 namespace rushlight::portable {
@@ -33,11 +32,13 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   const auto& run = slice[slice.count() - 1];
   if (run.src == 1 && run.dst == 1 && run.size * static_cast<int64_t>(size) >= 64) {
     context.parallel_for(0, index.numel(), 16384 / slice.numel() + 1, [&](int64_t begin, int64_t end) {
+      if (slice.count() == 1) {
+        copy_rows(
+            begin, end, static_cast<size_t>(run.size) * size, [&](int64_t i) { return at(in, positions[i] * from); },
+            [&](int64_t i) { return at(out, i * to); });
+        return;
+      }
       for (int64_t i = begin; i < end; ++i) {
-        if (slice.count() == 1) {
-          std::memcpy(at(out, i * to), at(in, positions[i] * from), static_cast<size_t>(run.size) * size);
-          continue;
-        }
         strided_copy(context, slice, at(in, positions[i] * from), at(out, i * to), size);
       }
     });

@@ -1,6 +1,9 @@
 #include "kernels/shared/convert_copy.h"
 
+#include "kernels/shared/axes.h"
+#include "kernels/shared/convert.h"
 #include "kernels/shared/elementwise.h"
+#include "kernels/shared/promotion.h"
 #include "kernels/shared/strided_copy.h"
 
 namespace rushlight {
@@ -17,6 +20,19 @@ void copy_broadcast(KernelRuntimeContext& context, const Tensor& source, const T
   strided_copy(context, loops, source.const_data_ptr(), out.mutable_data_ptr(), out.element_size());
 }
 
+// Between tensors of one layout, where one of the types is a compute type.
+bool convert_whole(KernelRuntimeContext& context, const Tensor& source, const Tensor& out) {
+  constexpr int64_t kGrain = 16 * 1024;
+  if (!same_layout(source, out)) return false;
+  const ScalarType from = source.scalar_type(), to = out.scalar_type();
+  const Convert load = load_function(from, to), convert = load ? load : store_function(from, to);
+  if (convert == nullptr || is_complex(from) || is_complex(to)) return false;
+  context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    convert(at(source, begin), 1, at(out, begin), 1, end - begin);
+  });
+  return true;
+}
+
 }  // namespace
 
 void convert_copy(KernelRuntimeContext& context, const Tensor& source, const Tensor& out) {
@@ -30,6 +46,7 @@ void convert_copy(KernelRuntimeContext& context, const Tensor& source, const Ten
     copy_broadcast(context, source, out);
     return;
   }
+  if (convert_whole(context, source, out)) return;
   switch_compute<kinds::kAll>(context, type, [&](auto tag) {
     using C = typename decltype(tag)::type;
     map_elements<C>(context, {source}, out, type, [](C x) { return x; });

@@ -2,8 +2,8 @@
 
 namespace rushlight {
 
-bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
-                          const Tensor& other) {
+bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
+                           const Tensor& other) {
   if (index.numel() == 0) return true;
   const int64_t rank = std::max<int64_t>(indexed.dim(), 1);
   bool fits = std::max<int64_t>(index.dim(), 1) == rank && std::max<int64_t>(other.dim(), 1) == rank;
@@ -15,7 +15,13 @@ bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, 
     context.fail(Error::InvalidArgument, "the index has more dims or elements than the tensors that it is for");
     return false;
   }
-  return require_indices(context, index, 0, size_at(indexed, axis));
+  return true;
+}
+
+bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
+                          const Tensor& other) {
+  return require_gather_shapes(context, indexed, axis, index, other) &&
+         (index.numel() == 0 || require_indices(context, index, 0, size_at(indexed, axis)));
 }
 
 LoopNest gather_loops(const Tensor& index, const Tensor& along, const Tensor& indexed, int64_t axis) {

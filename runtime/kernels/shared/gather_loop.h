@@ -9,8 +9,11 @@
 
 namespace rushlight {
 
-// Checks `index` of gather and scatter: integers in [0, size of `axis`), sizes of other axes at most those of
-// `indexed` and of `other` (scatter's source; may be `indexed` itself). Zero-dim tensors count as one element.
+// Checks the shape of `index` of gather and scatter: sizes of axes other than `axis` at most those of `indexed` and of
+// `other` (scatter's source; may be `indexed` itself). Zero-dim tensors count as one element.
+bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
+                           const Tensor& other);
+// And that its elements are integers in [0, size of `axis`).
 bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                           const Tensor& other);
 
@@ -30,6 +33,12 @@ void for_each_gathered(const LoopNest& nest, const Tensor& index, int64_t axis_s
       // Copies, which stores to the tensors cannot change.
       const auto visit = body;
       const int64_t position_step = index_step, next = along_step, next_indexed = step, stride = axis_stride;
+      if (position_step == 1 && next == 1) {
+        for (int64_t i = 0; i < n; ++i) {
+          visit(along + i, indexed + i * next_indexed + static_cast<int64_t>(position[i]) * stride);
+        }
+        return;
+      }
       for (int64_t i = 0; i < n; ++i, along += next, indexed += next_indexed) {
         visit(along, indexed + static_cast<int64_t>(position[i * position_step]) * stride);
       }

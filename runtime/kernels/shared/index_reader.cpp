@@ -7,15 +7,8 @@ namespace {
 template <typename T>
 int64_t count_valid(const T* positions, int64_t n, int64_t least, int64_t size) {
   constexpr int64_t kBlock = 1024;
-  const auto range = static_cast<uint64_t>(size - least);
   for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t m = n - first < kBlock ? n - first : kBlock;
-    uint64_t outside = 0;
-    for (int64_t i = 0; i < m; ++i) {
-      const auto position = static_cast<uint64_t>(int64_t{positions[first + i]});
-      outside |= position - static_cast<uint64_t>(least) >= range ? 1u : 0u;
-    }
-    if (outside) return first;
+    if (!indices_fit(positions + first, n - first < kBlock ? n - first : kBlock, least, size)) return first;
   }
   return n;
 }
@@ -29,9 +22,8 @@ bool require_indices(KernelRuntimeContext& context, const Tensor& index, int64_t
   }
   const IndexReader read(index);
   const bool wide = index.scalar_type() == ScalarType::Long;
-  const int64_t valid = size <= least ? 0
-                        : wide        ? count_valid(index.const_data_ptr<int64_t>(), index.numel(), least, size)
-                                      : count_valid(index.const_data_ptr<int32_t>(), index.numel(), least, size);
+  const int64_t valid = wide ? count_valid(index.const_data_ptr<int64_t>(), index.numel(), least, size)
+                             : count_valid(index.const_data_ptr<int32_t>(), index.numel(), least, size);
   for (int64_t i = valid; i < index.numel(); ++i) {
     if (read[i] < least || read[i] >= size) {
       context.fail(Error::InvalidArgument, "index %lld is not in [%lld, %lld)", static_cast<long long>(read[i]),

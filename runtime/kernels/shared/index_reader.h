@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/tensor.h"
@@ -25,6 +27,23 @@ class IndexReader {
 };
 
 inline bool is_index_type(ScalarType type) { return type == ScalarType::Long || type == ScalarType::Int; }
+
+// Whether n positions, next to each other, are all within [least, size), least <= 0; false, too, where the type does
+// not hold size - least and least is not 0. The sign of a position, or of the last one less it, tells.
+template <typename T>
+bool indices_fit(const T* positions, int64_t n, int64_t least, int64_t size) {
+  using Bits = std::make_unsigned_t<T>;
+  constexpr int64_t kMost = std::numeric_limits<T>::max();
+  if (size <= least) return n == 0;
+  const auto last = static_cast<Bits>(size - least - 1 < kMost ? size - least - 1 : kMost);
+  const auto shift = static_cast<Bits>(-least);
+  Bits signs = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto position = static_cast<Bits>(static_cast<Bits>(positions[i]) + shift);
+    signs |= position | static_cast<Bits>(last - position);
+  }
+  return static_cast<T>(signs) >= 0;
+}
 
 // Records the failure and returns false unless `index` has int32 or int64 elements, each in [least, size).
 bool require_indices(KernelRuntimeContext& context, const Tensor& index, int64_t least, int64_t size);

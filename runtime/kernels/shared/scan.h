@@ -36,24 +36,41 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
   // Rows: four at a time, since a step waits for the one before it.
   constexpr int64_t kBlock = 128;
   constexpr int64_t kRows = 4;
+  const auto step_four = [&](State(&states)[kRows], const C* const(&from)[kRows], C* const(&to)[kRows], int64_t n) {
+    const Function f = function;
+    State a = states[0], b = states[1], c = states[2], d = states[3];
+    for (int64_t i = 0; i < n; ++i) {
+      const C x = from[0][i], y = from[1][i], z = from[2][i], w = from[3][i];
+      to[0][i] = f.update(a, x);
+      to[1][i] = f.update(b, y);
+      to[2][i] = f.update(c, z);
+      to[3][i] = f.update(d, w);
+    }
+    states[0] = a, states[1] = b, states[2] = c, states[3] = d;
+  };
+  // Rows of the compute type are read and written in place.
+  const bool direct = rows.stride(0) == 1 && rows.stride(1) == 1 && in.scalar_type() == scalar_type_of<C> &&
+                      out.scalar_type() == scalar_type_of<C>;
   rows.for_each_run(context, kRows, [&](const int64_t* offsets, int64_t count) {
     C blocks[kRows][kBlock];
     State states[kRows];
     for (State& state : states) state = function.init();
+    if (direct && count == kRows) {
+      const C* const x = in.const_data_ptr<C>() + offsets[0];
+      C* const y = out.mutable_data_ptr<C>() + offsets[1];
+      const C* const from[] = {x, x + rows.step(0), x + 2 * rows.step(0), x + 3 * rows.step(0)};
+      C* const to[] = {y, y + rows.step(1), y + 2 * rows.step(1), y + 3 * rows.step(1)};
+      return step_four(states, from, to, length);
+    }
     for (int64_t first = 0; first < length; first += kBlock) {
       const int64_t n = length - first < kBlock ? length - first : kBlock;
       for (int64_t r = 0; r < count; ++r) {
         load(at(in, offsets[0] + r * rows.step(0) + first * rows.stride(0)), rows.stride(0), blocks[r], 1, n);
       }
       if (count == kRows) {
-        State a = states[0], b = states[1], c = states[2], d = states[3];
-        for (int64_t i = 0; i < n; ++i) {
-          blocks[0][i] = function.update(a, blocks[0][i]);
-          blocks[1][i] = function.update(b, blocks[1][i]);
-          blocks[2][i] = function.update(c, blocks[2][i]);
-          blocks[3][i] = function.update(d, blocks[3][i]);
-        }
-        states[0] = a, states[1] = b, states[2] = c, states[3] = d;
+        const C* const from[] = {blocks[0], blocks[1], blocks[2], blocks[3]};
+        C* const to[] = {blocks[0], blocks[1], blocks[2], blocks[3]};
+        step_four(states, from, to, n);
       } else {
         for (int64_t r = 0; r < count; ++r) {
           for (int64_t i = 0; i < n; ++i) blocks[r][i] = function.update(states[r], blocks[r][i]);

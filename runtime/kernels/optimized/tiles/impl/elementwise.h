@@ -1,7 +1,7 @@
 // Elementwise loops; the output may be an input's memory.
 #pragma once
 
-#include "kernels/optimized/tiles/impl/math.h"
+#include "kernels/optimized/tiles/impl/functions.h"
 #include "kernels/optimized/tiles/tiles.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
@@ -18,57 +18,8 @@ RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
   if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
 }
 
-RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
-
 static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, float q) {
-  const Floats low = splat(p), high = splat(q);
-  switch (op) {
-    case UnaryOp::Abs:
-      return map(x, y, n, [](Floats v) { return abs(v); });
-    case UnaryOp::Neg:
-      return map(x, y, n, [](Floats v) { return -v; });
-    case UnaryOp::Relu:
-      return map(x, y, n, [](Floats v) { return at_least(v, Floats{}); });
-    case UnaryOp::Clamp:
-      return map(x, y, n, [=](Floats v) { return at_most(at_least(v, low), high); });
-    case UnaryOp::LeakyRelu:
-      return map(x, y, n, [=](Floats v) { return select(v > 0.0f, v, v * low); });
-    case UnaryOp::HardSigmoid:
-      return map(x, y, n, [](Floats v) { return at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
-    case UnaryOp::HardSwish:
-      return map(x, y, n,
-                 [](Floats v) { return v * at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
-    case UnaryOp::Sqrt:
-      return map(x, y, n, [](Floats v) { return sqrt(v); });
-    case UnaryOp::Rsqrt:
-      return map(x, y, n, [](Floats v) { return 1.0f / sqrt(v); });
-    case UnaryOp::Reciprocal:
-      return map(x, y, n, [](Floats v) { return reciprocal(v); });
-    case UnaryOp::Square:
-      return map(x, y, n, [](Floats v) { return v * v; });
-    case UnaryOp::Cube:
-      return map(x, y, n, [](Floats v) { return v * v * v; });
-    case UnaryOp::Affine:
-      return map(x, y, n, [=](Floats v) { return low * v + high; });
-    case UnaryOp::ReciprocalSquare:
-      return map(x, y, n, [](Floats v) { return reciprocal(v * v); });
-    case UnaryOp::Exp:
-      return map(x, y, n, [](Floats v) { return exp(v); });
-    case UnaryOp::Log:
-      return map(x, y, n, [](Floats v) { return log(v); });
-    case UnaryOp::Tanh:
-      return map(x, y, n, [](Floats v) { return tanh(v); });
-    case UnaryOp::Erf:
-      return map(x, y, n, [](Floats v) { return erf(v); });
-    case UnaryOp::Sigmoid:
-      return map(x, y, n, [](Floats v) { return sigmoid(v); });
-    case UnaryOp::Silu:
-      return map(x, y, n, [](Floats v) { return v / (1.0f + exp(-v)); });
-    case UnaryOp::Gelu:
-      return map(x, y, n, [](Floats v) { return gelu(v); });
-    case UnaryOp::GeluTanh:
-      return map(x, y, n, [](Floats v) { return gelu_tanh(v); });
-  }
+  with_unary(op, p, q, [&](const auto& f) { map(x, y, n, f); });
 }
 
 // Operands advance by 1 or stay.
@@ -88,29 +39,9 @@ RL_INLINE void map(const float* a, int64_t a_step, const float* b, int64_t b_ste
   }
 }
 
-// NaN if either is.
-RL_INLINE Floats maximum(Floats a, Floats b) { return select((a > b) | (a != a), a, b); }
-RL_INLINE Floats minimum(Floats a, Floats b) { return select((a < b) | (a != a), a, b); }
-
 static void binary(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
                    float p) {
-  const Floats scale = splat(p);
-  switch (op) {
-    case BinaryOp::Add:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u + v; });
-    case BinaryOp::AddScaled:
-      return map(a, a_step, b, b_step, y, n, [=](Floats u, Floats v) { return u + scale * v; });
-    case BinaryOp::Sub:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u - v; });
-    case BinaryOp::Mul:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u * v; });
-    case BinaryOp::Div:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u / v; });
-    case BinaryOp::Maximum:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return maximum(u, v); });
-    case BinaryOp::Minimum:
-      return map(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return minimum(u, v); });
-  }
+  with_binary(op, p, [&](const auto& f) { map(a, a_step, b, b_step, y, n, f); });
 }
 
 template <typename Function>

@@ -1,0 +1,219 @@
+// Loops over float16 and bfloat16, in namespace rushlight::tiles::RL_TILES_ISA; the output may be an input's memory.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include "kernels/optimized/tiles/half_tiles.h"
+#include "kernels/optimized/tiles/impl/functions.h"
+#include "rushlight/core/half.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+typedef uint16_t Shorts __attribute__((vector_size(kWidth * 2)));
+typedef uint16_t UnalignedShorts __attribute__((vector_size(kWidth * 2), aligned(2), may_alias));
+typedef uint32_t Words __attribute__((vector_size(kWidth * 4)));
+
+RL_INLINE Shorts load_shorts(const uint16_t* p) { return *reinterpret_cast<const UnalignedShorts*>(p); }
+RL_INLINE void store_shorts(uint16_t* p, Shorts v) { *reinterpret_cast<UnalignedShorts*>(p) = v; }
+
+struct Float16 {
+#if defined(__AVX512F__) && RL_TILES_WIDTH == 16
+  // Masks, since GCC warns of the undefined lanes of the plain intrinsics.
+  RL_INLINE Floats widen(Shorts v) {
+    return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(v)));
+  }
+  RL_INLINE Shorts narrow(Floats v) {
+    return reinterpret_cast<Shorts>(
+        _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT));
+  }
+#elif defined(__AVX2__) && RL_TILES_WIDTH == 8
+  RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(v))); }
+  RL_INLINE Shorts narrow(Floats v) {
+    return reinterpret_cast<Shorts>(_mm256_cvtps_ph(reinterpret_cast<__m256>(v), _MM_FROUND_TO_NEAREST_INT));
+  }
+#elif defined(__aarch64__) && RL_TILES_WIDTH == 4
+  RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(vcvt_f32_f16(reinterpret_cast<float16x4_t>(v))); }
+  RL_INLINE Shorts narrow(Floats v) { return reinterpret_cast<Shorts>(vcvt_f16_f32(reinterpret_cast<float32x4_t>(v))); }
+#else
+  RL_INLINE Floats widen(Shorts v) {
+    Floats wide;
+    RL_UNROLL for (int i = 0; i < kWidth; ++i) wide[i] = detail::half_to_float(v[i]);
+    return wide;
+  }
+  RL_INLINE Shorts narrow(Floats v) {
+    Shorts few;
+    RL_UNROLL for (int i = 0; i < kWidth; ++i) few[i] = detail::float_to_half(v[i]);
+    return few;
+  }
+#endif
+};
+
+struct BFloat16Bits {
+  RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(__builtin_convertvector(v, Words) << 16); }
+  RL_INLINE Shorts narrow(Floats v) {
+    const Words bits = reinterpret_cast<Words>(v);
+    const Words rounded = (bits + ((bits >> 16 & 1) + 0x7fff)) >> 16;
+    const Words quiet = Words{} + 0x7fc0;
+    return __builtin_convertvector(v != v ? quiet : rounded, Shorts);
+  }
+};
+
+// The first n numbers, 0 < n <= kWidth; the others are `fill`'s bits.
+RL_INLINE Shorts load_few_shorts(const uint16_t* p, int64_t n, uint16_t fill = 0) {
+  Shorts v = Shorts{} + fill;
+  __builtin_memcpy(&v, p, static_cast<size_t>(n) * 2);
+  return v;
+}
+RL_INLINE void store_few_shorts(uint16_t* p, Shorts v, int64_t n) {
+  __builtin_memcpy(p, &v, static_cast<size_t>(n) * 2);
+}
+
+template <typename T, typename Function>
+RL_INLINE void map_halves(const uint16_t* x, uint16_t* y, int64_t n, const Function& f) {
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    const Shorts a = T::narrow(f(T::widen(load_shorts(x + i))));
+    const Shorts b = T::narrow(f(T::widen(load_shorts(x + i + kWidth))));
+    store_shorts(y + i, a);
+    store_shorts(y + i + kWidth, b);
+  }
+  for (; i < n; i += kWidth) {
+    const int64_t few = n - i < kWidth ? n - i : kWidth;
+    store_few_shorts(y + i, T::narrow(f(T::widen(load_few_shorts(x + i, few)))), few);
+  }
+}
+
+template <typename T, typename Function>
+RL_INLINE void map_halves(const uint16_t* a, int64_t a_step, const uint16_t* b, int64_t b_step, uint16_t* y, int64_t n,
+                          const Function& f) {
+  if (a_step && b_step) {
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      store_shorts(y + i, T::narrow(f(T::widen(load_shorts(a + i)), T::widen(load_shorts(b + i)))));
+    }
+    if (i < n) {
+      const Shorts u = load_few_shorts(a + i, n - i), v = load_few_shorts(b + i, n - i);
+      store_few_shorts(y + i, T::narrow(f(T::widen(u), T::widen(v))), n - i);
+    }
+  } else if (a_step) {
+    const Floats fixed = T::widen(Shorts{} + *b);
+    map_halves<T>(a, y, n, [&](Floats v) { return f(v, fixed); });
+  } else {
+    const Floats fixed = T::widen(Shorts{} + *a);
+    map_halves<T>(b, y, n, [&](Floats v) { return f(fixed, v); });
+  }
+}
+
+template <typename T>
+static double sum_halves(const uint16_t* x, int64_t n) {
+  constexpr int64_t kBlock = 128 * kWidth;
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = n - begin < kBlock ? n : begin + kBlock;
+    Floats sums[4] = {};
+    int64_t i = begin;
+    for (; i + 4 * kWidth <= end; i += 4 * kWidth) {
+      RL_UNROLL for (int v = 0; v < 4; ++v) sums[v] += T::widen(load_shorts(x + i + v * kWidth));
+    }
+    for (; i < end; i += kWidth) sums[0] += T::widen(load_few_shorts(x + i, end - i < kWidth ? end - i : kWidth));
+    total += static_cast<double>(sum((sums[0] + sums[1]) + (sums[2] + sums[3])));
+  }
+  return total;
+}
+
+template <typename T, typename Function>
+RL_INLINE Floats extreme_halves(const uint16_t* x, int64_t n, const Function& better) {
+  Floats best[4];
+  RL_UNROLL for (int v = 0; v < 4; ++v) best[v] = T::widen(Shorts{} + *x);
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+    RL_UNROLL for (int v = 0; v < 4; ++v) best[v] = better(T::widen(load_shorts(x + i + v * kWidth)), best[v]);
+  }
+  for (; i < n; i += kWidth) {
+    best[0] = better(T::widen(load_few_shorts(x + i, n - i < kWidth ? n - i : kWidth, *x)), best[0]);
+  }
+  return better(better(best[0], best[1]), better(best[2], best[3]));
+}
+
+template <typename T, typename Function>
+RL_INLINE void fold_halves(const uint16_t* x, int64_t stride, int64_t rows, float* y, int64_t n, const Function& f) {
+  int64_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const uint16_t* const from = x + r * stride;
+    const auto fold = [&](Floats sum, const auto& row) {
+      return f(sum, f(f(f(row(0), row(1)), f(row(2), row(3))), f(f(row(4), row(5)), f(row(6), row(7)))));
+    };
+    int64_t j = 0;
+    for (; j + kWidth <= n; j += kWidth) {
+      store(y + j, fold(load(y + j), [&](int64_t k) { return T::widen(load_shorts(from + k * stride + j)); }));
+    }
+    if (j < n) {
+      const auto few = [&](int64_t k) { return T::widen(load_few_shorts(from + k * stride + j, n - j)); };
+      store_few(y + j, fold(load_few(y + j, n - j), few), n - j);
+    }
+  }
+  for (; r < rows; ++r) {
+    const uint16_t* const from = x + r * stride;
+    for (int64_t j = 0; j < n; j += kWidth) {
+      const int64_t few = n - j < kWidth ? n - j : kWidth;
+      store_few(y + j, f(load_few(y + j, few), T::widen(load_few_shorts(from + j, few))), few);
+    }
+  }
+}
+
+// Calls body(T()) for the type.
+template <typename Body>
+RL_INLINE void for_half(HalfType type, const Body& body) {
+  if (type == HalfType::Float16) return body(Float16());
+  body(BFloat16Bits());
+}
+
+static void half_unary(HalfType type, UnaryOp op, const uint16_t* x, uint16_t* y, int64_t n, float p, float q) {
+  for_half(type,
+           [&](auto tag) { with_unary(op, p, q, [&](const auto& f) { map_halves<decltype(tag)>(x, y, n, f); }); });
+}
+
+static void half_binary(HalfType type, BinaryOp op, const uint16_t* a, int64_t a_step, const uint16_t* b,
+                        int64_t b_step, uint16_t* y, int64_t n) {
+  for_half(type, [&](auto tag) {
+    with_binary(op, 0, [&](const auto& f) { map_halves<decltype(tag)>(a, a_step, b, b_step, y, n, f); });
+  });
+}
+
+static double half_sum(HalfType type, const uint16_t* x, int64_t n) {
+  return type == HalfType::Float16 ? sum_halves<Float16>(x, n) : sum_halves<BFloat16Bits>(x, n);
+}
+
+static float half_extreme(HalfType type, bool largest, const uint16_t* x, int64_t n) {
+  float value = 0;
+  for_half(type, [&](auto tag) {
+    using T = decltype(tag);
+    value = largest ? max_of(extreme_halves<T>(x, n, [](Floats u, Floats v) { return maximum(u, v); }))
+                    : min_of(extreme_halves<T>(x, n, [](Floats u, Floats v) { return minimum(u, v); }));
+  });
+  return value;
+}
+
+static void half_fold_rows(HalfType type, BinaryOp op, const uint16_t* x, int64_t stride, int64_t rows, float* y,
+                           int64_t n) {
+  for_half(type, [&](auto tag) {
+    using T = decltype(tag);
+    if (op == BinaryOp::Add) {
+      return fold_halves<T>(x, stride, rows, y, n, [](Floats u, Floats v) { return u + v; });
+    }
+    if (op == BinaryOp::Maximum) {
+      return fold_halves<T>(x, stride, rows, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+    }
+    fold_halves<T>(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
+  });
+}
+
+static constexpr HalfTiles make_half_tiles(const char* name) {
+  return {name, &half_unary, &half_binary, &half_sum, &half_extreme, &half_fold_rows};
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
