@@ -113,6 +113,30 @@ def test_static(name: str) -> None:
     assert kinds.count(g.XNNDatatype.xnn_datatype_fp32) == 2  # the input and the result
 
 
+@pytest.mark.parametrize("by_channel", [False, True])
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (nn.Linear(16, 4), (5, 16)),
+        (nn.Conv2d(16, 4, 3), (1, 16, 5, 6)),
+        (nn.Conv2d(4, 4, 3, groups=4), (1, 4, 5, 6)),
+    ],
+    ids=["linear", "conv", "depthwise"],
+)
+def test_a_bias_far_larger_than_its_weights(module: Any, shape: tuple[int, ...], by_channel: bool) -> None:
+    with torch.no_grad():
+        module.weight *= 0 if not by_channel else 1
+        module.weight[1] = 0
+        module.weight[2] *= 1e-7
+        module.bias[:] = torch.tensor([0.5, 3.0, -2.0, 0.25])
+    config = get_symmetric_quantization_config(is_per_channel=by_channel)
+    program, x, eager = _quantized(module, shape, config)
+    with torch.no_grad():
+        expected = eager(x)
+    result = torch.as_tensor(rushlight.load(program)(x))
+    assert (result - expected).abs().max() <= float(expected.abs().max()) / 60
+
+
 FOUR_BITS = get_symmetric_quantization_config(
     is_per_channel=True, is_dynamic=True, weight_qmin=-8, weight_qmax=7
 )

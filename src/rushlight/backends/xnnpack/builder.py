@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ from rushlight.ir.errors import CompileError
 from rushlight.passes.quantized_nodes import Params
 
 NO_HANDLE = 65535
+MOST_BIAS = 2.0**30  # leaves room for sums of products
 TO_NHWC = (0, 2, 3, 1)
 TO_NCHW = (0, 3, 1, 2)
 DATATYPES = {
@@ -180,7 +182,7 @@ class GraphBuilder:
             self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
         return self._entries[key]
 
-    def weight(self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None) -> int:
+    def _weight(self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None) -> int:
         """The id of a constant of whole numbers whose channels are along `axis`."""
         dims = list(numbers.shape)
         data, scale = bytes_of(numbers), stored.scale
@@ -202,7 +204,28 @@ class GraphBuilder:
         self.tensor_value(index).constant_buffer_idx = self._entry(data)
         return index
 
-    def bias(self, node: Any, source: Node, weight: StoredWeight) -> int:
+    def weight_and_bias(
+        self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None, bias: Any, source: Node
+    ) -> tuple[int, int]:
+        """The ids of a weight and of the bias behind it, of channels along `axis`. Weights so small, or all
+        zero, that a bias has no place in 32 bits are scaled down: they hardly count beside it."""
+        params = dequantize_params(source)
+        if params is not None and isinstance(bias, Node):
+            least = (self.facts.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
+            old = stored.scale
+            if not isinstance(old, torch.Tensor):
+                roomy = max(old, float(least.max()))
+                stored = replace(stored, scale=roomy)
+                if roomy > old:
+                    numbers = torch.round(numbers * (old / roomy)).to(numbers.dtype)
+            elif bool((least > old).any()):
+                shape = [-1 if dim == axis else 1 for dim in range(numbers.dim())]
+                factor = torch.where(least > old, old / least, 1).reshape(shape)
+                numbers = torch.round(numbers * factor).to(numbers.dtype)
+                stored = replace(stored, scale=torch.maximum(old, least))
+        return self._weight(numbers, stored, axis), self._bias(bias, source, stored)
+
+    def _bias(self, node: Any, source: Node, weight: StoredWeight) -> int:
         """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
         if not isinstance(node, Node):
             return g.NONE
@@ -211,7 +234,7 @@ class GraphBuilder:
         if params is None:
             return self.constant(bias)
         scale = weight.scale * params.scale
-        numbers = torch.round(bias.double() / scale).clamp(-(2**31), 2**31 - 1).to(torch.int32)
+        numbers = torch.round(bias.double() / scale).to(torch.int32)
         if isinstance(scale, torch.Tensor):
             scales: g.XNNQuantParams = g.PerChannelQuant([], 0, self._entry(bytes_of(scale)), scale.numel())
             index = self._new_value(g.XNNDatatype.xnn_datatype_qcint32, list(bias.shape), scales)

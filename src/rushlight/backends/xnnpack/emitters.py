@@ -171,8 +171,7 @@ def _product(
     stored = stored_weight(weight, builder.facts)
     if stored is not None:
         numbers = builder.facts.constant(stored.source)
-        filter_id = builder.weight(numbers, stored, stored.axis)
-        bias_id = builder.bias(bias, source, stored)
+        filter_id, bias_id = builder.weight_and_bias(numbers, stored, stored.axis, bias, source)
     else:
         filter_id = builder.value(weight)
         is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
@@ -253,8 +252,7 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
     in_id = _as_picture(builder, source) if is_flat else builder.value(source, Layout.NHWC)
     if quantized is not None:
         axis = None if quantized.axis is None else 3 if is_depthwise else 0
-        filter_id = builder.weight(stored, quantized, axis)
-        bias_id = builder.bias(bias_node, source, quantized)
+        filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
     else:
         filter_id = builder.constant(stored)
         bias_id = g.NONE if bias is None else builder.constant(bias)
