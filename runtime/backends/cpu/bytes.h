@@ -35,6 +35,9 @@ inline bool is_dense(const View& view) {
   return true;
 }
 
+// The step of an 8-bit product's record by Winograd's transforms, or null if that takes longer.
+Result<Step*> make_byte_winograd(Binder& binder);
+
 inline Error require_images(const View& in, const View& out) {
   RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),
              InvalidProgram, "operands of an 8-bit step over images do not fit");

@@ -27,6 +27,7 @@ from rushlight.quantize.observers import (
     CheckedPerChannelFakeQuantize,
     CheckedPerChannelMinMaxObserver,
     CheckedPerChannelMovingFakeQuantize,
+    PairedPerChannelMinMaxObserver,
     PerTokenObserver,
 )
 
@@ -95,8 +96,12 @@ def weight(
     qat: bool = False,
     low: int | None = None,
     high: int | None = None,
+    paired: bool = False,
 ) -> QuantizationSpec:
-    """8- or 4-bit whole numbers in int8, per tensor, per output channel or per group along the input."""
+    """8- or 4-bit whole numbers in int8, per tensor, per output channel or per group along the input.
+
+    paired: per channel, by `PairedPerChannelMinMaxObserver`.
+    """
     if bits not in (4, 8):
         raise ValueError(f"weights have 4 or 8 bits, not {bits}")
     low = low if low is not None else (-127 if bits == 8 else -8)
@@ -111,7 +116,8 @@ def weight(
             CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
         ).with_args(eps=WEIGHT_EPS, observer=moving)
     else:
-        observer = CheckedPerChannelMinMaxObserver if per_channel else CheckedMinMaxObserver
+        whole = PairedPerChannelMinMaxObserver if paired else CheckedPerChannelMinMaxObserver
+        observer = whole if per_channel else CheckedMinMaxObserver
         constructor = observer.with_args(eps=WEIGHT_EPS)
     return QuantizationSpec(
         dtype=torch.int8,
@@ -127,7 +133,7 @@ def weight(
 def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
     """int8 activations with ranges from calibration (or training if `qat`), int8 weights."""
     act = activation(qat=qat)
-    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat), None, qat)
+    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat, paired=True), None, qat)
 
 
 @functools.cache
@@ -143,7 +149,7 @@ def dynamic_int8(
 ) -> QuantizationConfig:
     """int8 inputs with ranges found when the program runs, int8 weights, float outputs."""
     act = dynamic_activation(per_token=per_token, qat=qat)
-    return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat), None, qat)
+    return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat, paired=True), None, qat)
 
 
 @functools.cache
@@ -192,6 +198,14 @@ def is_dynamic(config: QuantizationConfig) -> bool:
 def is_grouped(spec: QuantizationSpec) -> bool:
     """Whether weights have a scale for each group along the input."""
     return _class_of(spec) is GroupWeightObserver
+
+
+def unpaired(spec: QuantizationSpec) -> QuantizationSpec:
+    """The specification for a table, whose numbers are not summed."""
+    if _class_of(spec) is not PairedPerChannelMinMaxObserver:
+        return spec
+    constructor = CheckedPerChannelMinMaxObserver.with_args(eps=WEIGHT_EPS)
+    return dataclasses.replace(spec, observer_or_fake_quant_ctr=constructor)
 
 
 def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:

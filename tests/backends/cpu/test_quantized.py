@@ -52,6 +52,8 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "depthwise_3": (nn.Conv2d(21, 21, 3, groups=21, padding=1), (2, 21, 10, 37)),
     "depthwise_5": (nn.Conv2d(16, 16, 5, groups=16, padding=2, stride=2, bias=False), (1, 16, 9, 19)),
     "line": (nn.Conv1d(6, 9, 5, padding=2), (2, 6, 20)),
+    "winograd": (nn.Conv2d(32, 40, 3, padding=1), (2, 32, 13, 11)),
+    "winograd_padded_twice": (nn.Conv2d(32, 24, 3, padding=2, bias=False), (1, 32, 8, 17)),
     "conv_relu6": (nn.Sequential(nn.Conv2d(8, 24, 3, padding=1), nn.ReLU6()), (1, 8, 6, 7)),
     "linear": (nn.Linear(70, 45), (3, 5, 70)),
     "linear_row": (nn.Linear(500, 100, bias=False), (1, 500)),

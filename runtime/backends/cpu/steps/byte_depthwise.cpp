@@ -83,12 +83,8 @@ class ByteDepthwiseStep final : public Step {
         const int8_t* const image = data + i / rows * height * width * channels_;
         for (int64_t ky = 0; ky < window_.kernel_h; ++ky) {
           const int64_t y = i % rows * window_.stride_h - window_.pad_h + ky * window_.dilation_h;
-          const int8_t** const line = sources + ky * columns_;
-          for (int64_t j = 0; j < columns_; ++j) {
-            const int64_t x = j - window_.pad_w;
-            const bool is_outside = y < 0 || y >= height || x < 0 || x >= width;
-            line[j] = is_outside ? padding_ : image + (y * width + x) * channels_;
-          }
+          const bool is_outside = y < 0 || y >= height;
+          set_line(is_outside ? nullptr : image + y * width * channels_, width, sources + ky * columns_);
         }
         uint8_t* const to = static_cast<uint8_t*>(out_->data) + i * out_->sizes[2] * channels_;
         for (int64_t b = 0; b < blocks(); ++b) convolve(sources, b, sums, to);
@@ -118,6 +114,15 @@ class ByteDepthwiseStep final : public Step {
   int64_t worker_floats() const {
     return kColumns * kDepthwiseChannels + pair_floats() +
            round_up(window_.kernel_h * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4, 16);
+  }
+
+  // The pixels of a line with its padding, or padding alone for null.
+  void set_line(const int8_t* pixels, int64_t width, const int8_t** to) const {
+    const int64_t begin = pixels ? std::min(window_.pad_w, columns_) : columns_;
+    const int64_t end = pixels ? std::clamp(window_.pad_w + width, begin, columns_) : columns_;
+    std::fill(to, to + begin, padding_);
+    for (int64_t j = begin; j < end; ++j) to[j] = pixels + (j - begin) * channels_;
+    std::fill(to + end, to + columns_, padding_);
   }
 
   void convolve(const int8_t* const* sources, int64_t block, int32_t* sums, uint8_t* out) const {

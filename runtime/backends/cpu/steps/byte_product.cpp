@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "backends/cpu/bytes.h"
+#include "kernels/optimized/tiles/byte_small_pairs.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
 using tiles::ByteTiles;
+
+constexpr int64_t kTailFloats = 64 * 1024;  // of results
 
 // values: input [n, h, w, c], packed weights, offsets or none, residual or none, scales and zero points of rows or
 // none, multipliers, output [n, h, w, o]. Offsets and multipliers are floats by output channel: a result is the sum of
@@ -31,7 +34,8 @@ class ByteProductStep final : public Step {
     RL_TRY(binder.error());
     depth_ = window_.kernel_h * window_.kernel_w * channels_;
     RL_REQUIRE(depth_ < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");
-    weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
+    weights_ = small_pairs(binder);
+    if (weights_ == nullptr) weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
     const int64_t count = groups_ * outputs_;
     offsets_ = binder.optional_constant(2, count);
     residual_ = binder.optional_input(3);
@@ -49,7 +53,7 @@ class ByteProductStep final : public Step {
     corrections_ = binder.array<int32_t>(static_cast<size_t>(count));
     RL_TRY(binder.error());
     for (int64_t g = 0; g < groups_; ++g) {
-      tiles::zero_corrections(tiles::byte_tiles(), matrix(g), outputs_, zero_, nullptr, corrections_ + g * outputs_);
+      tiles::zero_corrections(*tiles_, matrix(g), outputs_, zero_, nullptr, corrections_ + g * outputs_);
     }
     return Error::Ok;
   }
@@ -81,7 +85,7 @@ class ByteProductStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
 
   Error run(Run& run) override {
-    const ByteTiles& t = tiles::byte_tiles();
+    const ByteTiles& t = *tiles_;
     const int64_t step = tiles::column_step(t);
     bytes_.in = static_cast<const uint8_t*>(in_->data);
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
@@ -107,35 +111,50 @@ class ByteProductStep final : public Step {
   int64_t work() const override { return 2 * pixels_ * groups_ * outputs_ * depth_; }
 
  private:
-  struct Tail {
-    const ByteProductStep* step;
-    int64_t first;  // channel
-  };
+  // The weights as they lie in the plan, if another set of tiles is faster for such numbers and takes them so.
+  const uint8_t* small_pairs(Binder& binder) {
+    const ByteTiles* const set = tiles::small_pair_tiles(*tiles_);
+    if (set == nullptr || binder.integer(11, 1, 256) != set->lanes || binder.integer(13, 1, 64) != set->group ||
+        binder.integer(12, 1, 1024) != column_step(*set) || outputs_ * depth_ > (int64_t{1} << 40) / groups_) {
+      return nullptr;
+    }
+    const int64_t panels = round_up(outputs_, set->lanes) * round_up(depth_, set->group);
+    const int64_t filled = static_cast<int64_t>(tiles::packed_right_size(*set, outputs_, depth_));
+    const int64_t size = round_up(filled, 64);
+    const int8_t* const from = binder.bytes(1, groups_ * size);
+    if (from == nullptr) return nullptr;
+    for (int64_t g = 0; g < groups_; ++g) {
+      if (!tiles::has_small_pairs(from + g * size + filled - panels, panels)) return nullptr;
+    }
+    tiles_ = set;
+    return reinterpret_cast<const uint8_t*>(from);
+  }
 
   int64_t product_floats() const {
-    return round_up(static_cast<int64_t>(tiles::product_scratch(tiles::byte_tiles(), depth_)), 64) / 4;
+    return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
   }
   int64_t worker_floats() const {
-    const size_t lines = bytes_.is_pointwise() ? 0 : tiles::lines_size(tiles::byte_tiles(), bytes_, channels_);
+    const size_t lines = bytes_.is_pointwise() ? 0 : tiles::lines_size(*tiles_, bytes_, channels_);
     return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
   }
-  const uint8_t* matrix(int64_t group) const { return weights_ + group * packed_matrix_size(outputs_, depth_); }
+  const uint8_t* matrix(int64_t group) const {
+    return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
+  }
   bool adds_later() const { return residual_ && residual_->data != out_->data; }
   bool has_tail() const { return adds_later() || epilogue_.applies; }
 
   void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch) const {
     const int64_t first = group * outputs_;
-    const tiles::ByteGather gather{&tiles::byte_tiles(), &bytes_, group * channels_, channels_};
+    const tiles::ByteGather gather{tiles_, &bytes_, group * channels_, channels_};
     tiles::ByteProduct p{};
     p.m = pixels_, p.n = outputs_;
     tiles::set_left(&p, gather);
-    tiles::ByteLines lines{&tiles::byte_tiles(), &bytes_, group * channels_, channels_, scratch + product_floats()};
+    tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
     if (p.gather && tiles::has_lines(bytes_)) p.gather = &tiles::gather_from_lines, p.context = &lines;
     p.right = matrix(group);
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;
     const float* const offset = offsets_ ? offsets_ + first : nullptr;
-    const Tail tail{this, first};
     static constexpr float kOne = 1;
     if (!is_float_) {
       p.out_kind = tiles::ByteProduct::Out::Bytes;
@@ -153,26 +172,35 @@ class ByteProductStep final : public Step {
       p.least = clamps ? epilogue_.low : -INFINITY;
       p.most = clamps ? epilogue_.high : INFINITY;
       p.out = out_->floats() + first;
-      if (has_tail()) p.after = &finish, p.after_context = &tail;
     }
-    tiles::multiply(tiles::byte_tiles(), p, begin, end, n0, n1, scratch);
+    if (is_float_ && has_tail()) return multiply_and_finish(p, first, begin, end, n0, n1, scratch);
+    tiles::multiply(*tiles_, p, begin, end, n0, n1, scratch);
   }
 
-  // Residual, clamp and operator over a tile of floats.
-  static void finish(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-    const Tail& tail = *static_cast<const Tail*>(context);
-    const ByteProductStep& s = *tail.step;
-    const tiles::Epilogue& e = s.epilogue_;
-    const int64_t stride = s.groups_ * s.outputs_;
-    for (int64_t i = row; i < row + rows; ++i) {
-      const int64_t at = i * stride + tail.first + column;
-      float* const to = s.out_->floats() + at;
-      if (s.adds_later()) {
-        s.floats_->binary(tiles::BinaryOp::Add, to, 1, s.residual_->floats() + at, 1, to, columns, 0);
-        if (e.clamps) s.floats_->unary(tiles::UnaryOp::Clamp, to, to, columns, e.low, e.high);
+  // Residual and operator take so many rows at once that they are still in a second level cache.
+  void multiply_and_finish(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0,
+                           int64_t n1, float* scratch) const {
+    const int64_t most = std::max<int64_t>(kTailFloats / (n1 - n0) / tiles_->rows, 4) * tiles_->rows;
+    for (int64_t row = begin; row < end; row += most) {
+      const int64_t rows = std::min(most, end - row);
+      tiles::multiply(*tiles_, p, row, row + rows, n0, n1, scratch);
+      if (p.out_stride == n1 - n0) {
+        finish(row * p.out_stride, rows * p.out_stride);
+      } else {
+        for (int64_t i = row; i < row + rows; ++i) finish(i * p.out_stride + first + n0, n1 - n0);
       }
-      if (e.applies) s.floats_->unary(e.op, to, to, columns, e.p, e.q);
     }
+  }
+
+  // Residual, clamp and operator over `count` floats.
+  void finish(int64_t at, int64_t count) const {
+    const tiles::Epilogue& e = epilogue_;
+    float* const to = out_->floats() + at;
+    if (adds_later()) {
+      floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
+      if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
+    }
+    if (e.applies) floats_->unary(e.op, to, to, count, e.p, e.q);
   }
 
   Window window_{};
@@ -182,6 +210,7 @@ class ByteProductStep final : public Step {
   tiles::Epilogue epilogue_{};
   tiles::ByteWindow bytes_{};
   const tiles::Tiles* floats_ = nullptr;
+  const ByteTiles* tiles_ = &tiles::byte_tiles();
   const uint8_t* weights_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;
@@ -197,6 +226,8 @@ class ByteProductStep final : public Step {
 }  // namespace
 
 Result<Step*> make_byte_product(Binder& binder) {
+  RL_ASSIGN(Step* const fewer, make_byte_winograd(binder));
+  if (fewer) return fewer;
   ByteProductStep* step = binder.make<ByteProductStep>();
   if (step) RL_TRY(step->bind(binder));
   RL_TRY(binder.error());

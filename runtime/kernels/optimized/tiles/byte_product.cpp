@@ -58,9 +58,7 @@ void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t c
                            p.least,
                            p.most,
                            p.accumulate};
-      tiles.dequantize(how, rows, static_cast<float*>(p.out) + at);
-      if (p.after) p.after(p.after_context, row, rows.rows, column, rows.columns);
-      return;
+      return tiles.dequantize(how, rows, static_cast<float*>(p.out) + at);
     }
     case ByteProduct::Out::Sums:
       for (int64_t i = 0; i < rows.rows; ++i) {

@@ -31,7 +31,7 @@ struct ByteProduct {
   int64_t m, n, k;
 
   // Rows of the left operand: at left + i * left_stride, numbers XOR `flip` being int8 (flip 0x80: they are uint8), or
-  // written by gather(), in pack_left()'s form.
+  // written by gather(), in pack_left()'s form, which may write more up to a multiple of 64 bytes.
   const uint8_t* left;
   int64_t left_stride;
   uint8_t flip;
@@ -58,9 +58,6 @@ struct ByteProduct {
   const float* offset;      // [n] or null
   float least, most;
   bool accumulate = false;  // floats: to what `out` holds, before it is clamped
-  // Floats: called for every tile of results, [rows, columns] from (row, column) on, if it is set.
-  void (*after)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) = nullptr;
-  const void* after_context = nullptr;
   void* out;
   int64_t out_stride;  // elements
 };

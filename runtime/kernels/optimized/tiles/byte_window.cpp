@@ -122,6 +122,7 @@ bool has_lines(const ByteWindow& w) {
 namespace {
 
 constexpr int64_t kCopied = 32;  // bytes that are copied at once
+constexpr int64_t kLine = 64;    // rows of a left operand end at a multiple of so many bytes
 
 // Pixels of a line of the input with its padding.
 int64_t line_width(const ByteWindow& w) {
@@ -168,6 +169,7 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   const int64_t width = line_width(w), step = l.inputs * l.tiles->left_size, run = w.kernel[2] * step;
   const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
   uint8_t* cell = static_cast<uint8_t*>(to);
+  const uint8_t* const end = cell + (w.kernel[1] * run + kLine - 1) / kLine * kLine;
   for (int64_t y = 0; y < w.kernel[1]; ++y, from += width * step) {
     if (w.dilation[2] != 1) {
       for (int64_t x = 0; x < w.kernel[2]; ++x, cell += step) {
@@ -175,8 +177,8 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
       }
       continue;
     }
-    // What is copied beyond a run of the window is overwritten by the next one.
-    if (run <= kCopied && run * (w.kernel[1] - y) >= kCopied) {
+    // What is copied beyond a run of the window is overwritten by the next one, or lies beyond the row.
+    if (run <= kCopied && cell + kCopied <= end) {
       std::memcpy(cell, from, kCopied);
     } else {
       std::memcpy(cell, from, static_cast<size_t>(run));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -11,6 +12,9 @@ from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering
 from rushlight.backends.cpu.pack_bytes import byte_packing, byte_weights
 from rushlight.passes.quantized_nodes import Params
+
+_WINOGRAD_PIXELS = 150
+"""Of fewer pixels the transformed weights take longer to read than all products do."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,27 @@ class ByteProductDraft(ConvolutionDraft):
             self.ints = [*window, *ends]
             return
         target = lowering.options.target
-        self.operands[1] = lowering.constant(byte_weights(self.weight, self.groups, target))
+        packing = byte_packing(self.weight, self.groups, target, is_winograd=self._is_winograd(lowering))
+        self.operands[1] = lowering.constant(byte_weights(self.weight, self.groups, packing))
         self.operands[2] = offset
         self.operands[6] = multipliers
         sizes = [self.groups, channels, outputs // self.groups]
-        self.ints = [*window, *sizes, *byte_packing(target), *ends, *self.epilogue.ints()]
+        self.ints = [*window, *sizes, *packing, *ends, *self.epilogue.ints()]
         self.floats = self.epilogue.floats()
+
+    def _is_winograd(self, lowering: Lowering) -> bool:
+        """Whether the step may be run by fewer products of int16."""
+        _, channels, *kernel = self.weight.shape
+        steps = (*self.stride, *self.dilation)
+        pixels = math.prod(lowering.symbols.upper(size) for size in self.out.sizes[:3])
+        return (
+            self.result is not None
+            and self.groups == 1
+            and kernel == [3, 3]
+            and all(step == 1 for step in steps)
+            and channels % (2 * lowering.options.target.byte_lanes) == 0
+            and pixels >= _WINOGRAD_PIXELS
+        )
 
 
 @dataclass(frozen=True)

@@ -61,15 +61,34 @@ static void dequantize_nibbles(const uint8_t* __restrict x, int64_t n, float zer
 }
 
 static bool extremes(const float* x, int64_t n, float* least, float* most) {
-  float low = 0, high = 0;
-  int32_t unordered = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
-    unordered |= x[i] != x[i];
+  constexpr int kChains = 4;
+  Reals low[kChains] = {}, high[kChains] = {};
+  Lanes unordered{};
+  int64_t i = 0;
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes) {
+    RL_UNROLL for (int j = 0; j < kChains; ++j) {
+      const Reals v = load_reals(x + i + j * kLanes);
+      low[j] = v < low[j] ? v : low[j];
+      high[j] = v > high[j] ? v : high[j];
+      unordered |= reinterpret_cast<Lanes>(v != v);
+    }
   }
-  *least = low, *most = high;
-  return unordered == 0;
+  float lowest = 0, highest = 0;
+  int32_t is_unordered = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    is_unordered |= unordered[l];
+    for (int j = 0; j < kChains; ++j) {
+      lowest = low[j][l] < lowest ? low[j][l] : lowest;
+      highest = high[j][l] > highest ? high[j][l] : highest;
+    }
+  }
+  for (; i < n; ++i) {
+    lowest = x[i] < lowest ? x[i] : lowest;
+    highest = x[i] > highest ? x[i] : highest;
+    is_unordered |= x[i] != x[i];
+  }
+  *least = lowest, *most = highest;
+  return is_unordered == 0;
 }
 
 template <typename Op>

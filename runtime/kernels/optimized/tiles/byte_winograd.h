@@ -1,0 +1,56 @@
+// 3 x 3 convolutions of int8 at stride 1 by F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016), exact: all
+// transforms are multiplied by what makes them integers, sums are kept modulo 2^32, and a power of two and of three
+// that is known is taken out of the results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::tiles {
+
+struct ByteTiles;
+
+// sums[i, j] = sum over k of left[i, k] * right[k, j], modulo 2^32.
+struct ShortTile {
+  const int16_t* left;  // [rows, 2 * groups]
+  int64_t left_stride;
+  const int16_t* right;  // [groups, vectors * lanes, 2]
+  int64_t groups;
+  int32_t* sums;  // [rows, vectors * lanes], aligned to a vector
+  int64_t sums_stride;
+  bool accumulate;  // to what `sums` holds
+};
+
+// m is 2 or 4; points are (m + 2)^2, by line.
+struct ByteWinogradLoops {
+  // Filters [9, n], `from_step` apart, to [points, n], `to_step` apart; n is a multiple of 2 * lanes.
+  void (*filters)(int m, const int8_t* from, int64_t from_step, int64_t n, int16_t* to, int64_t to_step);
+  // `points` pixels of channels, a multiple of 2 * lanes, to [points, channels].
+  void (*input)(int m, const int8_t* const* pixels, int64_t channels, int16_t* to, int64_t to_step);
+  // 1 <= rows <= tiles.rows, 1 <= vectors <= tiles.vectors.
+  void (*gemm)(int rows, int vectors, const ShortTile& tile);
+  // Products [points, n] to the convolution's sums [m * m, n]; n is a multiple of lanes.
+  void (*output)(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t to_step);
+};
+
+// For the machine and the packing of `tiles`, or null where products of four int8 are faster than of two int16.
+const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles);
+
+struct ByteWinogradShape {
+  int64_t channels, outputs;
+  int64_t images, height, width;  // of the output
+};
+// 4, 2, or 0 if the product of gathered pixels takes no longer.
+int best_winograd(const ByteTiles& tiles, const ByteWinogradShape& shape);
+
+// The largest sum of magnitudes of a column of weights with which every result is exact.
+inline int64_t most_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
+// That of weights [n, 9 * channels] of pack_right(); channels is even.
+int64_t largest_magnitude(const ByteTiles& tiles, const void* packed, int64_t n, int64_t channels);
+// int16 of transformed filters: [points, panels of columns], each panel as ShortTile::right is.
+inline int64_t winograd_filter_step(int64_t lanes, int64_t n, int64_t channels) {
+  return (n + lanes - 1) / lanes * lanes * channels;
+}
+void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, int64_t n, int64_t channels, int16_t* to);
+
+}  // namespace rushlight::tiles

@@ -1,0 +1,61 @@
+// Tiles of sums over packed operands, in namespace rushlight::tiles::RL_TILES_ISA. Before this is included that
+// namespace has
+//   kLanes, kGroup, kTileRows
+//   Left         a number of the left operand
+//   Sums         a vector of kLanes int32_t
+//   load_right() a vector of kLanes * kGroup numbers of the right operand
+//   Spread       kGroup numbers of the left operand in every lane: Spread spread(const Left*)
+//   void add_products(Sums&, Spread, the vector of load_right())
+#pragma once
+
+#include <utility>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+// Tile: left, left_stride, right, groups, sums, sums_stride, accumulate, as ByteTile has them.
+template <typename Tile, int Rows, int Vectors>
+static void sums_tile(const Tile& t) {
+  Sums acc[Rows][Vectors];
+  int32_t* const sums = t.sums;
+  if (t.accumulate) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
+  }
+  const Left* left = static_cast<const Left*>(t.left);
+  auto right = t.right;
+  const int64_t stride = t.left_stride;
+  for (int64_t g = 0; g < t.groups; ++g) {
+    decltype(load_right(right)) column[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_right(right + j * kLanes * kGroup);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Spread x = spread(left + i * stride);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+    }
+    left += kGroup;
+    right += Vectors * kLanes * kGroup;
+  }
+  RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
+  }
+}
+
+template <typename Tile, int Vectors, int... I>
+static void sums_of_rows(int rows, const Tile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const Tile&) = {&sums_tile<Tile, I + 1, Vectors>...};
+  by_rows[rows - 1](tile);
+}
+
+// 1 <= rows <= kTileRows, vectors 1 or 2.
+template <typename Tile>
+static void sums_of(int rows, int vectors, const Tile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return sums_of_rows<Tile, 1>(rows, tile, Rows{});
+  return sums_of_rows<Tile, 2>(rows, tile, Rows{});
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

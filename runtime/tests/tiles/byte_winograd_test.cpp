@@ -1,0 +1,136 @@
+#include "kernels/optimized/tiles/byte_winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/optimized/tiles/byte_product.h"
+
+namespace rushlight::tiles {
+
+namespace {
+
+std::vector<const ByteTiles*> sets_with_shorts() {
+  std::vector<const ByteTiles*> sets;
+  for (const char* name : {"generic", "avx2", "avx512"}) {
+    const ByteTiles* set = byte_tiles_named(name);
+    if (set && winograd_loops(*set)) sets.push_back(set);
+  }
+  return sets;
+}
+
+template <typename T>
+T* aligned(std::vector<T>& storage, size_t count) {
+  storage.resize(count + 64 / sizeof(T));
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(storage.data()) + 63) / 64 * 64);
+}
+
+class ByteWinogradTest : public testing::TestWithParam<std::tuple<const ByteTiles*, int>> {};
+
+// One tile, with extremes among the numbers: every product of transforms, and so every sum, wraps around or is exact.
+TEST_P(ByteWinogradTest, TilesGiveTheSumsOfTheConvolution) {
+  const auto [set, m] = GetParam();
+  const ByteTiles& tiles = *set;
+  const int side = m + 2, points = side * side;
+  const int64_t channels = 4 * tiles.lanes, outputs = column_step(tiles) + tiles.lanes - 1;
+  const int64_t depth = 9 * channels, width = (outputs + tiles.lanes - 1) / tiles.lanes * tiles.lanes;
+  std::mt19937 random{static_cast<unsigned>(m)};
+  std::uniform_int_distribution<int> uniform(-200, 200);
+  const auto number = [&] { return static_cast<int8_t>(std::clamp(uniform(random), -128, 127)); };
+  std::vector<int8_t> weights(static_cast<size_t>(outputs * depth)), image(static_cast<size_t>(points * channels));
+  std::generate(weights.begin(), weights.end(), number);
+  std::generate(image.begin(), image.end(), number);
+
+  std::vector<uint8_t> packed_storage;
+  uint8_t* const packed = aligned(packed_storage, packed_right_size(tiles, outputs, depth));
+  pack_right(tiles, weights.data(), depth, outputs, depth, packed);
+  int64_t magnitude = 0;
+  for (int64_t o = 0; o < outputs; ++o) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k < depth; ++k) sum += std::abs(weights[static_cast<size_t>(o * depth + k)]);
+    magnitude = std::max(magnitude, sum);
+  }
+  EXPECT_EQ(largest_magnitude(tiles, packed, outputs, channels), magnitude);
+  ASSERT_LE(magnitude, most_winograd_magnitude(m));
+
+  std::vector<int16_t> filter_storage, input_storage;
+  std::vector<int32_t> product_storage, sum_storage;
+  const int64_t filter_step = winograd_filter_step(tiles.lanes, outputs, channels);
+  int16_t* const filters = aligned(filter_storage, static_cast<size_t>(points * filter_step));
+  int16_t* const input = aligned(input_storage, static_cast<size_t>(points * channels));
+  int32_t* const products = aligned(product_storage, static_cast<size_t>(points * width));
+  int32_t* const sums = aligned(sum_storage, static_cast<size_t>(m * m * width));
+  pack_winograd_filters(tiles, m, packed, outputs, channels, filters);
+  std::vector<const int8_t*> pixels;
+  for (int i = 0; i < points; ++i) pixels.push_back(image.data() + i * channels);
+  winograd_loops(tiles)->input(m, pixels.data(), channels, input, channels);
+  for (int64_t point = 0; point < points; ++point) {
+    for (int64_t column = 0; column < width; column += column_step(tiles)) {
+      const int vectors = static_cast<int>(std::min(column_step(tiles), width - column) / tiles.lanes);
+      winograd_loops(tiles)->gemm(
+          1, vectors,
+          {input + point * channels, channels, filters + point * filter_step + column * channels, channels / 2,
+           products + point * width + column, width, false});
+    }
+  }
+  winograd_loops(tiles)->output(m, products, width, width, sums, width);
+
+  for (int y = 0; y < m; ++y) {
+    for (int x = 0; x < m; ++x) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        int32_t expected = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          const int64_t tap = k / channels, pixel = (y + tap / 3) * side + x + tap % 3;
+          expected +=
+              weights[static_cast<size_t>(o * depth + k)] * image[static_cast<size_t>(pixel * channels + k % channels)];
+        }
+        ASSERT_EQ(sums[(y * m + x) * width + o], expected) << y << ' ' << x << ' ' << o;
+      }
+    }
+  }
+}
+
+TEST_P(ByteWinogradTest, RowsOfATileAreIndependent) {
+  const auto [set, m] = GetParam();
+  const ByteTiles& tiles = *set;
+  const int64_t depth = 2 * tiles.lanes * m, width = column_step(tiles);
+  std::mt19937 random{7};
+  std::uniform_int_distribution<int> uniform(-12800, 12800);
+  std::vector<int16_t> left_storage, right_storage;
+  std::vector<int32_t> one_storage, all_storage;
+  int16_t* const left = aligned(left_storage, static_cast<size_t>(tiles.rows * depth));
+  int16_t* const right = aligned(right_storage, static_cast<size_t>(width * depth));
+  for (int64_t i = 0; i < tiles.rows * depth; ++i) left[i] = static_cast<int16_t>(uniform(random));
+  for (int64_t i = 0; i < width * depth; ++i) right[i] = static_cast<int16_t>(uniform(random) / 2);
+  int32_t* const one = aligned(one_storage, static_cast<size_t>(width));
+  int32_t* const all = aligned(all_storage, static_cast<size_t>(tiles.rows * width));
+  winograd_loops(tiles)->gemm(tiles.rows, tiles.vectors, {left, depth, right, depth / 2, all, width, false});
+  for (int i = 0; i < tiles.rows; ++i) {
+    winograd_loops(tiles)->gemm(1, tiles.vectors, {left + i * depth, depth, right, depth / 2, one, width, false});
+    EXPECT_TRUE(std::equal(one, one + width, all + i * width)) << i;
+  }
+}
+
+TEST(ByteWinograd, IsChosenWhereItTakesLess) {
+  for (const ByteTiles* tiles : sets_with_shorts()) {
+    EXPECT_EQ(best_winograd(*tiles, {64, 64, 1, 56, 56}), 4) << tiles->name;
+    EXPECT_EQ(best_winograd(*tiles, {512, 512, 1, 3, 3}), 0) << tiles->name;  // weights outweigh the pixels
+    EXPECT_EQ(best_winograd(*tiles, {65, 64, 1, 56, 56}), 0) << tiles->name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, ByteWinogradTest,
+                         testing::Combine(testing::ValuesIn(sets_with_shorts()), testing::Values(2, 4)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)->name) + "_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+}  // namespace
+
+}  // namespace rushlight::tiles
