@@ -71,7 +71,7 @@ def test_report_names_layers_and_the_runtime(folder: Path, capsys: pytest.Captur
     assert "compiled, in the runtime" in out and "No layer falls below 10 dB." in out
     assert "All layers quantized" in out and "net.pte" in out
     page = (folder / "report.html").read_text()
-    assert "Quantized and float" in page and "Sensitivity" in page
+    assert page.count("<html") == 1 and "End to end" in page and "Damage by layer" in page
     images = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
     assert rushlight.load(folder / "net.pte")(images).shape == (2, 10)
 
@@ -139,6 +139,10 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         (
             ["quantized_model.py:net", "--config", "static_int8", "--group-size", "4"],
             "static_int8 has no groups",
+        ),
+        (
+            ["quantized_model.py:net", "--html", "report.html"],
+            "--html: there is nothing to write",
         ),
         (["quantized_model.py:net", "--float-modules", "tail"], "the model has no module 'tail'"),
         (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FACTORY"),

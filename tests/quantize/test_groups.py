@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CPUQuantizer
-from rushlight.quantize import QuantizationError, quantize, weight_only_int4
+from rushlight.quantize import QuantizationError, dynamic_int8_weight_int4, quantize, weight_only_int4
 from rushlight.quantize.gptq import round_by_inputs
 from rushlight.quantize.scales import group_for, quantize_groups
 
@@ -63,6 +65,32 @@ def test_inputs_of_low_rank_are_borne(products: torch.Tensor) -> None:
     weight = torch.randn(8, 64, generator=torch.Generator().manual_seed(0))
     q, scales = round_by_inputs(weight, products, 32, -8, 7)
     assert bool(torch.isfinite(real(q, scales, 32)).all())
+
+
+class Normed(torch.nn.Module):
+    """A norm that matters little for some columns and shifts all, behind it a layer."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.norm, self.layer = kind(128), torch.nn.Linear(128, 48)
+        torch.manual_seed(0)
+        for parameter in self.norm.parameters():
+            torch.nn.init.normal_(parameter)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(self.norm(x).unsqueeze(1))
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LayerNorm, torch.nn.RMSNorm])
+@pytest.mark.parametrize("config", [weight_only_int4, dynamic_int8_weight_int4])
+def test_norms_tell_of_their_results_without_data(kind: Any, config: Any) -> None:
+    model = Normed(kind).eval()
+    x = torch.randn(512, 128, generator=torch.Generator().manual_seed(1))
+    program = quantize(model, (x,), CPUQuantizer().set_global(config()))
+    expected, weight = model(x), model.layer.weight.detach()
+    loss = (program.module()(x) - expected).square().mean()
+    model.layer.weight.data = real(*quantize_groups(weight, 32, -8, 7), 32)
+    assert loss < 0.95 * (model(x) - expected).square().mean()
 
 
 class Shared(torch.nn.Module):

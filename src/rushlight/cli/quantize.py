@@ -80,14 +80,18 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Quantizes, compiles and writes; files appear whole or not at all."""
+    if options.html is not None and not (options.report or options.sensitivity):
+        raise InvalidArgumentError("--html: there is nothing to write; add --report or --sensitivity")
     load_libraries(options)
     quantize = _room()
+    from rushlight.quantize.tables import page
+
     name, model, example = load_model(options.factory)
     quantizer = _quantizer(options)
     data = _data(options.data, example)
     program = quantize.export_float(model, example)
     facts: dict[str, Any] = {}
-    pages: list[str] = []
+    sections: list[Any] = []
     lines: list[str] = []
     left: list[str] = list(options.float_layers)
 
@@ -96,7 +100,7 @@ def run(options: argparse.Namespace) -> None:
         facts["sensitivity"] = found.to_dict()
         if options.sensitivity:
             lines += [found.text(), ""]
-            pages.append(found.html())
+            sections += found.sections()
     if options.min_snr is None:
         quantized = quantize.quantize(program, example, quantizer, data or None)
     else:
@@ -111,11 +115,11 @@ def run(options: argparse.Namespace) -> None:
         )
         facts["report"] = report.to_dict()
         lines += [report.text(), ""]
-        pages.insert(0, report.html())
+        sections = [*report.sections(), *sections]
+    if options.html is not None:
+        options.html.write_text(page(f"{name}, quantized and float", sections), encoding="utf-8")
     output = options.output or Path(f"{name}.pte")
     compiled.save(output)
-    if options.html is not None:
-        options.html.write_text("\n".join(pages), encoding="utf-8")
     if left:
         lines.append(f"left in float: {', '.join(left)}")
     lines.append(f"{output}: {size_text(output.stat().st_size)}")

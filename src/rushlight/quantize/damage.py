@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from rushlight.quantize.leave_float import LeaveFloat, units_of
 from rushlight.quantize.measures import Difference, Meter, difference, tensors_of
 from rushlight.quantize.patterns import BATCH_NORM
 from rushlight.quantize.report import decibels
-from rushlight.quantize.tables import bars, page, text_table
+from rushlight.quantize.tables import Sections, Table, bars, page, text_table
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,12 @@ class Sensitivity:
         """A ranked table for a terminal, with bars."""
         noise = [_noise(row.result) for row in self.layers]
         longest = max(noise, default=0.0) or 1.0
-        rows = [
+        plots = ["#" * round(24 * amount / longest) for amount in noise]
+        rows = [[*cells, plot] for cells, plot in zip(self._cells(), plots, strict=True)]
+        return f"{text_table([*_HEAD, 'damage'], rows, right=_RIGHT)}\n\n{self._whole()}"
+
+    def _cells(self) -> list[list[str]]:
+        return [
             [
                 str(rank),
                 row.name,
@@ -82,12 +86,12 @@ class Sensitivity:
                 f"{row.weights:,}",
                 decibels(row.own.snr_db),
                 decibels(row.result.snr_db),
-                "#" * round(24 * amount / longest),
             ]
-            for rank, (row, amount) in enumerate(zip(self.layers, noise, strict=True), 1)
+            for rank, row in enumerate(self.layers, 1)
         ]
-        table = text_table(_HEAD, rows, right={0, 4, 5, 6})
-        return f"{table}\n\nAll layers quantized: {decibels(self.whole.snr_db)} dB over {self.items} inputs."
+
+    def _whole(self) -> str:
+        return f"All layers quantized: {decibels(self.whole.snr_db)} dB over {self.items} inputs."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -111,16 +115,18 @@ class Sensitivity:
 
     def html(self) -> str:
         """The plot and the table, in a page that needs no other file."""
-        return page(
-            "Sensitivity to quantization",
-            [
-                ("Damage by layer", self.svg()),
-                ("", f"<pre>{html.escape(self.text())}</pre>"),
-            ],
-        )
+        return page("Sensitivity to quantization", self.sections())
+
+    def sections(self) -> Sections:
+        """What the page holds."""
+        return [
+            ("Damage by layer, quantized alone", f"<p>{self._whole()}</p>{self.svg()}"),
+            ("", Table(_HEAD, self._cells(), _RIGHT)),
+        ]
 
 
-_HEAD = ["", "layer", "operator", "quantized", "weights", "own dB", "result dB", "damage"]
+_HEAD = ["", "layer", "operator", "quantized", "weights", "own dB", "result dB"]
+_RIGHT = {0, 4, 5, 6}
 
 
 def _noise(found: Difference) -> float:

@@ -23,14 +23,16 @@ def round_by_inputs(
     products [C, C]: the sum of x^T x over the inputs x of the layer that computes x @ weight^T.
     """
     rest = weight.to(torch.float32).clone()
-    factor = _inverse_factor(products.to(torch.float64)).to(torch.float32)
+    damped = _damped(products.to(torch.float64))
+    factor = _inverse_factor(damped).to(torch.float32)
+    importance = damped.diagonal() / damped.diagonal().mean()
     columns = rest.shape[1]
     q = torch.empty(rest.shape, dtype=torch.int8)
     scales = torch.empty(rest.shape[0], columns // group)
     for start in range(0, columns, group):
         end = start + group
         block = rest[:, start:end]
-        _, scale = quantize_groups(block, group, low, high)
+        _, scale = quantize_groups(block, group, low, high, importance[start:end])
         scales[:, start // group] = scale[:, 0]
         errors = torch.empty_like(block)
         for i in range(group):
@@ -43,10 +45,13 @@ def round_by_inputs(
     return q, scales
 
 
-def _inverse_factor(products: torch.Tensor) -> torch.Tensor:
-    """Upper triangular U with U^T U the inverse of the damped products."""
+def _damped(products: torch.Tensor) -> torch.Tensor:
     diagonal = products.diagonal()
-    damped = products + torch.diag(torch.full_like(diagonal, float(diagonal.mean()) * _DAMPING + 1e-12))
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(damped))
+    return products + torch.diag(torch.full_like(diagonal, float(diagonal.mean()) * _DAMPING + 1e-12))
+
+
+def _inverse_factor(products: torch.Tensor) -> torch.Tensor:
+    """Upper triangular U with U^T U the inverse of the products."""
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(products))
     factor: torch.Tensor = torch.linalg.cholesky(inverse, upper=True)
     return factor

@@ -13,6 +13,7 @@ from torchao.quantization.pt2e.utils import create_getattr_from_value
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.gptq import round_by_inputs
 from rushlight.quantize.observers import Checked
+from rushlight.quantize.prior import expected_products
 from rushlight.quantize.scales import group_for, quantize_groups
 
 qd = torch.ops.quantized_decomposed
@@ -59,8 +60,8 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Weights in groups along their last dim, each with a scale, symmetric.
 
     Converts to `quantized_decomposed.dequantize_per_channel_group` over stored whole numbers. The scale of a
-    group is that among a grid below its full range which loses least in squares. Where an `InputProducts`
-    observes the inputs that the weight meets, its values are rounded by them.
+    group is that which loses least in squares. Where an `InputProducts` observes the inputs that the weight
+    meets, or a norm makes them, its values are rounded by them.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
             raise QuantizationError(f"{source.name} is no stored weight, so it cannot be quantized by groups")
         weight = operator.attrgetter(str(source.target))(model).detach()
         group = group_for(self.group_size, weight.shape[-1])
-        products = _products(model, observer_node)
+        products = _products(model, observer_node, weight.shape[-1])
         if products is None:
             q, scales = quantize_groups(weight, group, self.quant_min, self.quant_max)
         else:
@@ -109,7 +110,7 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
             graph.erase_node(source)
 
 
-def _products(model: GraphModule, weight: Node) -> torch.Tensor | None:
+def _products(model: GraphModule, weight: Node, width: int) -> torch.Tensor | None:
     """What is known of the inputs of the one operator that takes an observed weight."""
     users = list(weight.users)
     if len(users) != 1:
@@ -120,4 +121,6 @@ def _products(model: GraphModule, weight: Node) -> torch.Tensor | None:
         observer = model.get_submodule(str(source.target))
         if isinstance(observer, InputProducts):
             return observer.products
+    if found is None and users[0].target is torch.ops.aten.linear.default:
+        return expected_products(model, source, width)
     return found

@@ -14,7 +14,6 @@ from torchao.quantization.pt2e import (
     AffineQuantizedObserverBase,
     FakeQuantize,
     FusedMovingAvgObsFakeQuantize,
-    HistogramObserver,
     MappingType,
     MinMaxObserver,
     PerChannelMinMaxObserver,
@@ -22,6 +21,7 @@ from torchao.quantization.pt2e import (
 )
 
 from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.histogram import HistogramObserver
 
 qd = torch.ops.quantized_decomposed
 
@@ -84,7 +84,7 @@ class Checked:
         return f" at {self.place}" if self.place else ""
 
 
-class CheckedHistogramObserver(Checked, HistogramObserver):  # type: ignore[misc]
+class CheckedHistogramObserver(Checked, HistogramObserver):
     """The range that loses least of what was seen."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.quantize.measures import Difference
-from rushlight.quantize.tables import bars, page, text_table
+from rushlight.quantize.tables import Sections, Table, bars, page, text_table
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Report:
             [
                 text_table(_LAYER_HEAD, [_layer_cells(row) for row in self.layers], right=_LAYER_RIGHT),
                 "",
-                text_table(_END_HEAD, [_end_cells(row) for row in self.results], right={1, 2, 3, 4}),
+                text_table(_END_HEAD, [_end_cells(row) for row in self.results], right=_END_RIGHT),
                 "",
                 self.verdict(),
             ]
@@ -119,6 +119,10 @@ class Report:
 
     def html(self) -> str:
         """A page that needs no other file."""
+        return page("Quantized and float", self.sections())
+
+    def sections(self) -> Sections:
+        """What the page holds."""
         labels = [row.name for row in self.layers]
         chart = bars(
             labels,
@@ -129,20 +133,18 @@ class Report:
             "signal to noise, dB",
             line=self.floor_db,
         )
-        return page(
-            "Quantized and float",
-            [
-                ("Result", f"<pre>{html.escape(self.verdict())}</pre>"),
-                ("End to end", (_END_HEAD, [_end_cells(row) for row in self.results])),
-                ("Layers", chart),
-                ("", (_LAYER_HEAD, [_layer_cells(row) for row in self.layers])),
-            ],
-        )
+        return [
+            ("Result", f"<pre>{html.escape(self.verdict())}</pre>"),
+            ("End to end", Table(_END_HEAD, [_end_cells(row) for row in self.results], _END_RIGHT)),
+            ("Layers", chart),
+            ("", Table(_LAYER_HEAD, [_layer_cells(row) for row in self.layers], _LAYER_RIGHT)),
+        ]
 
 
 _LAYER_HEAD = ["layer", "operator", "quantized", "SNR dB", "cosine", "max error", "own dB", "source"]
 _LAYER_RIGHT = {3, 4, 5, 6}
 _END_HEAD = ["end to end", "SNR dB", "cosine", "max error", "top-1 equal"]
+_END_RIGHT = {1, 2, 3, 4}
 
 
 def _layer_cells(row: LayerRow) -> list[str]:

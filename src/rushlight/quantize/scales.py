@@ -14,18 +14,32 @@ def group_for(group_size: int, columns: int) -> int:
 
 
 def quantize_groups(
-    weight: torch.Tensor, group: int, low: int, high: int, candidates: int = 24
+    weight: torch.Tensor,
+    group: int,
+    low: int,
+    high: int,
+    importance: torch.Tensor | None = None,
+    candidates: int = 24,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product."""
+    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product.
+
+    Of the scales on a grid below a group's full range, each fitted to the whole numbers that it rounds to, by
+    least squares, a group has the one which loses least in squares; importance [C] weighs these.
+    """
     rows = weight.to(torch.float32).reshape(weight.shape[0], -1, group)
     peak = rows.abs().amax(-1, keepdim=True).clamp_min(1e-12)
-    best = torch.full_like(peak, math.inf)
+    matter = None if importance is None else importance.to(torch.float32).reshape(-1, group)
+    most = torch.zeros_like(peak)
     scales = peak / high
     for step in range(candidates):
-        scale = peak / (high + 0.5) * (1.05 - 0.4 * step / candidates)
-        rounded = torch.clamp(torch.round(rows / scale), low, high) * scale
-        error = (rounded - rows).square().sum(-1, keepdim=True)
-        scales = torch.where(error < best, scale, scales)
-        best = torch.minimum(error, best)
+        q = rows / (peak / (high + 0.5) * (1.05 - 0.4 * step / candidates))
+        q = q.round_().clamp_(low, high)
+        weighed = q if matter is None else q * matter
+        along, length = (rows * weighed).sum(-1, keepdim=True), (q * weighed).sum(-1, keepdim=True)
+        length = length.clamp_min(1e-30)
+        # With the fitted scale the squares lost are those of the rows less this.
+        kept = along.square() / length
+        scales = torch.where(kept > most, along / length, scales)
+        most = torch.maximum(kept, most)
     q = torch.clamp(torch.round(rows / scales), low, high).to(torch.int8)
     return q.reshape(weight.shape).contiguous(), scales.squeeze(-1).contiguous()

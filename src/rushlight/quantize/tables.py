@@ -5,17 +5,31 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence, Set
-
-Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+from dataclasses import dataclass
 
 _COLORS = ("#3b6ea5", "#e39b3b")
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1em }
 table { border-collapse: collapse }
-th, td { padding: .25em .8em; text-align: left; border-bottom: 1px solid #ddd }
-td { font-variant-numeric: tabular-nums } pre { background: #f5f5f5; padding: .8em; white-space: pre-wrap }
+th, td { padding: .25em .8em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
+td { font-variant-numeric: tabular-nums } .number { text-align: right }
+div { overflow-x: auto } svg { max-width: 100%; height: auto }
+pre { background: #f5f5f5; padding: .8em; white-space: pre-wrap }
 svg text { font: 12px system-ui, sans-serif }
 """
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under a head; `right` are the columns set flush right."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Set[int] = frozenset()
+
+
+Sections = Sequence[tuple[str, str | Table]]
+"""Headings, and markup or a table under each."""
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] = frozenset()) -> str:
@@ -43,7 +57,8 @@ def bars(
     left, width, bar = 8 + 7 * max((len(label) for label in labels), default=0), 620, 9
     step = bar * len(series) + 8
     height = 58 + step * len(labels)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 80}" height="{height}">']
+    size = f'width="{left + width + 80}" height="{height}" viewBox="0 0 {left + width + 80} {height}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>']
 
     def x(value: float) -> float:
         if math.isinf(value):
@@ -76,8 +91,8 @@ def bars(
     return "".join([*parts, "</svg>"])
 
 
-def page(title: str, sections: Sequence[tuple[str, str | Table]]) -> str:
-    """A page of sections: a heading, and markup or a table."""
+def page(title: str, sections: Sections) -> str:
+    """A page that needs no other file; a section without a heading goes on with the one before it."""
     body = [f"<h1>{html.escape(title)}</h1>"]
     for heading, content in sections:
         if heading:
@@ -90,7 +105,10 @@ def page(title: str, sections: Sequence[tuple[str, str | Table]]) -> str:
 
 
 def _table(table: Table) -> str:
-    head, rows = table
-    heads = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
-    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+    def line(tag: str, cells: Sequence[str]) -> str:
+        kinds = [' class="number"' if i in table.right else "" for i in range(len(cells))]
+        filled = (f"<{tag}{k}>{html.escape(cell)}</{tag}>" for k, cell in zip(kinds, cells, strict=True))
+        return f"<tr>{''.join(filled)}</tr>"
+
+    rows = "".join(line("td", row) for row in table.rows)
+    return f"<div><table>{line('th', table.head)}{rows}</table></div>"

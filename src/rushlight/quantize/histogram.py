@@ -1,0 +1,103 @@
+"""The range of activations that loses least, from a histogram of all that was seen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torchao.quantization.pt2e.observer import UniformQuantizationObserverBase
+
+_BINS = 4096
+"""At most."""
+
+_SHARES = 2.0 ** (-torch.arange(128, dtype=torch.float64) / 16)
+"""The parts of the whole range, below zero and above it, that are tried."""
+
+
+class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
+    """Counts values, and takes the range within theirs whose rounding and clipping lose least in squares.
+
+    Bins lie at whole multiples of a power of two: what is found does not depend on the order of data.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.low, self.high = math.inf, -math.inf
+        self._counts = torch.zeros(0, dtype=torch.float64)
+        self._exponent = 0  # a bin is 2 ** exponent wide
+        self._first = 0  # the first one begins at that many widths
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Counts the values of x, which must be finite."""
+        if x.numel():
+            values = x.detach().to(torch.float32)
+            low, high = (float(bound) for bound in torch.aminmax(values))
+            self._make_room(low, high)
+            first, last = self._place(low), self._place(high)
+            scaled = values * 2.0**-self._exponent
+            found = torch.histc(scaled, last - first + 1, first, last + 1)
+            self._counts[first - self._first : last - self._first + 1] += found.cpu()
+        return x
+
+    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The scale and zero point."""
+        low, high = (torch.tensor(bound, dtype=torch.float32) for bound in self._range())
+        return self._calculate_qparams(low, high)  # type: ignore[no-any-return]
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """What was seen, for state_dict."""
+        return {key: vars(self)[key] for key in ("low", "high", "_counts", "_exponent", "_first")}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Takes up what another one has seen."""
+        for key, value in state.items():
+            setattr(self, key, value)
+
+    def _place(self, value: float) -> int:
+        return math.floor(value * 2.0**-self._exponent)
+
+    def _make_room(self, low: float, high: float) -> None:
+        """Bins from the least value to the largest, these two included, joined until they are few enough."""
+        before = self._exponent, self._first
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        finest = max(self.high - self.low, 2.0**-12 * max(abs(self.low), abs(self.high)), 2.0**-90) / _BINS
+        exponent = math.frexp(finest)[1]
+        self._exponent = max(exponent, self._exponent) if self._counts.numel() else exponent
+        while self._place(self.high) - self._place(self.low) >= _BINS:
+            self._exponent += 1
+        self._first = self._place(self.low)
+        counts = torch.zeros(self._place(self.high) - self._first + 1, dtype=torch.float64)
+        places = (torch.arange(self._counts.numel()) + before[1]) >> (self._exponent - before[0])
+        self._counts = counts.index_add_(0, places - self._first, self._counts)
+
+    def _range(self) -> tuple[float, float]:
+        low, high = min(self.low, 0.0), max(self.high, 0.0)
+        if low == high or not self._counts.numel():
+            return self.low, self.high
+        if self.qscheme == torch.per_tensor_symmetric:
+            highs = max(-low, high) * _SHARES
+            lows = -highs
+        else:
+            grid = torch.meshgrid(low * _SHARES, high * _SHARES, indexing="ij")
+            lows, highs = (bounds.flatten() for bounds in grid)
+        best = int(self._losses(lows, highs).argmin())
+        return float(lows[best]), float(highs[best])
+
+    def _losses(self, lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+        """The squares that ranges lose: those clipped, and a twelfth of a step's for all others but zeros."""
+        places = torch.arange(self._counts.numel(), dtype=torch.float64) + self._first
+        values = ((places + 0.5) * 2.0**self._exponent).clamp(self.low, self.high)
+        none = torch.zeros(1, dtype=torch.float64)
+        sums = [torch.cat((none, (self._counts * values**power).cumsum(0))) for power in range(3)]
+        start, end = torch.searchsorted(values, lows), torch.searchsorted(values, highs, right=True)
+
+        def apart(bound: torch.Tensor, since: Any, until: Any) -> torch.Tensor:
+            count, one, two = (total[until] - total[since] for total in sums)
+            return two - 2 * bound * one + bound.square() * count
+
+        steps = (highs - lows) / (self.quant_max - self.quant_min)
+        zeros = self._counts[(places == 0) | (places == -1)].sum()
+        rounded = (sums[0][end] - sums[0][start] - zeros).clamp_min(0)
+        losses: torch.Tensor = apart(lows, 0, start) + apart(highs, end, -1) + rounded * steps.square() / 12
+        return losses

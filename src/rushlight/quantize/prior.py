@@ -1,0 +1,53 @@
+"""What a model itself says of a layer's inputs, without data."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+aten = torch.ops.aten
+qd = torch.ops.quantized_decomposed
+
+_PASSED = {
+    aten.dropout.default,
+    aten.flatten.using_ints,
+    aten.reshape.default,
+    aten.to.dtype,
+    aten.unsqueeze.default,
+    aten.view.default,
+    qd.dequantize_per_tensor.tensor,
+    qd.dequantize_per_token.default,
+    qd.quantize_per_tensor.tensor,
+    qd.quantize_per_token.default,
+}
+"""What leaves the vectors of its first argument about as they are."""
+
+_NORMS = {aten.layer_norm.default, aten.rms_norm.default}
+
+
+def expected_products(model: GraphModule, node: Any, width: int) -> torch.Tensor | None:
+    """The mean of x^T x [width, width] over the vectors x of `node`'s last dim, if a norm makes them.
+
+    A norm over the last dim gives vectors of mean 0 and variance 1, times its weight, plus its bias: their
+    products have the weight's square on the diagonal and those of the bias everywhere.
+    """
+    while isinstance(node, Node) and (node.target in _PASSED or node.op == "call_module"):
+        node = node.args[0]
+    if not isinstance(node, Node) or node.target not in _NORMS or list(node.args[1]) != [width]:  # type: ignore[arg-type]
+        return None
+    values = [_stored(model, arg) for arg in node.args[2:4]]
+    scale = values[0] if values and values[0] is not None else torch.ones(width)
+    found = torch.diag(scale.square())
+    if len(values) == 2 and values[1] is not None:
+        found += torch.outer(values[1], values[1])
+    return found
+
+
+def _stored(model: GraphModule, arg: Any) -> torch.Tensor | None:
+    if not isinstance(arg, Node) or arg.op != "get_attr":
+        return None
+    value: torch.Tensor = operator.attrgetter(str(arg.target))(model)
+    return value.detach().to(torch.float32)
