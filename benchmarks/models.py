@@ -1,5 +1,5 @@
-"""The networks that are measured: deterministic random weights, batch norm statistics from data, and, where
-int8 is measured too, a last layer fitted to data."""
+"""The networks that are measured: deterministic random weights and batch norm statistics from data, or, for
+figures in 8 bits, weights trained on digits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from types import ModuleType
 import torch
 from torch import nn
 
-FIT, CALIBRATION = 2, 3
-"""Seeds of the data that weights and statistics, and ranges of activations, come from."""
+FIT, CALIBRATION, HELD_OUT, TRAIN = 2, 3, 4, 5
+"""Seeds of the data that statistics and ranges of activations come from, that results are judged on, and that
+networks are trained on."""
 
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
 
@@ -38,21 +39,27 @@ def import_torchvision() -> ModuleType:
     return torchvision
 
 
-def digits(size: int, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+COPIES = 4
+"""How often a digit stands along each side of a picture that a trained network is given."""
+
+
+def digits(size: int, count: int, seed: int, copies: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
     """Pictures [count, 3, size, size] of scikit-learn's handwritten digits in random order, and their labels.
 
-    The seeds FIT, CALIBRATION and others draw from parts of the data that have no picture in common.
+    Each shows a digit copies x copies times. The seeds TRAIN (of which FIT is a part), CALIBRATION and others
+    draw from parts of the data that have no picture in common.
     """
     from sklearn.datasets import load_digits
 
     data = load_digits()
     order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
-    start, end = {FIT: (0, 256), CALIBRATION: (256, 768)}.get(seed, (768, len(order)))
+    start, end = {FIT: (0, 256), TRAIN: (0, 1200), CALIBRATION: (1200, 1400)}.get(seed, (1400, len(order)))
     order = order[start:end]
     chosen = order[torch.randperm(len(order), generator=torch.Generator().manual_seed(seed))[:count]]
     images = torch.as_tensor(data.images, dtype=torch.float32)[chosen, None] / 8 - 1
-    large = nn.functional.interpolate(images, (size, size), mode="bilinear")
-    return large.expand(-1, 3, -1, -1).contiguous(), torch.as_tensor(data.target)[chosen]
+    side = size // copies
+    large = nn.functional.interpolate(images, (side, side), mode="bilinear")
+    return large.repeat(1, 3, copies, copies), torch.as_tensor(data.target)[chosen]
 
 
 def image(size: int = 224) -> tuple[torch.Tensor]:
@@ -178,12 +185,17 @@ class Case:
     name: str
     module: nn.Module
     inputs: tuple[torch.Tensor, ...]
+    is_trained: bool = False
+
+    def pictures(self, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Digits of the size of `inputs`, as a trained network knows them, and their labels."""
+        return digits(self.inputs[0].shape[-1], count, seed, COPIES if self.is_trained else 1)
 
     def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
         """Other inputs like `inputs`: digits, normal values, or integers of the same range."""
         generator = torch.Generator().manual_seed(seed)
         if _is_image(self.inputs):
-            return [(picture[None],) for picture in digits(self.inputs[0].shape[-1], count, seed)[0]]
+            return [(picture[None],) for picture in self.pictures(count, seed)[0]]
 
         def like(x: torch.Tensor) -> torch.Tensor:
             if x.is_floating_point():
@@ -214,48 +226,6 @@ def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         module.eval()
 
 
-def _shift(module: nn.Module) -> None:
-    """Batch norm before a ReLU gives values about 2, so that most of them pass it unchanged.
-
-    Folding half of the values at each layer, as random weights else do, makes a rounding grow from layer to
-    layer as it does in no trained network.
-    """
-    modules = dict(module.named_modules())
-    for node in torch.fx.symbolic_trace(module).graph.nodes:
-        norm = modules.get(str(node.target)) if node.op == "call_module" else None
-        kinds = [type(modules.get(str(user.target))) for user in node.users]
-        if isinstance(norm, nn.BatchNorm2d) and kinds in ([nn.ReLU], [nn.ReLU6]):
-            nn.init.constant_(norm.bias, 2.0)
-
-
-def _fit(module: nn.Module, size: int) -> None:
-    """Makes the last layer tell digits apart, by ridge regression over what the random layers before it give.
-
-    So a largest result means something, and rounding can be judged by whether it changes it.
-    """
-    *_, head = module.modules()
-    assert isinstance(head, nn.Linear)
-    images, labels = digits(size, 256, FIT)
-    features: list[torch.Tensor] = []
-    handle = head.register_forward_hook(lambda _, inputs, result: features.append(inputs[0]))
-    with torch.no_grad():
-        for batch in images.split(16):
-            module(batch)
-        handle.remove()
-        found = torch.cat(features)
-        mean = found.mean(0)
-        centered = found - mean
-        products = centered @ centered.T
-        damped = products + 0.01 * products.diagonal().mean() * torch.eye(len(labels))
-        wanted = nn.functional.one_hot(labels, 10).float() - 0.1
-        weight = (centered.T @ torch.linalg.solve(damped, wanted)).T
-        # The other classes are never the largest.
-        head.weight.mul_(0.01 * weight.abs().mean() / head.weight.abs().mean())
-        head.bias.fill_(-0.5)
-        head.weight[:10] = weight
-        head.bias[:10] = 0.1 - weight @ mean
-
-
 def _fill_heads(module: nn.Module) -> None:
     """Random weights for classifiers that start as zeros, as torchvision's ViT: zeros would check nothing."""
     for layer in module.modules():
@@ -263,17 +233,20 @@ def _fill_heads(module: nn.Module) -> None:
             nn.init.normal_(layer.weight, std=0.02)
 
 
-def build(name: str) -> Case:
-    """Model `name` in eval mode with its example inputs; the same values in every process."""
+def build(name: str, trained: bool = False) -> Case:
+    """Model `name` in eval mode with its example inputs; the same values in every process.
+
+    trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
+    """
     if name not in MODELS:
         raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
     torch.manual_seed(0)
     module, inputs = MODELS[name]()
+    if trained and INT8.get(name) == "static":
+        from benchmarks.training import load_trained
+
+        inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
+        return Case(name, load_trained(name, module), inputs, is_trained=True)
     _fill_heads(module)
-    is_classifier = INT8.get(name) == "static"
-    if is_classifier:
-        _shift(module)
     _calibrate(module, inputs)
-    if is_classifier:
-        _fit(module.eval(), inputs[0].shape[-1])
     return Case(name, module.eval(), inputs)

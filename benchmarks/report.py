@@ -15,10 +15,10 @@ from benchmarks.worker import SAMPLES
 _HEAD = """# Benchmarks
 
 Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are
-medians of single runs in milliseconds, batch 1. Weights are random; pictures are scikit-learn's digits,
-enlarged. Batch norm before ReLU is shifted so that most values pass it in the networks measured in int8 too,
-and their last layer is fitted to tell digits apart: of purely random networks every rounding changes the
-largest result. Different digits fit, calibrate and test them, the same ones for every system. A float32
+medians of single runs in milliseconds, batch 1. Pictures are scikit-learn's digits, enlarged. The networks
+for pictures that are measured in int8 too have been trained to tell them apart (`python -m
+benchmarks.training`), since of random networks every rounding changes the largest result; the others have
+random weights. Different digits train, calibrate and test them, the same ones for every system. A float32
 system counts as a peer if its outputs are eager's to within {tolerance:.0e} of the largest magnitude. The
 ratio is our time over that of the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT,
 torch.compile.

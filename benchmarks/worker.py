@@ -39,7 +39,7 @@ def write(system: str, model: str, folder: str) -> None:
 
         from benchmarks.models import build
 
-        case = build(model)
+        case = build(model, trained=True)
         logging.disable(logging.WARNING)
         start = time.perf_counter()
         module_of(system).write(case, Path(folder), SYSTEMS[system].options)
@@ -53,16 +53,16 @@ def reference(model: str, folder: str, kind: str) -> None:
     def prepare() -> int:
         import torch
 
-        from benchmarks.models import build
+        from benchmarks.models import HELD_OUT, build
 
-        case = build(model)
+        case = build(model, trained=True)
         with torch.no_grad():
             outputs = torch.utils._pytree.tree_leaves(case.module(*case.inputs))
             for name, tensors in (("input", case.inputs), ("output", outputs)):
                 for i, tensor in enumerate(tensors):
                     np.save(Path(folder) / f"{name}_{i}.npy", tensor.numpy())
             if kind == "int8":
-                samples = case.samples(SAMPLES, seed=4)
+                samples = case.samples(SAMPLES, HELD_OUT)
                 best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
                 arrays = {
                     str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
