@@ -15,13 +15,12 @@ from benchmarks.worker import SAMPLES
 _HEAD = """# Benchmarks
 
 Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are
-medians of single runs in milliseconds, batch 1. Pictures are scikit-learn's digits, enlarged. The networks
-for pictures that are measured in int8 too have been trained to tell them apart (`python -m
-benchmarks.training`), since of random networks every rounding changes the largest result; the others have
-random weights. Different digits train, calibrate and test them, the same ones for every system. A float32
-system counts as a peer if its outputs are eager's to within {tolerance:.0e} of the largest magnitude. The
-ratio is our time over that of the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT,
-torch.compile.
+medians of single runs in milliseconds, batch 1. Weights are random; pictures are scikit-learn's digits,
+enlarged. For int8 and its float32 beside it the networks for pictures have been trained to tell digits apart
+(`python -m benchmarks.training`): of random ones every rounding changes the largest result. Different digits
+train, calibrate and test them, the same ones for every system. A float32 system counts as a peer if its
+outputs are eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over that of
+the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile.
 
 {machine}. On a machine that others use too, read the ratios, not the times.
 """

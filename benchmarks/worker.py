@@ -39,7 +39,7 @@ def write(system: str, model: str, folder: str) -> None:
 
         from benchmarks.models import build
 
-        case = build(model, trained=True)
+        case = build(model, trained=SYSTEMS[system].int8)
         logging.disable(logging.WARNING)
         start = time.perf_counter()
         module_of(system).write(case, Path(folder), SYSTEMS[system].options)
@@ -55,7 +55,7 @@ def reference(model: str, folder: str, kind: str) -> None:
 
         from benchmarks.models import HELD_OUT, build
 
-        case = build(model, trained=True)
+        case = build(model, trained=kind == "int8")
         with torch.no_grad():
             outputs = torch.utils._pytree.tree_leaves(case.module(*case.inputs))
             for name, tensors in (("input", case.inputs), ("output", outputs)):
