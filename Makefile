@@ -2,6 +2,7 @@
 # make test    everything that CI checks
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
+# make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +14,7 @@ INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(B
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
 
-.PHONY: demo test venv build lint types unit cpp interop bench format clean system
+.PHONY: demo test venv build lint types unit cpp interop avx512 bench format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -65,6 +66,9 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 
 interop: build $(INTEROP)/.installed
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+
+avx512: build
+	$(BIN)/python scripts/test_avx512.py
 
 # ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
 $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt

@@ -11,6 +11,7 @@
 
 #include "kernels/optimized/tiles/byte_product.h"
 #include "kernels/optimized/tiles/byte_window.h"
+#include "tests/tiles/vpdpbusd.h"
 
 namespace rushlight::tiles {
 
@@ -18,10 +19,32 @@ namespace fours_bytes {
 extern const ByteTiles tiles;
 }
 
+#if defined(__x86_64__) && defined(__linux__)
+#define RL_TESTS_VPDPBUSD 1
+namespace avxvnni_bytes {
+extern const ByteTiles tiles;
+}
+namespace avx512vnni_bytes {
+extern const ByteTiles tiles;
+}
+#endif
+
 namespace {
 
+// Sets whose vpdpbusd is carried out for them, one by one.
+std::vector<const ByteTiles*> slow_sets() {
+  std::vector<const ByteTiles*> sets;
+#if RL_TESTS_VPDPBUSD
+  if (byte_tiles_named("avx2") && !byte_tiles_named("avxvnni")) sets.push_back(&avxvnni_bytes::tiles);
+  if (byte_tiles_named("avx512") && !byte_tiles_named("avx512vnni")) sets.push_back(&avx512vnni_bytes::tiles);
+  if (!sets.empty()) carry_out_vpdpbusd();
+#endif
+  return sets;
+}
+
 std::vector<const ByteTiles*> all_sets() {
-  std::vector<const ByteTiles*> sets{&fours_bytes::tiles};
+  std::vector<const ByteTiles*> sets = slow_sets();
+  sets.push_back(&fours_bytes::tiles);
   for (const char* name : {"generic", "neon", "neon_dotprod", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
     if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
   }
@@ -49,6 +72,11 @@ class ByteTilesTest : public testing::TestWithParam<const ByteTiles*> {
     std::vector<int8_t> values(static_cast<size_t>(n));
     for (int8_t& value : values) value = static_cast<int8_t>(std::clamp(uniform(random), -128, 127));
     return values;
+  }
+  // For tests of many products.
+  bool is_slow() const {
+    const auto slow = slow_sets();
+    return std::find(slow.begin(), slow.end(), &tiles) != slow.end();
   }
   std::vector<float> reals(int64_t n, float least, float most) {
     std::uniform_real_distribution<float> uniform(least, most);
@@ -146,6 +174,7 @@ TEST_P(ByteTilesTest, RequantizeRoundsTiesToEvenAndClamps) {
 }
 
 TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
+  if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
   for (const int64_t k : {1, 30, 1203, 6000}) {
     for (const int64_t m : {1, 5, 37}) {
       const int64_t n = 2 * column_step(tiles) + 5;
@@ -225,6 +254,7 @@ TEST_P(ByteTilesTest, RowsThatACallerGathers) {
 }
 
 TEST_P(ByteTilesTest, ColumnsAsTheyLieGiveWhatPackedOnesGive) {
+  if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
   for (const int64_t k : {1, 17, 64, 1203, 50000}) {
     for (const int64_t m : {1, 3, 70}) {
       const int64_t n = 21, stride = k + 3;

@@ -31,6 +31,12 @@ using Line = __m512i;
 RL_INLINE Line load_line(const Left* p) { return _mm512_loadu_si512(p); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
 
+#define RL_TILES_BYTE_QUADS
+template <typename Sums8>
+RL_INLINE void add_quads(Sums8& sums, __m256i left, __m256i right) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(left), "v"(right));
+}
+
 #define RL_TILES_PAIRS
 RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
   const __m128i change = _mm_set1_epi8(static_cast<char>(flip));

@@ -31,6 +31,12 @@ using Line = __m256i;
 RL_INLINE Line load_line(const Left* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
 
+#define RL_TILES_BYTE_QUADS
+template <typename Sums8>
+RL_INLINE void add_quads(Sums8& sums, __m256i left, __m256i right) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(left), "x"(right));
+}
+
 #define RL_TILES_PAIRS
 RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
   const __m128i bytes = _mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(first)),

@@ -1,5 +1,5 @@
-// Products with numbers of 4 bits, in namespace rushlight::tiles::RL_TILES_ISA. Left numbers come in blocks of 32:
-// those of even, then those of odd indices.
+// Products with numbers of 4 bits, in namespace rushlight::tiles::RL_TILES_ISA, which has add_quads() if
+// RL_TILES_BYTE_QUADS is defined. Left numbers come in blocks of 32: those of even, then those of odd indices.
 #pragma once
 
 #if defined(__AVX2__)
@@ -26,11 +26,15 @@ RL_INLINE NibbleRight load_nibbles(const uint8_t* p) {
   const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_srli_epi16(bytes, 4)), bytes, 1);
   return _mm256_sub_epi8(_mm256_and_si256(both, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
 }
-// 255 * 8 * 2 fits 16 bits.
 RL_INLINE void add_nibbles(NibbleSums& sums, const uint8_t* left, NibbleRight right) {
   const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(left));
+#if defined(RL_TILES_BYTE_QUADS)
+  add_quads(sums, x, right);
+#else
+  // 255 * 8 * 2 fits 16 bits.
   const __m256i pairs = _mm256_maddubs_epi16(x, right);
   sums += reinterpret_cast<NibbleSums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#endif
 }
 #elif defined(__ARM_NEON)
 inline constexpr int kNibbleLanes = 4, kNibbleOffset = 0;

@@ -10,6 +10,12 @@
 
 #include "kernels/optimized/tiles/impl/inline.h"
 
+// Masked loads and stores, where vectors are as long as AVX-512's.
+#if defined(__AVX512F__) && RL_TILES_WIDTH == 16
+#define RL_TILES_MASKS 1
+#include <immintrin.h>
+#endif
+
 namespace rushlight::tiles::RL_TILES_ISA {
 
 inline constexpr int kWidth = RL_TILES_WIDTH;
@@ -42,6 +48,29 @@ RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps(hi
 RL_INLINE Floats at_least(Floats x, Floats low) { return low > x ? low : x; }
 RL_INLINE Floats at_most(Floats x, Floats high) { return high < x ? high : x; }
 #endif
+
+#if RL_TILES_MASKS
+
+// The first n lanes, 0 <= n <= kWidth.
+RL_INLINE __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+
+// Copies n floats, 0 <= n < 2 * kWidth.
+RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
+  if (n >= kWidth) {
+    store(to, load(from));
+    to += kWidth, from += kWidth, n -= kWidth;
+  }
+  const __mmask16 lanes = first_lanes(n);
+  _mm512_mask_storeu_ps(to, lanes, _mm512_maskz_loadu_ps(lanes, from));
+}
+
+// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
+  return _mm512_mask_loadu_ps(splat(fill), first_lanes(n), p);
+}
+RL_INLINE void store_few(float* p, Floats v, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+
+#else
 
 // Copies n floats, 0 <= n < 2 * kWidth.
 RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
@@ -80,6 +109,8 @@ RL_INLINE void store_few(float* p, Floats v, int64_t n) {
   *reinterpret_cast<Floats*>(lanes) = v;
   copy_few(p, lanes, n);
 }
+
+#endif
 
 // Pairwise, halves first: the order of additions is fixed by the width.
 RL_INLINE float sum(Floats v) {

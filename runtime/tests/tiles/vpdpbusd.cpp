@@ -1,0 +1,98 @@
+#include "tests/tiles/vpdpbusd.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace rushlight::tiles {
+namespace {
+
+// Where registers lie in a standard XSAVE area.
+constexpr int kXmm = 160, kState = 512, kYmmHigh = 576, kZmmHigh = 1152, kZmm16 = 1664;
+
+struct Dot {
+  int to, left, right;  // registers
+  int parts;            // of 16 bytes
+  int whole;            // parts that are written, the rest with zeros
+  int size;             // of the instruction, bytes
+};
+
+// vpdpbusd of registers, VEX or EVEX without a mask; the bits of an instruction that widen a register's number are
+// inverted.
+bool decode(const uint8_t* p, Dot* dot) {
+  const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
+  if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
+    *dot = {bit(p[1], 7, 8) | (p[4] >> 3 & 7),
+            15 - (p[2] >> 3 & 15),
+            bit(p[1], 5, 8) | (p[4] & 7),
+            (p[2] & 4) ? 2 : 1,
+            2,
+            5};
+    return true;
+  }
+  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (p[2] & 0x87) == 5 && (p[3] & 0x97) == 0 && p[4] == 0x50 && p[5] >= 0xc0) {
+    *dot = {bit(p[1], 7, 8) | bit(p[1], 4, 16) | (p[5] >> 3 & 7),
+            (15 - (p[2] >> 3 & 15)) | bit(p[3], 3, 16),
+            bit(p[1], 5, 8) | bit(p[1], 6, 16) | (p[5] & 7),
+            1 << (p[3] >> 5 & 3),
+            4,
+            6};
+    return true;
+  }
+  return false;
+}
+
+uint8_t* part_of(uint8_t* area, int index, int part) {
+  if (index >= 16) return area + kZmm16 + 64 * (index - 16) + 16 * part;
+  if (part == 0) return area + kXmm + 16 * index;
+  if (part == 1) return area + kYmmHigh + 16 * index;
+  return area + kZmmHigh + 32 * index + 16 * (part - 2);
+}
+
+// State that was not in use is not stored: it is zero.
+void complete(uint8_t* area, bool all) {
+  uint64_t state;
+  std::memcpy(&state, area + kState, sizeof(state));
+  if (!(state & 4)) std::memset(area + kYmmHigh, 0, 256);
+  if (all && !(state & 0x40)) std::memset(area + kZmmHigh, 0, 512);
+  if (all && !(state & 0x80)) std::memset(area + kZmm16, 0, 1024);
+  state |= all ? 0xc4 : 4;
+  std::memcpy(area + kState, &state, sizeof(state));
+}
+
+void handle(int, siginfo_t*, void* context) {
+  mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  Dot dot;
+  if (!decode(reinterpret_cast<const uint8_t*>(machine.gregs[REG_RIP]), &dot)) _exit(132);
+  auto* const area = reinterpret_cast<uint8_t*>(machine.fpregs);
+  complete(area, dot.whole == 4);
+  for (int part = 0; part < dot.whole; ++part) {
+    int32_t sums[4] = {};
+    if (part < dot.parts) {
+      std::memcpy(sums, part_of(area, dot.to, part), 16);
+      const uint8_t* const left = part_of(area, dot.left, part);
+      const uint8_t* const right = part_of(area, dot.right, part);
+      for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
+    }
+    std::memcpy(part_of(area, dot.to, part), sums, 16);
+  }
+  machine.gregs[REG_RIP] += dot.size;
+}
+
+}  // namespace
+
+void carry_out_vpdpbusd() {
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGILL, &action, nullptr);
+}
+
+}  // namespace rushlight::tiles
+
+#endif

@@ -1,0 +1,85 @@
+"""Tests of the tiles and whole programs on an emulated PC with AVX-512: `make avx512`.
+
+Programs are planned for avx2 and for avx512; their results are compared with those of this machine.
+The processor has no VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it: the
+tests carry out vpdpbusd themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from emulated_pc import run
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = "*avx512*:*avxvnni*"
+# Of a value, or of the largest for int8 programs, whose steps may round another way.
+TOLERANCE = 1e-5
+QUANTIZED = 0.02
+
+
+def numbers(text: str) -> list[float]:
+    """Values that executor_runner printed for its output."""
+    listed = re.search(r"output 0: [^{]*\{([^}]*)\}", text)
+    return [float(value) for value in listed[1].split(",")] if listed else []
+
+
+def check(name: str, said: str, want: list[float]) -> str | None:
+    """What is wrong with the results of a program."""
+    got = numbers(said)
+    if len(got) != len(want):
+        return f"{len(got)} results instead of {len(want)}"
+    scale = max(abs(value) for value in want)
+    worst = max(abs(a - b) for a, b in zip(got, want, strict=True)) / scale
+    return f"results are off by {worst:.2g}" if worst > (QUANTIZED if "_int" in name else TOLERANCE) else None
+
+
+def main() -> int:
+    """0 where all agree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--build", type=Path, default=ROOT / "build/dev/runtime", help="where the programs are"
+    )
+    parser.add_argument(
+        "--model", default="corei7_skylake_x", help="a processor that `bochs --help cpu` lists"
+    )
+    parser.add_argument("--tests", default=TESTS, help="filter of GoogleTest")
+    parser.add_argument("--minutes", type=float, default=60)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run(
+            [sys.executable, ROOT / "scripts/emulated_programs.py", folder, "avx2", "avx512"], check=True
+        )
+        files = [args.build / "executor_runner", args.build / "rushlight_tiles_tests", *folder.iterdir()]
+        programs = sorted(folder.glob("*.pte"))
+        commands = [f"./rushlight_tiles_tests --gtest_brief=1 --gtest_filter='{args.tests}'"]
+        commands += [
+            f"RUSHLIGHT_LOG=info ./executor_runner --print_output all --num_threads 1 "
+            f"--model_path {program.name} --inputs {program.stem.partition('-')[0]}.in"
+            for program in programs
+        ]
+        emulator = ROOT / "build/emulator"
+        emulator.mkdir(parents=True, exist_ok=True)
+        (status, said), *runs = run(emulator, files, commands, model=args.model, minutes=args.minutes)
+        print(said)
+        bad = status != 0
+        for program, (status, said) in zip(programs, runs, strict=True):
+            want = [float(line) for line in program.with_suffix(".out").read_text().split()]
+            wrong = f"exit status {status}" if status != 0 else check(program.name, said, want)
+            if not wrong and ("runs on avx512" in said) != program.stem.endswith("avx2"):
+                wrong = "the log names another instruction set"
+            print(f"{program.stem}: {wrong or 'as here'}")
+            if wrong:
+                print(said)
+            bad = bad or wrong is not None
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
