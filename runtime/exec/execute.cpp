@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "exec/method_state.h"
+#include "exec/relations.h"
 #include "exec/shape_guards.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/exec/method.h"
@@ -85,9 +86,12 @@ Error call_guarded(const MethodState& state, const Instruction& instruction, Ker
     context.fail(Error::InvalidType, "argument %d is a %s and cannot hold the result, a %s", i,
                  to_string(before[i].tag()), to_string(tag));
   }
-  if (context.failure() != Error::Ok || state.num_guards == 0) return context.failure();
+  if (context.failure() != Error::Ok) return context.failure();
+  if ((state.num_guards == 0 && state.num_relations == 0) || instruction.arity == 0) return Error::Ok;
   // The result comes last.
-  return instruction.arity == 0 ? Error::Ok : check_value_range(state, *instruction.arguments[instruction.arity - 1]);
+  const EValue& result = *instruction.arguments[instruction.arity - 1];
+  RL_TRY(check_value_range(state, result));
+  return check_relations_of(state, result);
 }
 
 void free_value(EValue& value) {
@@ -253,6 +257,7 @@ Error Method::execute() {
   RL_TRY(reset_execution());
   RL_TRY(check_memory_given());
   RL_TRY(check_input_relations(*state_));
+  RL_TRY(check_relations(*state_));
   clear_last_error_message();
   EventTracer* const tracer = state_->tracer;
   uint64_t token = 0;
@@ -265,7 +270,10 @@ Error Method::execute() {
 Error Method::step() {
   state_->failure = {};
   RL_TRY(check_memory_given());
-  if (state_->next_chain == 0 && state_->next_instruction == 0) RL_TRY(check_input_relations(*state_));
+  if (state_->next_chain == 0 && state_->next_instruction == 0) {
+    RL_TRY(check_input_relations(*state_));
+    RL_TRY(check_relations(*state_));
+  }
   clear_last_error_message();
   return run(*state_, true);
 }

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "exec/relations.h"
 #include "exec/shape_guards.h"
 
 namespace rushlight {
@@ -26,6 +27,7 @@ Error MethodLoader::run() {
   RL_TRY(load_values());
   RL_TRY(load_ends());
   RL_TRY(load_shape_guards(state_));
+  RL_TRY(load_relations(state_));
   RL_TRY(init_delegates());
   RL_TRY(load_chains());
   return load_initial_values();

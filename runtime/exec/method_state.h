@@ -63,6 +63,8 @@ struct ViewOut {
 };
 
 struct ShapeGuard;
+struct Relation;
+struct RelationStep;
 
 struct MethodState {
   MethodState(const PlanView& view, const MemoryManager& manager, const Environment& environment)
@@ -98,6 +100,11 @@ struct MethodState {
   const ShapeGuard* guards = nullptr;
   uint32_t num_guards = 0;
   FreeableBuffer guard_data;  // the names of inputs
+  const Relation* relations = nullptr;
+  const RelationStep* relation_steps = nullptr;
+  uint32_t num_relations = 0;
+  uint32_t num_relation_steps = 0;
+  FreeableBuffer relation_data;  // their text
   ExecutionFailure failure;
   char failed_name[64];  // of failure.delegate_operator
   // Where step() goes on.

@@ -14,6 +14,8 @@ from rushlight.emit.constants import tensor_bytes
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError, at_node
 from rushlight.emit.graph import GraphEmitter
 from rushlight.emit.pytree import encode_treespec
+from rushlight.emit.relations import KEY as RELATIONS_KEY
+from rushlight.emit.relations import encode_relations
 from rushlight.emit.shape_guards import KEY, shape_guards
 from rushlight.emit.state import MethodState
 from rushlight.emit.tensors import is_planned, make_tensor
@@ -67,9 +69,13 @@ class MethodEmitter(GraphEmitter):
             for output, kind in zip(self.outputs, kinds, strict=True)
             if kind not in MUTATIONS
         ]
-        guards = shape_guards(self._input_nodes, self._computed_integers(), self.program.range_constraints)
+        computed = self._computed_integers()
+        guards = shape_guards(self._input_nodes, computed, self.program.range_constraints)
         if guards:
             state.constants.named[KEY + self.name] = NamedDataEntry(guards)
+        relations = encode_relations(meta.get_relations(self.graph_module), self._input_nodes, computed)
+        if relations:
+            state.constants.named[RELATIONS_KEY + self.name] = NamedDataEntry(relations)
         shared = meta.get_shared_memory(self.graph_module)
         if shared is not None:
             state.constants.named[SHARED_MEMORY_KEY] = NamedDataEntry(struct.pack("<I", shared))

@@ -25,6 +25,7 @@ from torch.fx import Node
 
 from rushlight.frontend import tables
 from rushlight.frontend.recorder import NotSimple
+from rushlight.frontend.relations import relations_of
 from rushlight.frontend.walk import Tools, Walk
 from rushlight.ir import meta
 from rushlight.ir.program import make_program
@@ -37,12 +38,16 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
 
     The given program is not changed; the result shares its parameters, buffers and constants.
     """
+    # Before other graphs are traced with the same symbols.
+    relations = relations_of(program)
     try:
-        return _walk(program, preserve)
+        result = _walk(program, preserve)
     except NotSimple:
         _forget_pending_sizes(program)
         core = program.run_decompositions(tables.general_table(preserve))
-        return make_program(core, core.graph_module, core.graph, core.graph_signature)
+        result = make_program(core, core.graph_module, core.graph, core.graph_signature)
+    meta.set_relations(result.graph_module, relations)
+    return result
 
 
 def _forget_pending_sizes(program: ExportedProgram) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ CUSTOM = "custom"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
 SHARED_STATE = "shared_state"
 SHARED_MEMORY = "shared_memory"
+RELATIONS = "relations"
 ORIGIN = "origin"
 FROM_NODE = "from_node"
 
@@ -235,6 +236,17 @@ def set_shared_state(node: Node, name: str | None) -> None:
         node.meta.pop(SHARED_STATE, None)
     else:
         node.meta[SHARED_STATE] = name
+
+
+def get_relations(graph_module: torch.fx.GraphModule) -> list[tuple[Any, SourceLocation | None]]:
+    """Sympy relations that the method's symbols must satisfy, each with the line that asks for it."""
+    return list(graph_module.meta.get(RELATIONS, ()))
+
+
+def set_relations(
+    graph_module: torch.fx.GraphModule, relations: Sequence[tuple[Any, SourceLocation | None]]
+) -> None:
+    graph_module.meta[RELATIONS] = list(relations)
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:

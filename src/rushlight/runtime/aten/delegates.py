@@ -109,6 +109,5 @@ def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
 
 def _without_guards(file: PTEFile) -> dict[str, Any]:
     # Those are of the method's inputs, not the delegate's.
-    return {
-        key: data for key, data in file.named_data.items() if not key.startswith("rushlight.shape_guards.")
-    }
+    guards = ("rushlight.shape_guards.", "rushlight.relations.")
+    return {key: data for key, data in file.named_data.items() if not key.startswith(guards)}

@@ -1,0 +1,226 @@
+#include "exec/relations.h"
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace rushlight {
+namespace {
+
+constexpr char kKey[] = "rushlight.relations.";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kHeader = 16;  // version, count of relations, count of steps, zero
+constexpr uint32_t kDepth = 16;
+static_assert(sizeof(Relation) == 24 && sizeof(RelationStep) == 24, "both are read as they lie in the file");
+
+const char* text_at(const MethodState& state, uint32_t offset) {
+  return static_cast<const char*>(state.relation_data.data()) + offset;
+}
+
+uint32_t operands_of(uint32_t op) { return op <= RelationStep::kValue ? 0 : op == RelationStep::kNot ? 1 : 2; }
+
+bool is_sound(const MethodState& state, const RelationStep& step, size_t size) {
+  if (step.op >= RelationStep::kOps || step.name >= size) return false;
+  switch (step.op) {
+    case RelationStep::kSize:
+      return step.index < state.num_inputs && state.inputs[step.index].tensor &&
+             step.dim < state.inputs[step.index].tensor->dim;
+    case RelationStep::kInteger:
+      return step.index < state.num_inputs && !state.inputs[step.index].tensor &&
+             state.inputs[step.index].value->tag() == Tag::Int;
+    case RelationStep::kValue:
+      return step.index < state.plan.num_values() && state.values[step.index].tag() == Tag::Int;
+    default:
+      return true;
+  }
+}
+
+bool is_sound(const MethodState& state, const Relation& relation, size_t size) {
+  if (relation.text >= size || relation.source >= size || relation.count == 0 ||
+      relation.first > state.num_relation_steps || relation.count > state.num_relation_steps - relation.first ||
+      (relation.trigger != Relation::kStart && relation.trigger >= state.plan.num_values())) {
+    return false;
+  }
+  uint32_t depth = 0;
+  for (uint32_t i = 0; i < relation.count; ++i) {
+    const uint32_t taken = operands_of(state.relation_steps[relation.first + i].op);
+    if (depth < taken || depth - taken >= kDepth) return false;
+    depth += 1 - taken;
+  }
+  return depth == 1;
+}
+
+int64_t wrapped(uint64_t value) { return static_cast<int64_t>(value); }
+
+// False if there is no result.
+bool divide(int64_t a, int64_t b, int64_t* quotient, int64_t* rest) {
+  if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
+  *quotient = a / b;
+  *rest = a % b;
+  if (*rest != 0 && (*rest < 0) != (b < 0)) {
+    --*quotient;
+    *rest += b;
+  }
+  return true;
+}
+
+int64_t leaf(const MethodState& state, const RelationStep& step) {
+  switch (step.op) {
+    case RelationStep::kSize:
+      return state.inputs[step.index].tensor->sizes[step.dim];
+    case RelationStep::kInteger:
+      return state.inputs[step.index].value->to_int();
+    case RelationStep::kValue:
+      return state.values[step.index].to_int();
+    default:
+      return step.constant;
+  }
+}
+
+bool holds(const MethodState& state, const Relation& relation) {
+  int64_t stack[kDepth];
+  uint32_t depth = 0;
+  for (uint32_t i = 0; i < relation.count; ++i) {
+    const RelationStep& step = state.relation_steps[relation.first + i];
+    if (step.op <= RelationStep::kValue) {
+      stack[depth++] = leaf(state, step);
+      continue;
+    }
+    if (step.op == RelationStep::kNot) {
+      stack[depth - 1] = stack[depth - 1] == 0;
+      continue;
+    }
+    const int64_t b = stack[--depth];
+    int64_t& a = stack[depth - 1];
+    const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    int64_t quotient, rest;
+    switch (step.op) {
+      case RelationStep::kAdd:
+        a = wrapped(x + y);
+        break;
+      case RelationStep::kSubtract:
+        a = wrapped(x - y);
+        break;
+      case RelationStep::kMultiply:
+        a = wrapped(x * y);
+        break;
+      case RelationStep::kFloorDivide:
+        if (!divide(a, b, &quotient, &rest)) return false;
+        a = quotient;
+        break;
+      case RelationStep::kModulo:
+        if (!divide(a, b, &quotient, &rest)) return false;
+        a = rest;
+        break;
+      case RelationStep::kMaximum:
+        a = a > b ? a : b;
+        break;
+      case RelationStep::kMinimum:
+        a = a < b ? a : b;
+        break;
+      case RelationStep::kLess:
+        a = a < b;
+        break;
+      case RelationStep::kLessEqual:
+        a = a <= b;
+        break;
+      case RelationStep::kEqual:
+        a = a == b;
+        break;
+      case RelationStep::kAnd:
+        a = a != 0 && b != 0;
+        break;
+      default:
+        a = a != 0 || b != 0;
+        break;
+    }
+  }
+  return stack[0] != 0;
+}
+
+Error check(const MethodState& state, const Relation& relation) {
+  if (holds(state, relation)) return Error::Ok;
+  // "x.shape[0] is 3, y.shape[0] is 2"
+  char values[192] = "";
+  size_t length = 0;
+  for (uint32_t i = 0; i < relation.count; ++i) {
+    const RelationStep& step = state.relation_steps[relation.first + i];
+    bool said = step.op == RelationStep::kConstant || step.op > RelationStep::kValue;
+    for (uint32_t j = 0; j < i && !said; ++j) {
+      const RelationStep& before = state.relation_steps[relation.first + j];
+      said = before.op == step.op && before.index == step.index && before.dim == step.dim;
+    }
+    if (said || length >= sizeof(values)) continue;
+    const int written = std::snprintf(values + length, sizeof(values) - length, "%s%.64s is %lld", length ? ", " : "",
+                                      text_at(state, step.name), static_cast<long long>(leaf(state, step)));
+    if (written > 0) length += static_cast<size_t>(written);
+  }
+  const char* const source = text_at(state, relation.source);
+  return fail(Error::InvalidArgument, "method '%.80s' needs %.160s%s%.80s%s, but %s", state.plan.name().data(),
+              text_at(state, relation.text), *source ? " (" : "", source, *source ? ")" : "", values);
+}
+
+template <typename T>
+const T* read_records(MethodState& state, const uint8_t* bytes, uint32_t count) {
+  T* const records = state.memory.method->allocate_array<T>(count);
+  if (records != nullptr && count > 0) std::memcpy(records, bytes, count * sizeof(T));
+  return records;
+}
+
+}  // namespace
+
+Error load_relations(MethodState& state) {
+  const Program& program = state.plan.program();
+  const std::string_view method = state.plan.name();
+  char key[256];
+  if (sizeof(kKey) + method.size() > sizeof(key)) return Error::Ok;
+  const int length = std::snprintf(key, sizeof(key), "%s%.*s", kKey, static_cast<int>(method.size()), method.data());
+  const std::string_view name(key, static_cast<size_t>(length));
+  if (!program.has_named_data(name)) return Error::Ok;
+  RL_ASSIGN(FreeableBuffer data, program.load_named_data(name));
+  const auto* const bytes = static_cast<const uint8_t*>(data.data());
+  const size_t size = data.size();
+  uint32_t header[4] = {};
+  if (size > kHeader) std::memcpy(header, bytes, kHeader);
+  if (header[0] > kVersion) return Error::Ok;  // written for a newer runtime
+  const uint32_t count = header[1], steps = header[2];
+  RL_REQUIRE(header[0] == kVersion && count <= (size - kHeader) / sizeof(Relation) &&
+                 steps <= (size - kHeader - count * sizeof(Relation)) / sizeof(RelationStep) && bytes[size - 1] == 0,
+             InvalidProgram, "the relations of method '%.80s' are damaged", method.data());
+  state.relations = read_records<Relation>(state, bytes + kHeader, count);
+  state.relation_steps = read_records<RelationStep>(state, bytes + kHeader + count * sizeof(Relation), steps);
+  RL_REQUIRE((state.relations || count == 0) && (state.relation_steps || steps == 0), MemoryAllocationFailed,
+             "method '%.80s' does not fit the method allocator: it has %u relations of %u steps", method.data(), count,
+             steps);
+  state.num_relation_steps = steps;
+  for (uint32_t i = 0; i < steps; ++i) {
+    RL_REQUIRE(is_sound(state, state.relation_steps[i], size), InvalidProgram,
+               "step %u of the relations of method '%.80s' is damaged", i, method.data());
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    RL_REQUIRE(is_sound(state, state.relations[i], size), InvalidProgram, "relation %u of method '%.80s' is damaged", i,
+               method.data());
+  }
+  state.num_relations = count;
+  state.relation_data = std::move(data);
+  return Error::Ok;
+}
+
+Error check_relations(const MethodState& state) {
+  for (uint32_t i = 0; i < state.num_relations; ++i) {
+    if (state.relations[i].trigger == Relation::kStart) RL_TRY(check(state, state.relations[i]));
+  }
+  return Error::Ok;
+}
+
+Error check_relations_of(const MethodState& state, const EValue& value) {
+  for (uint32_t i = 0; i < state.num_relations; ++i) {
+    const Relation& relation = state.relations[i];
+    if (relation.trigger != Relation::kStart && &state.values[relation.trigger] == &value) {
+      RL_TRY(check(state, relation));
+    }
+  }
+  return Error::Ok;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,220 @@
+"""What integers of a method must satisfy together, such as `u0 <= u1`: named data that the runtime checks.
+
+A runtime that does not know the name leaves it unread. All numbers are little-endian: uint32 version, count
+of relations, count of steps, 0; then for each relation six uint32 (the value after whose writing it is
+checked, 0xFFFFFFFF for before a run; its first step; how many it has; where in the data its text begins;
+where the user's line begins; 0), then for each step four uint32 (operation; index of the input or value; dim;
+where the name of what it pushes begins) and an int64 constant, then the texts, each ended by a zero byte.
+Steps are a program for a machine with a stack.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.meta import SourceLocation
+
+KEY = "rushlight.relations."
+VERSION = 1
+START = 0xFFFFFFFF
+
+_HEADER = struct.Struct("<IIII")
+_RELATION = struct.Struct("<IIIIII")
+_STEP = struct.Struct("<IIIIq")
+_DEPTH = 16
+_INT64 = range(-(2**63), 2**63)
+
+(
+    _CONSTANT, _SIZE, _INTEGER, _VALUE, _ADD, _SUBTRACT, _MULTIPLY, _FLOOR_DIVIDE, _MODULO, _MAXIMUM,
+    _MINIMUM, _LESS, _LESS_EQUAL, _EQUAL, _AND, _OR, _NOT,
+) = range(17)  # fmt: skip
+
+# Classes of sympy and of torch, whose functions of many arguments are chains.
+_CHAINS = {
+    "Add": _ADD, "Mul": _MULTIPLY, "Max": _MAXIMUM, "Min": _MINIMUM, "And": _AND, "Or": _OR,
+    "FloorDiv": _FLOOR_DIVIDE, "CleanDiv": _FLOOR_DIVIDE, "Mod": _MODULO, "PythonMod": _MODULO,
+    "LessThan": _LESS_EQUAL, "StrictLessThan": _LESS, "Equality": _EQUAL,
+}  # fmt: skip
+_TURNED = {"GreaterThan": _LESS_EQUAL, "StrictGreaterThan": _LESS}
+
+
+class _NotEncoded(Exception):
+    """The relation has a function, or a symbol, that the runtime does not know."""
+
+
+# Operation, index of the input or value, dim, name of what is pushed, constant.
+_Step = tuple[int, int, int, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """What gives a symbol its value: scale * symbol + offset."""
+
+    op: int
+    index: int
+    dim: int
+    name: str
+    scale: int = 1
+    offset: int = 0
+    order: int = -1  # of a computed integer: its place among them
+
+
+@dataclass(slots=True)
+class _Texts:
+    """Zero-ended strings, each once."""
+
+    start: int
+    data: bytearray = field(default_factory=bytearray)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, text: str) -> int:
+        if text not in self.places:
+            self.places[text] = self.start + len(self.data)
+            self.data += text.encode() + b"\0"
+        return self.places[text]
+
+
+def encode_relations(
+    relations: Sequence[tuple[Any, SourceLocation | None]],
+    inputs: Sequence[Node],
+    computed: Sequence[tuple[Node, int]],
+) -> bytes:
+    """The data for a method's user inputs and computed integers, with the indices of their values.
+
+    Empty if there is nothing to check. Relations are left out whose symbols nothing gives at run time.
+    """
+    leaves = _leaves(inputs, computed)
+    programs: list[tuple[list[_Step], int, str, str]] = []
+    for relation, line in relations:
+        try:
+            steps, used = _steps(relation, leaves)
+        except _NotEncoded:
+            continue
+        last = max(used, key=lambda leaf: leaf.order)
+        trigger = last.index if last.order >= 0 else START
+        source = f"{PurePath(line.file).name}:{line.line}" if line is not None else ""
+        programs.append((steps, trigger, _text(relation, leaves), source))
+    if not programs:
+        return b""
+    total = sum(len(steps) for steps, *_ in programs)
+    texts = _Texts(_HEADER.size + _RELATION.size * len(programs) + _STEP.size * total)
+    nothing = texts.place("")
+    records, encoded, first = bytearray(), bytearray(), 0
+    for steps, trigger, text, source in programs:
+        records += _RELATION.pack(trigger, first, len(steps), texts.place(text), texts.place(source), 0)
+        for op, index, dim, name, constant in steps:
+            encoded += _STEP.pack(op, index, dim, texts.place(name) if name else nothing, constant)
+        first += len(steps)
+    return _HEADER.pack(VERSION, len(programs), total, 0) + bytes(records + encoded + texts.data)
+
+
+def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[Any, _Leaf]:
+    leaves: dict[Any, _Leaf] = {}
+
+    def offer(size: Any, make: Callable[[int, int], _Leaf]) -> None:
+        if not isinstance(size, torch.SymInt):
+            return
+        expression = size.node.expr
+        symbols = list(expression.free_symbols)
+        if len(symbols) != 1:
+            return
+        scale = expression.coeff(symbols[0])
+        offset = expression - scale * symbols[0]
+        if not (scale.is_Integer and offset.is_Integer and scale > 0):
+            return
+        leaf = make(int(scale), int(offset))
+        known = leaves.get(symbols[0])
+        if known is None or (leaf.scale, abs(leaf.offset)) < (known.scale, abs(known.offset)):
+            leaves[symbols[0]] = leaf
+
+    for index, node in enumerate(inputs):
+        value = meta.get_val(node) if meta.has_val(node) else None
+        name = str(node.target)
+        offer(value, lambda s, o, i=index, n=name: _Leaf(_INTEGER, i, 0, n, s, o))  # type: ignore[misc]
+        if isinstance(value, torch.Tensor):
+            sizes: tuple[Any, ...] = tuple(value.shape)
+            for dim, size in enumerate(sizes):
+                offer(
+                    size,
+                    lambda s, o, i=index, d=dim, n=name: _Leaf(_SIZE, i, d, f"{n}.shape[{d}]", s, o),  # type: ignore[misc]
+                )
+    given = set(leaves)
+    for order, (node, index) in enumerate(computed):
+        size = meta.get_val(node)
+        if size.node.expr.is_Symbol and size.node.expr not in given:
+            leaves.setdefault(size.node.expr, _Leaf(_VALUE, index, 0, str(size.node.expr), order=order))
+    return leaves
+
+
+def _steps(relation: Any, leaves: dict[Any, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
+    """The relation in postfix order, and what it reads."""
+    steps: list[_Step] = []
+    used: list[_Leaf] = []
+
+    def constant(value: int) -> None:
+        if value not in _INT64:
+            raise _NotEncoded
+        steps.append((_CONSTANT, 0, 0, "", value))
+
+    def operation(op: int) -> None:
+        steps.append((op, 0, 0, "", 0))
+
+    def visit(expression: Any) -> None:
+        if expression.is_Integer:
+            return constant(int(expression))
+        if expression.is_Symbol:
+            leaf = leaves.get(expression)
+            if leaf is None:
+                raise _NotEncoded
+            used.append(leaf)
+            steps.append((leaf.op, leaf.index, leaf.dim, leaf.name, 0))
+            if leaf.offset:
+                constant(leaf.offset)
+                operation(_SUBTRACT)
+            if leaf.scale != 1:
+                constant(leaf.scale)
+                operation(_FLOOR_DIVIDE)
+            return None
+        kind, args = type(expression).__name__, expression.args
+        if kind == "Pow" and args[1].is_Integer and 1 < args[1] <= 4:
+            kind, args = "Mul", (args[0],) * int(args[1])
+        if kind in ("Unequality", "Not"):
+            for argument in args:
+                visit(argument)
+            if kind != "Not":
+                operation(_EQUAL)
+            return operation(_NOT)
+        op = _CHAINS.get(kind)
+        if kind in _TURNED:
+            op, args = _TURNED[kind], tuple(reversed(args))
+        if op is None:
+            raise _NotEncoded
+        visit(args[0])
+        for argument in args[1:]:
+            visit(argument)
+            operation(op)
+
+    visit(relation)
+    depths = [0]
+    for op, *_ in steps:
+        depths.append(depths[-1] + (1 if op <= _VALUE else 0 if op == _NOT else -1))
+    if not used or max(depths) > _DEPTH:
+        raise _NotEncoded
+    return steps, used
+
+
+def _text(relation: Any, leaves: dict[Any, _Leaf]) -> str:
+    """The relation with the names of sizes and integers in place of symbols."""
+    text = {"Equality": "{} == {}", "Unequality": "{} != {}"}.get(type(relation).__name__, "")
+    text = text.format(*relation.args) if text else str(relation)
+    names = {str(s): leaf.name for s, leaf in leaves.items() if leaf.scale == 1 and leaf.offset == 0}
+    return re.sub(r"\b[a-z]+[0-9]+\b", lambda found: names.get(found[0], found[0]), text)
