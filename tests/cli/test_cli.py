@@ -56,6 +56,7 @@ def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -
         (["info", "absent.pte"], "absent.pte"),
         (["run", "PROGRAM", "--method", "encode"], "no method 'encode'; it has forward, version, label"),
         (["run", "PROGRAM", "--inputs", "nothing"], "'nothing' is neither a .npy file nor"),
+        (["run", "PROGRAM", "--inputs", "PROGRAM"], "is not a .npy file of numbers"),
         (["run", "PROGRAM", "--inputs", "1.5"], "input 0 takes float32[2], not float"),
         (["run", "PROGRAM", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["run", "PROGRAM", "--data", "absent.ptd"], "absent.ptd"),

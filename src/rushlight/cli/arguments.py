@@ -81,17 +81,30 @@ def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
     Raises:
         InvalidArgumentError: a value is neither a file nor JSON, or there are none and the method has inputs
             that are no tensors.
-        OSError, ValueError: a file cannot be read.
+        OSError: a file cannot be read.
     """
     if given:
         return [_read_value(text) for text in given]
     return [_ones(meta, index) for index in range(meta.num_inputs())]
 
 
+def load_array(path: str) -> Any:
+    """The array of a .npy file.
+
+    Raises:
+        InvalidArgumentError: it is no such file.
+        OSError: it cannot be read.
+    """
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise InvalidArgumentError(f"{path!r} is not a .npy file of numbers") from None
+
+
 def _read_value(text: str) -> Any:
     path = Path(text)
     if path.suffix == ".npy" or path.is_file():
-        return np.load(path, allow_pickle=False)
+        return load_array(text)
     try:
         return json.loads(text)
     except ValueError:

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import rushlight
-from rushlight.cli.arguments import Commands, add_library_option, load_libraries, size_text
+from rushlight.cli.arguments import Commands, add_library_option, load_array, load_libraries, size_text
 from rushlight.cli.factory import load_function, load_model
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -193,7 +191,7 @@ def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]
             item if isinstance(item, (tuple, list)) else (item,) for item in load_function(sources[0])[1]()
         ]
         return [tuple(item) for item in items]
-    arrays = [np.load(source, allow_pickle=False) for source in sources]
+    arrays = [load_array(source) for source in sources]
     if len(arrays) != len(example):
         raise InvalidArgumentError(f"--data: {len(arrays)} files for a model of {len(example)} inputs")
     counts = {len(array) for array in arrays}
