@@ -60,12 +60,13 @@ TEST_P(ByteWinogradTest, TilesGiveTheSumsOfTheConvolution) {
 
   std::vector<int16_t> filter_storage, input_storage;
   std::vector<int32_t> product_storage, sum_storage;
-  const int64_t filter_step = winograd_filter_step(tiles.lanes, outputs, channels);
-  int16_t* const filters = aligned(filter_storage, static_cast<size_t>(points * filter_step));
+  int16_t* const filters =
+      aligned(filter_storage, static_cast<size_t>(winograd_filter_size(tiles.lanes, m, outputs, channels)));
   int16_t* const input = aligned(input_storage, static_cast<size_t>(points * channels));
   int32_t* const products = aligned(product_storage, static_cast<size_t>(points * width));
   int32_t* const sums = aligned(sum_storage, static_cast<size_t>(m * m * width));
-  pack_winograd_filters(tiles, m, packed, outputs, channels, filters);
+  const int64_t block = column_step(tiles);
+  pack_winograd_filters(tiles, m, packed, outputs, channels, block, filters);
   std::vector<const int8_t*> pixels;
   for (int i = 0; i < points; ++i) pixels.push_back(image.data() + i * channels);
   winograd_loops(tiles)->input(m, pixels.data(), channels, input, channels);
@@ -74,8 +75,8 @@ TEST_P(ByteWinogradTest, TilesGiveTheSumsOfTheConvolution) {
       const int vectors = static_cast<int>(std::min(column_step(tiles), width - column) / tiles.lanes);
       winograd_loops(tiles)->gemm(
           1, vectors,
-          {input + point * channels, channels, filters + point * filter_step + column * channels, channels / 2,
-           products + point * width + column, width, false});
+          {input + point * channels, channels, filters + (column * points + point * vectors * tiles.lanes) * channels,
+           channels / 2, products + point * width + column, width, false});
     }
   }
   winograd_loops(tiles)->output(m, products, width, width, sums, width);

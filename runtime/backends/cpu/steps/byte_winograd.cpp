@@ -34,12 +34,12 @@ class ByteWinogradStep final : public Step {
     const tiles::ByteTiles& t = tiles::byte_tiles();
     if (tiles::largest_magnitude(t, weights, outputs_, channels_) > tiles::most_winograd_magnitude(m)) m_ = 0;
     if (m_ == 0) return Error::Ok;
-    filter_step_ = tiles::winograd_filter_step(t.lanes, outputs_, channels_);
-    filters_ = binder.array<int16_t>(static_cast<size_t>(points() * filter_step_));
+    filters_ =
+        binder.array<int16_t>(static_cast<size_t>(tiles::winograd_filter_size(t.lanes, m_, outputs_, channels_)));
     corrections_ = binder.array<int32_t>(static_cast<size_t>(outputs_));
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
     RL_TRY(binder.error());
-    tiles::pack_winograd_filters(t, m_, weights, outputs_, channels_, filters_);
+    tiles::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
     tiles::zero_corrections(t, weights, outputs_, zero_, nullptr, corrections_);
     std::memset(padding_, zero_, static_cast<size_t>(channels_));
     return Error::Ok;
@@ -143,7 +143,7 @@ class ByteWinogradStep final : public Step {
       const int16_t* const left = input + point * most_ * row_step();
       for (int64_t column = 0; column < width; column += step) {
         const int vectors = static_cast<int>(std::min(step, width - column) / t.lanes);
-        const int16_t* const right = filters_ + point * filter_step_ + (first_column + column) * channels_;
+        const int16_t* const right = filters_ + (first_column * points() + point * width + column) * channels_;
         for (int64_t i = 0, down = 0; down < tiles_down; ++down) {
           const int64_t rows = (count - i + tiles_down - down - 1) / (tiles_down - down);
           loops_->gemm(static_cast<int>(rows), vectors,
@@ -177,7 +177,6 @@ class ByteWinogradStep final : public Step {
   int64_t pad_h_ = 0, pad_w_ = 0, channels_ = 1, outputs_ = 1;
   int32_t zero_ = 0;
   tiles::ByteRange range_{};
-  int64_t filter_step_ = 0;
   int16_t* filters_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;

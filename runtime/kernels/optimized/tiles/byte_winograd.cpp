@@ -79,12 +79,14 @@ int64_t largest_magnitude(const ByteTiles& tiles, const void* packed, int64_t n,
 }
 
 void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, int64_t n, int64_t channels,
-                           int16_t* to) {
-  const int64_t step = winograd_filter_step(tiles.lanes, n, channels);
+                           int64_t block, int16_t* to) {
+  const int64_t points = (m + 2) * (m + 2), padded = (n + tiles.lanes - 1) / tiles.lanes * tiles.lanes;
   const int8_t* const panels = panels_of(packed, n);
   for (int64_t column = 0; column < n; column += column_step(tiles)) {
+    const int64_t first = column / block * block, width = std::min(block, padded - first);
     const int64_t count = channels * panel_width(tiles, n, column);
-    winograd_loops(tiles)->filters(m, panels + column * 9 * channels, count, count, to + column * channels, step);
+    winograd_loops(tiles)->filters(m, panels + column * 9 * channels, count, count,
+                                   to + (first * points + column - first) * channels, width * channels);
   }
 }
 

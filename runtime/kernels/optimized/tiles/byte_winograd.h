@@ -47,10 +47,12 @@ int best_winograd(const ByteTiles& tiles, const ByteWinogradShape& shape);
 inline int64_t most_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
 // That of weights [n, 9 * channels] of pack_right(); channels is even.
 int64_t largest_magnitude(const ByteTiles& tiles, const void* packed, int64_t n, int64_t channels);
-// int16 of transformed filters: [points, panels of columns], each panel as ShortTile::right is.
-inline int64_t winograd_filter_step(int64_t lanes, int64_t n, int64_t channels) {
-  return (n + lanes - 1) / lanes * lanes * channels;
+// Transformed filters: blocks of `block` columns, a multiple of column_step(), each [points, panels of columns] with
+// panels as ShortTile::right has them.
+inline int64_t winograd_filter_size(int64_t lanes, int m, int64_t n, int64_t channels) {
+  return (m + 2) * (m + 2) * ((n + lanes - 1) / lanes * lanes) * channels;
 }
-void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, int64_t n, int64_t channels, int16_t* to);
+void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, int64_t n, int64_t channels,
+                           int64_t block, int16_t* to);
 
 }  // namespace rushlight::tiles

@@ -37,42 +37,70 @@ inline constexpr float kRounding = 12582912.0f;
 inline constexpr int32_t kRoundingBits = 0x4b400000;
 
 #if defined(RL_TILES_NARROW) && defined(__AVX2__)
-RL_INLINE __m256i scaled_sums(const int32_t* sums, __m256i correction, __m256 multiplier, __m256 offset) {
-  const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums)), correction);
-  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), multiplier, offset);
+// Sixteen columns' numbers of Requantize.
+struct Sixteen {
+  __m256i correction[2];
+  __m256 multiplier[2], offset[2];
+  __m256i zero;               // of 16 bits
+  __m256i least, most, flip;  // of 8 bits
+};
+
+template <bool Limited>
+RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, int i) {
+  const __m256i from = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + 8 * i));
+  const __m256i sum = _mm256_add_epi32(from, s.correction[i]);
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s.multiplier[i], s.offset[i]);
   // What is beyond 32 bits would become the least number.
-  return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(1e9f)));
+  return _mm256_cvtps_epi32(Limited ? x : _mm256_min_ps(x, _mm256_set1_ps(1e9f)));
+}
+
+// Limited: no result is beyond 32 bits.
+template <bool Limited>
+RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const SumRows& r, uint8_t* to) {
+  const int64_t rows = r.rows, step = r.sums_stride, out_step = r.out_stride;
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  for (int64_t i = 0; i < rows; i += 2, sums += 2 * step, to += 2 * out_step) {
+    const int32_t* const next = i + 1 < rows ? sums + step : sums;
+    const __m256i upper = _mm256_packs_epi32(scaled_sums<Limited>(s, sums, 0), scaled_sums<Limited>(s, sums, 1));
+    const __m256i lower = _mm256_packs_epi32(scaled_sums<Limited>(s, next, 0), scaled_sums<Limited>(s, next, 1));
+    __m256i bytes = _mm256_packs_epi16(_mm256_adds_epi16(upper, s.zero), _mm256_adds_epi16(lower, s.zero));
+    bytes = _mm256_permutevar8x32_epi32(_mm256_min_epi8(_mm256_max_epi8(bytes, s.least), s.most), order);
+    bytes = _mm256_xor_si256(bytes, s.flip);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    if (i + 1 == rows) return;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + out_step), _mm256_extracti128_si256(bytes, 1));
+  }
 }
 
 // Sixteen columns at a time, narrowed with saturation; gives the columns that are done.
 template <bool Corrected, bool Offset>
 static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
   const int shift = how.most > 127 ? 128 : 0;  // uint8
-  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(how.zero - shift));
-  const __m128i least = _mm_set1_epi8(static_cast<char>(how.least - shift));
-  const __m128i most = _mm_set1_epi8(static_cast<char>(how.most - shift));
-  const __m128i flip = _mm_set1_epi8(static_cast<char>(shift));
+  Sixteen s;
+  s.zero = _mm256_set1_epi16(static_cast<int16_t>(how.zero - shift));
+  s.least = _mm256_set1_epi8(static_cast<char>(how.least - shift));
+  s.most = _mm256_set1_epi8(static_cast<char>(how.most - shift));
+  s.flip = _mm256_set1_epi8(static_cast<char>(shift));
   int64_t j = 0;
   for (; j + 16 <= r.columns; j += 16) {
-    __m256i correction[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    __m256 offset[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, multiplier[2];
+    __m256 beyond = _mm256_setzero_ps();
     RL_UNROLL for (int i = 0; i < 2; ++i) {
+      s.correction[i] = _mm256_setzero_si256();
+      s.offset[i] = _mm256_setzero_ps();
       if constexpr (Corrected) {
-        correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
+        s.correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
       }
-      if constexpr (Offset) offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
-      multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
+      if constexpr (Offset) s.offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
+      s.multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
+      // Not less than a quarter, or 2^29: then sums of 32 bits might give 2^31.
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(0.25f), _CMP_NLT_UQ));
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(-0.25f), _CMP_NGT_UQ));
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.offset[i], _mm256_set1_ps(536870912.0f), _CMP_NLT_UQ));
     }
-    const int32_t* sums = r.sums + j;
-    uint8_t* to = out + j;
-    for (int64_t i = 0; i < r.rows; ++i, sums += r.sums_stride, to += r.out_stride) {
-      const __m256i first = scaled_sums(sums, correction[0], multiplier[0], offset[0]);
-      const __m256i second = scaled_sums(sums + 8, correction[1], multiplier[1], offset[1]);
-      const __m256i halves = _mm256_adds_epi16(_mm256_packs_epi32(first, second), zero);
-      const __m256i ordered = _mm256_permute4x64_epi64(halves, 0xd8);
-      __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
-      bytes = _mm_min_epi8(_mm_max_epi8(bytes, least), most);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_xor_si128(bytes, flip));
+    if (_mm256_movemask_ps(beyond) == 0) {
+      requantize_sixteen<true>(s, r.sums + j, r, out + j);
+    } else {
+      requantize_sixteen<false>(s, r.sums + j, r, out + j);
     }
   }
   return j;
