@@ -165,7 +165,8 @@ Error make_byte_depthwise_step(const Graph& graph, const Node& node, const Opera
   for (int64_t i = 0; i < channels; ++i) {
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; ++tap) sum += weight(tap, i);
-    constants.corrections[i] = (bias ? bias[i] : 0) - zero * sum;
+    const int64_t exact = (bias ? bias[i] : 0) - int64_t{zero} * sum;
+    constants.corrections[i] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
     constants.multipliers[i] = weight_scale(weights, i) * ratio;
   }
   PackingKey key = packing_key(graph, node, 4);

@@ -160,7 +160,10 @@ const int32_t* right_sums(const void* packed) { return static_cast<const int32_t
 void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
                       int32_t* to) {
   const int32_t* const sums = right_sums(packed);
-  for (int64_t j = 0; j < n; ++j) to[j] = (bias ? bias[j] : 0) - (zero + tiles.left_offset) * sums[j];
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t exact = (bias ? bias[j] : 0) - (int64_t{zero} + tiles.left_offset) * sums[j];
+    to[j] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+  }
 }
 
 size_t product_scratch(const ByteTiles& tiles, int64_t k) {

@@ -216,7 +216,10 @@ void filter_corrections(const int16_t* packed, int64_t channels, int64_t taps, i
                         int32_t* to) {
   for (int64_t c = 0; c < channels; ++c) to[c] = bias ? bias[c] : 0;
   for (int64_t t = 0; t < taps; t += 2, packed += 2 * channels) {
-    for (int64_t c = 0; c < channels; ++c) to[c] -= zero * (packed[2 * c] + packed[2 * c + 1]);
+    for (int64_t c = 0; c < channels; ++c) {
+      const int64_t exact = to[c] - int64_t{zero} * (packed[2 * c] + packed[2 * c + 1]);
+      to[c] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+    }
   }
 }
 

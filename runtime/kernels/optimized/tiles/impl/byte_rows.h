@@ -15,11 +15,15 @@ namespace rushlight::tiles::RL_TILES_ISA {
 
 typedef int32_t Lanes __attribute__((vector_size(kLanes * 4)));
 typedef float Reals __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t UnsignedLanes __attribute__((vector_size(kLanes * 4)));
 typedef int32_t LooseLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef float LooseReals __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
 RL_INLINE Lanes load_lanes(const int32_t* p) { return *reinterpret_cast<const LooseLanes*>(p); }
 RL_INLINE Reals load_reals(const float* p) { return *reinterpret_cast<const LooseReals*>(p); }
+RL_INLINE Lanes wrapping_sum(Lanes a, Lanes b) {
+  return reinterpret_cast<Lanes>(reinterpret_cast<UnsignedLanes>(a) + reinterpret_cast<UnsignedLanes>(b));
+}
 
 #if defined(RL_TILES_NARROW)
 using Narrowed = Sums;
@@ -126,7 +130,7 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
     const int32_t* sums = r.sums + j;
     uint8_t* to = out + j;
     for (int64_t i = 0; i < r.rows; ++i, sums += r.sums_stride, to += r.out_stride) {
-      Reals x = __builtin_convertvector(load_lanes(sums) + correction, Reals) * multiplier + offset;
+      Reals x = __builtin_convertvector(wrapping_sum(load_lanes(sums), correction), Reals) * multiplier + offset;
       x = x > lowest ? x : lowest;
       x = x < highest ? x : highest;
       store_narrow(to, Narrowed(reinterpret_cast<Lanes>(x + kRounding) + zero));
@@ -134,7 +138,10 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
   }
   for (; j < r.columns; ++j) {
     for (int64_t i = 0; i < r.rows; ++i) {
-      float x = static_cast<float>(r.sums[i * r.sums_stride + j] + (Corrected ? how.correction[j] : 0));
+      // What has no place in 32 bits wraps, as it does in the vectors above.
+      const uint32_t sum = static_cast<uint32_t>(r.sums[i * r.sums_stride + j]);
+      const uint32_t corrected = sum + static_cast<uint32_t>(Corrected ? how.correction[j] : 0);
+      float x = static_cast<float>(static_cast<int32_t>(corrected));
       x = x * how.multiplier[j] + (Offset ? how.offset[j] : 0.0f);
       x = x > least ? x : least;
       x = (x < most ? x : most) + kRounding;

@@ -1,0 +1,71 @@
+"""A damaged plan of quantized steps gives an error or a result, never a crash."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
+from rushlight.runtime import Runtime, RushlightError
+
+SAMPLES = 1200
+WORDS = (0, 1, 7, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1)
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.depthwise = nn.Conv2d(8, 8, 3, groups=8)
+        self.pool = nn.MaxPool2d(2)
+        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.pool(torch.relu(self.depthwise(self.conv(x)))).mean((2, 3))
+        return torch.softmax(self.second(torch.relu(self.first(y + y))), -1)
+
+
+CONFIGS: dict[str, Any] = {
+    "static": static_int8(),
+    "dynamic": dynamic_int8(),
+    "4-bit": dynamic_int8_weight_int4(group_size=8),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_damaged_plan(kind: str) -> None:
+    inputs = torch.randn(1, 3, 16, 16)
+    program = quantize(Net().eval(), (inputs,), CPUQuantizer().set_global(CONFIGS[kind]), [(inputs,)])
+    edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
+    data = bytearray(edge.to_executorch().buffer)
+    chosen = random.Random(kind)
+    spans = []
+    for payload in read_pte(bytes(data)).delegate_data:
+        start = data.index(bytes(payload))
+        spans.append((start, start + len(bytes(payload))))
+    Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
+    refused = 0
+    for _ in range(SAMPLES):
+        start, end = chosen.choice(spans)
+        at = chosen.randrange(start, end - 4)
+        old = bytes(data[at : at + 4])
+        if chosen.random() < 0.5:
+            data[at] ^= 1 << chosen.randrange(8)
+        else:
+            data[at : at + 4] = chosen.choice(WORDS).to_bytes(4, "little")
+        try:
+            Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
+        except RushlightError as error:
+            assert str(error)
+            refused += 1
+        data[at : at + 4] = old
+    assert refused > SAMPLES // 20
