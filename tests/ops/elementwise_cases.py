@@ -205,6 +205,16 @@ def dropout_cases() -> list[Case]:
     return [Case(tensor(dtype, 3, 5), 0.4, False) for dtype in FLOATING]
 
 
+# Of these eager has fewer digits in double; test_special.py has exact ones.
+SINGLE = (torch.float32,)
+
+
+def incomplete_gammas() -> list[Case]:
+    a = torch.tensor([[0.0], [0.3], [1.0], [4.0], [11.5], [13.0], [60.0], [900.0]], dtype=torch.float64)
+    x = a * torch.tensor([0.0, 0.1, 0.7, 0.98, 1.0, 1.03, 1.5, 6.0], dtype=torch.float64)
+    return [Case(a.float(), x.float())]
+
+
 def logits() -> list[Case]:
     inputs = [tensor(dtype, 3, 5, low=0.01, high=0.99) for dtype in FLOATING]
     edges = torch.tensor([0.0, 1.0, 0.5, -1.0, 2.0, float("nan")])
@@ -382,7 +392,34 @@ CASES: dict[str, Make] = {
         Case(c.args[1], c.args[0]) for c in with_number(UNARY_FLOAT, [2, 0])()
     ],
     "aten::xlogy.OutTensor": binary(UNARY_FLOAT),
+    "aten::frexp.Tensor_out": unary(FLOATING),
+    "aten::igamma.out": incomplete_gammas,
+    "aten::igammac.out": incomplete_gammas,
+    "aten::polygamma.out": lambda: [
+        Case(n, *c.args) for n in (0, 1, 3) for c in unary(SINGLE, low=0.5, specials=False)()
+    ],
+    "aten::special_erfcx.out": unary(FLOATS + INTS + BOOL, low=-3),
+    "aten::special_ndtri.out": unary(FLOATS, low=0.01, high=0.99),
+    "aten::special_zeta.other_scalar_out": with_number(FLOATS, [2, 0.5], specials=False),
+    "aten::special_zeta.out": lambda: [
+        Case(torch.rand(3, 4, dtype=d) * 6 + 1.1, torch.rand(4, dtype=d) * 20 - 0.5) for d in FLOATS
+    ],
+    "aten::special_zeta.self_scalar_out": lambda: [
+        Case(c.args[1], c.args[0].abs() + 0.5) for c in with_number(FLOATS, [2, 3.5], specials=False)()
+    ],
 }
+for _name in ("i0", "special_i0e", "special_i1", "special_i1e"):
+    CASES[f"aten::{_name}.out"] = unary(FLOATS + INTS + BOOL, low=-40, high=40, specials=False)
+for _name in ("bessel_j0", "bessel_j1"):
+    CASES[f"aten::special_{_name}.out"] = unary(SINGLE + INTS + BOOL, specials=False)
+for _name in ("bessel_y0", "bessel_y1"):
+    CASES[f"aten::special_{_name}.out"] = unary(SINGLE, low=0.1, high=9, specials=False)
+for _name in ("modified_bessel_i0", "modified_bessel_i1", "spherical_bessel_j0"):
+    CASES[f"aten::special_{_name}.out"] = unary(FLOATS + INTS + BOOL, specials=False)
+for _name in ("modified_bessel_k0", "modified_bessel_k1"):
+    CASES[f"aten::special_{_name}.out"] = unary(FLOATS + INTS, low=0.1, high=9, specials=False)
+for _name in ("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
+    CASES[f"aten::special_{_name}.out"] = unary(FLOATS + INTS, low=0.1, high=60, specials=False)
 for _name in ("acos", "asin", "atanh"):
     CASES[f"aten::{_name}.out"] = unary(UNARY_FLOAT + COMPLEX, low=-0.9, high=0.9)
 for _name in ("acosh", "log", "log10"):

@@ -180,5 +180,29 @@ void where_self_out(KernelRuntimeContext& context, const Tensor& condition, cons
 void xlogy_scalar_other_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 void xlogy_scalar_self_out(KernelRuntimeContext& context, const Scalar& a, const Tensor& b, Tensor& out);
 void xlogy_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+void i0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_i0e_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_i1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_i1e_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_modified_bessel_i0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_modified_bessel_i1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_modified_bessel_k0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_modified_bessel_k1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_scaled_modified_bessel_k0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_scaled_modified_bessel_k1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_bessel_j0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_bessel_j1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_bessel_y0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_bessel_y1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_spherical_bessel_j0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_erfcx_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void special_ndtri_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+void igamma_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& x, Tensor& out);
+void igammac_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& x, Tensor& out);
+void polygamma_out(KernelRuntimeContext& context, int64_t n, const Tensor& in, Tensor& out);
+void special_zeta_other_scalar_out(KernelRuntimeContext& context, const Tensor& s, const Scalar& q, Tensor& out);
+void special_zeta_out(KernelRuntimeContext& context, const Tensor& s, const Tensor& q, Tensor& out);
+void special_zeta_self_scalar_out(KernelRuntimeContext& context, const Scalar& s, const Tensor& q, Tensor& out);
+void frexp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& mantissa, Tensor& exponent);
 
 }  // namespace rushlight::portable

@@ -24,7 +24,9 @@ void copy_broadcast(KernelRuntimeContext& context, const Tensor& source, const T
 bool convert_whole(KernelRuntimeContext& context, const Tensor& source, const Tensor& out) {
   constexpr int64_t kGrain = 16 * 1024;
   if (!same_layout(source, out)) return false;
-  const ScalarType from = source.scalar_type(), to = out.scalar_type();
+  const ScalarType type = source.scalar_type(), to = out.scalar_type();
+  // Compilers make better loops of bytes than of bools.
+  const ScalarType from = type == ScalarType::Bool ? ScalarType::Byte : type;
   const Convert load = load_function(from, to), convert = load ? load : store_function(from, to);
   if (convert == nullptr || is_complex(from) || is_complex(to)) return false;
   context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) {

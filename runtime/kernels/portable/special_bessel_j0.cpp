@@ -1,0 +1,14 @@
+#include <math.h>
+
+#include "kernels/portable/elementwise.h"
+#include "kernels/shared/elementwise.h"
+
+namespace rushlight::portable {
+
+// The C library's function (POSIX).
+void special_bessel_j0_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  elementwise_float(context, in, out,
+                    [](auto) { return [](auto x) { return static_cast<decltype(x)>(::j0(static_cast<double>(x))); }; });
+}
+
+}  // namespace rushlight::portable
