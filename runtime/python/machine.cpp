@@ -41,7 +41,7 @@ double best_time(int threads, const Body& body) {
 
 // Multiplications and additions a second, and bytes read from memory a second.
 nb::tuple machine_peaks(int threads) {
-  constexpr int64_t kRounds = 400000, kFloats = 16 << 20;
+  constexpr int64_t kRounds = 2000000, kFloats = 16 << 20;
   threads = std::clamp(threads, 1, 256);
   const tiles::Tiles& t = tiles::tiles();
   std::vector<float> sums(static_cast<size_t>(threads) * 1024, 0.5f);

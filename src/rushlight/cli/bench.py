@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,8 @@ def run(options: argparse.Namespace) -> None:
         name = method_name(program.method_names, options)
         timed = program.load_timed_method(name)
         data = Path(options.program).read_bytes()
-        print("\n".join(roofline(data, timed, name, inputs, max(5, min(len(runs), 50)))))
+        threads = options.threads or int(os.environ.get("RUSHLIGHT_NUM_THREADS") or os.cpu_count() or 1)
+        print("\n".join(roofline(data, timed, name, inputs, max(5, min(len(runs), 50)), threads)))
 
 
 def _timed(function: Callable[[list[Any]], object], inputs: list[Any]) -> float:

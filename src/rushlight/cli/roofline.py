@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Mapping
 from typing import Any
@@ -16,15 +15,14 @@ from rushlight.runtime import _native
 Timing = tuple[str, int, int, bool, float]
 
 
-def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int) -> list[str]:
+def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int, threads: int) -> list[str]:
     """The lines of a table: every instruction and every step of CpuBackend in the order in which they run.
 
-    method: loaded from `program` to be timed. Peaks are measured now, on as many threads as it runs on.
+    method: loaded from `program` to be timed, on `threads` threads. Peaks are measured now, on as many.
     """
     file = read_pte(program)
     plan = next(plan for plan in file.program.execution_plan if plan.name == name)
     works = _works(file, plan)
-    threads = int(os.environ.get("RUSHLIGHT_NUM_THREADS") or os.cpu_count() or 1)
     arithmetic, bandwidth = _native.machine_peaks(threads)
     times: list[list[float]] = []
     timings: list[Timing] = []
@@ -34,7 +32,7 @@ def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: in
         times.append([seconds for *_, seconds in timings])
     medians = [statistics.median(column) for column in zip(*times, strict=True)]
     return [
-        f"{arithmetic / 1e9:.0f} GFLOP/s and {bandwidth / 1e9:.1f} GB/s on {threads} threads, measured",
+        f"{arithmetic / 1e9:.0f} GFLOP/s and {bandwidth / 1e9:.1f} GB/s, threads: {threads}, measured",
         *_table(timings, medians, works, arithmetic, bandwidth),
     ]
 
