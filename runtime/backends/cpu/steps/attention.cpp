@@ -13,6 +13,9 @@ namespace {
 
 // Queries for which keys and values are read as they are, and not packed.
 constexpr int64_t kFewQueries = 4;
+// Scores that are held at a time, if these are several tiles' at all.
+constexpr int64_t kScoreFloats = 6 * 1024;
+constexpr int64_t kMostRows = 64;
 
 // values: query [b, h, t, d], key [b, g, s, d], value [b, g, s, e], mask [b, h, t, s] (float32: added; bool: where to
 // look), keys and values behind these [b, g, r, d], [b, g, r, e] or none (or five values in all), output [b, h, t, e];
@@ -69,6 +72,8 @@ class AttentionStep final : public Step {
     queries_ = q.sizes[2];
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
+    rows_ = tiles_->gemm_rows;
+    rows_ *= std::clamp<int64_t>(kScoreFloats / (rows_ * score_step()), 1, kMostRows / rows_);
     return Error::Ok;
   }
 
@@ -83,7 +88,7 @@ class AttentionStep final : public Step {
       }
       return Error::Ok;
     }
-    const int64_t groups = divide_up(queries_, tiles_->gemm_rows);
+    const int64_t groups = divide_up(queries_, rows_);
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
     for_workers(run.context, workers, heads * groups, [&](int64_t worker, int64_t begin, int64_t end) {
       float* scratch = run.scratch + worker * worker_floats();
@@ -113,11 +118,9 @@ class AttentionStep final : public Step {
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
-  int64_t score_floats() const {
-    return round_up(std::max<int64_t>(tiles_->gemm_rows, kFewQueries) * score_step(), 16);
-  }
+  int64_t score_floats() const { return round_up(std::max(rows_, kFewQueries) * score_step(), 16); }
   int64_t worker_floats() const {
-    return key_floats() + value_floats() + score_floats() + round_up(tiles_->gemm_rows * depth_, 16);
+    return key_floats() + value_floats() + score_floats() + (scales_first() ? round_up(rows_ * depth_, 16) : 0);
   }
 
   static float* row(const View& view, int64_t head, int64_t index) {
@@ -147,8 +150,11 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Scores, scaled and masked, to shares.
-  void share(int64_t head, int64_t query, float* scores) const {
+  // Whether scores are scaled before exponentials are.
+  bool scales_first() const { return mask_ != nullptr || !(scale_ > 0); }
+
+  // Scores (scaled ones if scales_first()) to shares, all of which are to be multiplied by the result.
+  float share(int64_t head, int64_t query, float* scores) const {
     if (mask_) {
       const int64_t at = head / mask_->sizes[1] * mask_->strides[0] + head % mask_->sizes[1] * mask_->strides[1] +
                          query * mask_->strides[2];
@@ -165,18 +171,22 @@ class AttentionStep final : public Step {
     const int64_t seen = is_causal_ ? std::min(keys_, query + 1) : keys_;
     if (mask_ && mask_->dtype == ScalarType::Bool && tiles_->extreme(true, scores, seen) == -kInfinity) {
       std::fill_n(scores, keys_, 0.0f);  // a query that may look nowhere sees nothing
-      return;
+      return 1.0f;
     }
-    tiles_->softmax(false, scores, scores, seen);
+    const float total = tiles_->packed->exponentials(scores, scales_first() ? 1.0f : scale_, scores, seen);
     std::fill_n(scores + seen, keys_ - seen, 0.0f);
+    return 1.0f / total;
   }
 
   void tile(int64_t head, int64_t first, int count, float* scratch) const {
     float* scores = scratch + key_floats() + value_floats();
     float* scaled = scores + score_floats();
-    const float* rows[16];
+    const float* rows[kMostRows];
+    float shares[kMostRows];
     for (int i = 0; i < count; ++i) {
-      tiles_->unary(tiles::UnaryOp::Affine, row(*query_, head, first + i), scaled + i * depth_, depth_, scale_, -0.0f);
+      rows[i] = row(*query_, head, first + i);
+      if (!scales_first()) continue;
+      tiles_->unary(tiles::UnaryOp::Affine, rows[i], scaled + i * depth_, depth_, scale_, -0.0f);
       rows[i] = scaled + i * depth_;
     }
     optimized::Panels p{};
@@ -191,7 +201,7 @@ class AttentionStep final : public Step {
     p.c_step = score_step();
     multiply(p, 0, divide_up(keys_, packing().panel));
     for (int i = 0; i < count; ++i) {
-      share(head, first + i, scores + i * score_step());
+      shares[i] = share(head, first + i, scores + i * score_step());
       rows[i] = scores + i * score_step();
     }
     p.k = keys_;
@@ -200,6 +210,11 @@ class AttentionStep final : public Step {
     p.c = row(*out_, head, first);
     p.c_step = out_->strides[2];
     multiply(p, 0, divide_up(width_, packing().panel));
+    for (int i = 0; i < count; ++i) scale(p.c + i * p.c_step, shares[i]);
+  }
+
+  void scale(float* values, float factor) const {
+    tiles_->unary(tiles::UnaryOp::Affine, values, values, width_, factor, -0.0f);
   }
 
   void few(int64_t head, int64_t first, int64_t count, float* scratch) const {
@@ -212,14 +227,15 @@ class AttentionStep final : public Step {
     }
     for (int64_t i = 0; i < count; ++i) {
       float* scores = scratch + i * score_step();
-      tiles_->unary(tiles::UnaryOp::Affine, scores, scores, keys_, scale_, -0.0f);
-      share(head, first + i, scores);
+      if (scales_first()) tiles_->unary(tiles::UnaryOp::Affine, scores, scores, keys_, scale_, -0.0f);
+      const float factor = share(head, first + i, scores);
       float* to = row(*out_, head, first + i);
       std::fill_n(to, width_, 0.0f);
       for (int64_t piece = 0, at = 0; piece < pieces_; at += value_pieces_[piece++]->sizes[2]) {
         const View& values = *value_pieces_[piece];
         tiles_->add_scaled_rows(values.sizes[2], scores + at, row(values, source, 0), values.strides[2], width_, to);
       }
+      scale(to, factor);
     }
   }
 
@@ -236,6 +252,7 @@ class AttentionStep final : public Step {
   const View* mask_ = nullptr;
   const View* out_ = nullptr;
   int64_t queries_ = 0, keys_ = 0, depth_ = 0, width_ = 0;
+  int64_t rows_ = 1;  // of scores that are held at a time
 };
 
 }  // namespace

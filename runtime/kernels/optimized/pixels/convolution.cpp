@@ -43,7 +43,8 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
                out.sizes[2] >= kLeastLine * tiles->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
   // Pixels of the input under a row of the output, each used by several taps.
-  const int64_t row_floats = gathers_ || is_plain_ ? depth() : channels * window.stride_h * window.stride_w;
+  const int64_t row_floats =
+      gathers_ || is_plain_ ? std::min(depth(), kMostDepth) : channels * window.stride_h * window.stride_w;
   block_ = std::max<int64_t>(1, kBlockBytes / (std::max<int64_t>(1, row_floats) * 4));
   block_ = std::min(kMostRows, round_up(block_, tiles->gemm_rows));
   return Error::Ok;

@@ -17,34 +17,60 @@ void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t
   }
 }
 
-void multiply(const Panels& p, int64_t p0, int64_t p1) {
+namespace {
+
+// The terms [first, last) of each tap's sums of one panel.
+void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last) {
   const tiles::Tiles& tiles = *p.tiles;
-  const int64_t width = tiles.width;
-  const int64_t panel = tiles.gemm_vectors * width;
-  const int64_t depth = p.taps * p.k;
+  const int64_t width = tiles.width, panel = tiles.gemm_vectors * width;
   tiles::PanelTile tile{};
   tile.row_step = p.row_step;
+  tile.first = first;
   tile.taps = p.taps;
-  tile.k = p.k;
+  tile.k = last - first;
   tile.c_step = p.c_step;
-  tile.epilogue = p.epilogue;
-  for (int64_t i = p0; i < p1; ++i) {
-    const int64_t column = i * panel;
-    tile.columns = std::min(panel, p.n - column);
-    const int vectors = static_cast<int>((tile.columns + width - 1) / width);
-    tile.b = p.b + column * depth;
-    tile.bias = p.bias ? p.bias + column : nullptr;
-    // Only a whole panel is sure to be as long as this one is read ahead.
-    tile.ahead = (i + 2) * panel <= p.n && tile.columns == panel ? tile.b + depth * panel : nullptr;
-    const int64_t most = vectors == 1 ? tiles.packed->narrow_rows : tiles.gemm_rows;
-    const int64_t groups = (p.m + most - 1) / most;
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t m = p.m * g / groups;
-      tile.rows = p.rows + m;
-      tile.c = p.c + m * p.c_step + column;
-      if (p.epilogue.residual) tile.epilogue.residual = p.epilogue.residual + m * p.epilogue.residual_step + column;
-      tiles.packed->panel(static_cast<int>(p.m * (g + 1) / groups - m), vectors, tile);
-      tile.ahead = nullptr;
+  tile.columns = std::min(panel, p.n - column);
+  const int vectors = static_cast<int>((tile.columns + width - 1) / width);
+  const int64_t depth = p.taps * p.k, steps = p.taps * tile.k;
+  tile.b = p.b + column * depth + first * vectors * width;
+  const bool begins = first == 0;
+  tile.bias = begins && p.bias ? p.bias + column : nullptr;
+  const float* const addend = begins ? p.epilogue.residual : p.c;
+  tile.addend_step = begins ? p.epilogue.residual_step : p.c_step;
+  if (last == p.k) tile.epilogue = p.epilogue;
+  tile.epilogue.residual = nullptr;
+  // Of all rows at once, since every tile would wait for it.
+  const bool applies = tile.epilogue.applies;
+  tile.epilogue.applies = false;
+  const int64_t most = vectors == 1 ? tiles.packed->narrow_rows : tiles.gemm_rows;
+  const int64_t groups = (p.m + most - 1) / most;
+  // The same part of the next panel, a slice with each tile. Only a whole panel is sure to be as long as this one.
+  if (column + 2 * panel <= p.n) {
+    tile.ahead = tile.b + depth * panel;
+    tile.ahead_step = (panel * static_cast<int64_t>(sizeof(float)) + groups - 1) / groups;
+  }
+  const int64_t base = groups > 0 ? p.m / groups : 0, larger = p.m - base * groups;
+  for (int64_t g = 0, m = 0; g < groups; ++g) {
+    const int64_t count = base + (g < larger ? 1 : 0);
+    tile.rows = p.rows + m;
+    tile.c = p.c + m * p.c_step + column;
+    if (addend) tile.addend = addend + m * tile.addend_step + column;
+    tiles.packed->panel(static_cast<int>(count), vectors, tile);
+    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
+    m += count;
+  }
+  if (applies) tiles.packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
+}
+
+}  // namespace
+
+void multiply(const Panels& p, int64_t p0, int64_t p1) {
+  const bool is_whole = p.taps > 1 || p.k <= kMostDepth || p.m <= 2 * p.tiles->gemm_rows;
+  const int64_t parts = is_whole ? 1 : (p.k + kMostDepth - 1) / kMostDepth;
+  const int64_t panel = p.tiles->gemm_vectors * p.tiles->width;
+  for (int64_t part = 0; part < parts; ++part) {
+    for (int64_t i = p0; i < p1; ++i) {
+      multiply_panel(p, i * panel, p.k * part / parts, p.k * (part + 1) / parts);
     }
   }
 }

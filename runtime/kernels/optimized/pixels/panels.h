@@ -32,10 +32,13 @@ struct Panels {
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
-  tiles::Epilogue epilogue;  // for c; `residual` for its first element
+  tiles::Epilogue epilogue;  // for c; `residual`, which is added before the products, for its first element; may be c
 };
 
-// Panels [p0, p1) of all rows.
+// A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
+inline constexpr int64_t kMostDepth = 768;
+
+// Panels [p0, p1) of all rows. A sum's order does not depend on its parts.
 void multiply(const Panels& product, int64_t p0, int64_t p1);
 
 }  // namespace rushlight::optimized

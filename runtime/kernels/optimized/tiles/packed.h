@@ -20,19 +20,23 @@ struct Epilogue {
   float p = 0, q = 0;       // of `op`
 };
 
-// c[i, j] = epilogue(bias[j] + sum over t < taps, l < k of rows[t * row_step + i][l] * b[t * k + l, j]), in that order
-// of t and l.
+// c[i, j] = epilogue(bias[j] + addend[i * addend_step + j] + sum over t < taps, l < k of
+// rows[t * row_step + i][first + l] * b[t * k + l, j]), in that order.
 struct PanelTile {
   const float* const* rows;
   int64_t row_step;
+  int64_t first;
   int64_t taps, k;
-  const float* b;     // one panel
-  const float* bias;  // [columns, rounded up to vectors], or null
+  const float* b;       // one panel
+  const float* bias;    // [columns, rounded up to vectors], or null
+  const float* addend;  // or null; may be c
+  int64_t addend_step;
   float* c;
   int64_t c_step;
   int64_t columns;
-  const float* ahead;  // a panel that is fetched into cache meanwhile, or null
-  Epilogue epilogue;
+  const void* ahead;   // memory that is fetched into cache meanwhile, or null:
+  int64_t ahead_step;  // so many bytes with each l
+  Epilogue epilogue;   // without a residual
 };
 
 // c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the left operand lies in
@@ -124,6 +128,11 @@ struct PackedTiles {
   void (*winograd2_output)(const WinogradOutput& tile);
   void (*winograd4_input)(const WinogradInput& tile);
   void (*winograd4_output)(const WinogradOutput& tile);
+  // Applies the epilogue's `op` alone to rows that are `step` apart.
+  void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
+  // y[i] = e^(scale * (x[i] - the largest of x)), or 0 where that is hardly a normal number; gives their sum. n > 0,
+  // scale > 0; y may be x.
+  float (*exponentials)(const float* x, float scale, float* y, int64_t n);
   void (*lstm)(const RecurrentCell& cell);
   void (*gru)(const RecurrentCell& cell);
 };

@@ -112,7 +112,9 @@ RL_INLINE Floats gelu(Floats x) {
   const Floats logarithm =
       polynomial(c, {8.043809430e-06f, -1.060265276e-04f, 5.879502278e-04f, -1.576759154e-03f, 5.878042430e-05f,
                      1.921714284e-02f, -1.027992144e-01f, -6.366161108e-01f, -1.128379345e+00f});
-  const Floats tail = select(a > furthest, Floats{}, 0.5f * exp(logarithm * c));
+  Ints n;
+  const Floats scale = exp_of_rest(logarithm * c, &n);
+  const Floats tail = select(a > furthest, Floats{}, scale * power_of_two(n - 1));
   return x * select(x < 0.0f, tail, 1.0f - tail);
 }
 

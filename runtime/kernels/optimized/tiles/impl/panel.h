@@ -23,35 +23,51 @@ RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, 
   return value;
 }
 
-static void apply_rows(const Epilogue& e, float* c, int64_t step, int rows, int64_t columns) {
-  for (int i = 0; i < rows; ++i) unary(e.op, c + i * step, c + i * step, columns, e.p, e.q);
+static void apply(const Epilogue& e, float* c, int64_t step, int64_t rows, int64_t columns) {
+  with_unary(e.op, e.p, e.q, [=](const auto& f) {
+    for (int64_t i = 0; i < rows; ++i) map(c + i * step, c + i * step, columns, f);
+  });
+}
+
+template <int Rows, int Vectors>
+RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const float* at = from + i * step + j * kWidth;
+      const int64_t left = columns - j * kWidth;
+      if (left > 0) acc[i][j] += left >= kWidth ? load(at) : load_few(at, left);
+    }
+  }
 }
 
 // Stores the sums of a tile.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
   float* const c = t.c;
+  const int64_t step = t.c_step, columns = t.columns;
   const Epilogue& e = t.epilogue;
-  if (t.columns == Vectors * kWidth) {
+  if (e.residual) add_rows<Rows, Vectors>(e.residual, e.residual_step, columns, acc);
+  if (e.clamps) {
+    const Floats low = splat(e.low), high = splat(e.high);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        store(c + i * t.c_step + j * kWidth, finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, kWidth));
-      }
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = at_most(at_least(acc[i][j], low), high);
+    }
+  }
+  if (columns == Vectors * kWidth) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * step + j * kWidth, acc[i][j]);
     }
   } else {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const float* residual = e.residual ? e.residual + i * e.residual_step : nullptr;
       RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const int64_t left = t.columns - j * kWidth;
+        const int64_t left = columns - j * kWidth;
         if (left <= 0) continue;
-        const Floats value = finish(acc[i][j], e, residual ? residual + j * kWidth : nullptr, left);
-        left >= kWidth ? store(c + i * t.c_step + j * kWidth, value)
-                       : store_few(c + i * t.c_step + j * kWidth, value, left);
+        left >= kWidth ? store(c + i * step + j * kWidth, acc[i][j])
+                       : store_few(c + i * step + j * kWidth, acc[i][j], left);
       }
     }
   }
-  if (e.applies) apply_rows(e, c, t.c_step, Rows, t.columns);
+  if (e.applies) apply(e, c, step, Rows, columns);
 }
 
 template <int Rows, int Vectors, bool Ahead>
@@ -65,18 +81,19 @@ static void panel_tile(const PanelTile& t) {
   } else {
     RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   }
+  if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
   const float* b = t.b;
-  const float* ahead = t.ahead;
+  const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
-    RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
     for (int64_t k = 0; k < t.k; ++k) {
       Floats row[Vectors];
       RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
       if constexpr (Ahead) {
-        RL_UNROLL for (int j = 0; j < Vectors; j += kWidth < 16 ? 2 : 1) __builtin_prefetch(ahead + j * kWidth);
-        ahead += Vectors * kWidth;
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += t.ahead_step;
       }
       RL_UNROLL for (int i = 0; i < Rows; ++i) {
         const Floats x = splat(a[i][k]);

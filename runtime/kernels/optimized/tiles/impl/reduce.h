@@ -150,6 +150,33 @@ static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   }
 }
 
+// The shift is rounded, which multiplies all results by one factor.
+static float exponentials(const float* x, float scale, float* y, int64_t n) {
+  const float shift = -scale * softmax_largest(x, n);
+  Floats sums[2] = {};
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    RL_UNROLL for (int v = 0; v < 2; ++v) {
+      const Floats e = exp_or_zero(load(x + i + v * kWidth) * scale + shift);
+      sums[v] += e;
+      store(y + i + v * kWidth, e);
+    }
+  }
+  float rest = 0;
+  for (; i < n; i += kWidth) {
+    const int64_t left = n - i;
+    const Floats e = exp_or_zero((left >= kWidth ? load(x + i) : load_few(x + i, left)) * scale + shift);
+    if (left >= kWidth) {
+      sums[0] += e;
+      store(y + i, e);
+    } else {
+      for (int64_t j = 0; j < left; ++j) rest += e[j];
+      store_few(y + i, e, left);
+    }
+  }
+  return sum(sums[0] + sums[1]) + rest;
+}
+
 // Columns [0, columns) of n rows, `stride` apart; x and y are laid out alike.
 static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kWidth) {

@@ -189,6 +189,8 @@ static constexpr PackedTiles make_packed_tiles() {
   t.winograd2_output = &winograd_tile_output<2>;
   t.winograd4_input = &winograd_tile_input<4>;
   t.winograd4_output = &winograd_tile_output<4>;
+  t.apply = &apply;
+  t.exponentials = &exponentials;
   t.lstm = &lstm;
   t.gru = &gru;
   return t;

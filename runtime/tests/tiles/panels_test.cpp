@@ -1,0 +1,126 @@
+#include "kernels/optimized/pixels/panels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace rushlight {
+
+namespace tiles::wide {
+extern const Tiles tiles;
+}
+
+namespace optimized {
+
+namespace {
+
+// Every set that this machine runs; 16 floats wide only where the test's code for it may run.
+std::vector<const tiles::Tiles*> all_sets() {
+  std::vector<const tiles::Tiles*> sets;
+  for (const char* name : {"generic", "neon", "avx2", "avx512"}) {
+    if (const tiles::Tiles* set = tiles::tiles_named(name)) sets.push_back(set);
+  }
+#if defined(__x86_64__)
+  if (tiles::tiles_named("avx2")) sets.push_back(&tiles::wide::tiles);
+#else
+  sets.push_back(&tiles::wide::tiles);
+#endif
+  return sets;
+}
+
+class PanelsTest : public testing::TestWithParam<const tiles::Tiles*> {
+ protected:
+  const tiles::Tiles& tiles = *GetParam();
+  std::mt19937 random{1};
+
+  std::vector<float> numbers(int64_t n) {
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(all_sets()),
+                         [](const auto& set) { return std::string(set.param->name); });
+
+// The residual lies where the result does; deep products of many rows are summed in parts, of few at once.
+TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
+  const int64_t panel = packing_of(tiles).panel;
+  for (const int64_t k : {int64_t{5}, 2 * kMostDepth + 3}) {
+    for (const int64_t n : {panel - 1, 2 * panel, 3 * panel + 1}) {
+      const int64_t m = 3 * tiles.gemm_rows + 1, step = n + 3;
+      const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(n + panel), start = numbers(m * step);
+      std::vector<float> storage(static_cast<size_t>(k * packing_of(tiles).columns(n) + 16)), c = start, few = start;
+      float* packed = storage.data();
+      while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
+      pack(tiles, false, b.data(), n, k, n, packed);
+      std::vector<const float*> rows(static_cast<size_t>(m));
+      for (int64_t i = 0; i < m; ++i) rows[static_cast<size_t>(i)] = a.data() + i * k;
+      Panels p{};
+      p.tiles = &tiles;
+      p.rows = rows.data();
+      p.row_step = p.m = m;
+      p.taps = 1;
+      p.k = k;
+      p.n = n;
+      p.b = packed;
+      p.bias = bias.data();
+      p.c = c.data();
+      p.c_step = step;
+      p.epilogue.residual = c.data();
+      p.epilogue.residual_step = step;
+      p.epilogue.clamps = true;
+      p.epilogue.low = -3;
+      p.epilogue.high = 3;
+      p.epilogue.applies = true;
+      p.epilogue.op = tiles::UnaryOp::Abs;
+      multiply(p, 0, (n + panel - 1) / panel);
+      p.m = p.row_step = tiles.gemm_rows;
+      p.c = few.data();
+      p.epilogue.residual = few.data();
+      multiply(p, 0, (n + panel - 1) / panel);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < step; ++j) {
+          const size_t at = static_cast<size_t>(i * step + j);
+          if (j >= n) {
+            ASSERT_EQ(c[at], start[at]);
+            continue;
+          }
+          double sum = bias[static_cast<size_t>(j)] + start[at];
+          for (int64_t l = 0; l < k; ++l) {
+            sum += static_cast<double>(a[static_cast<size_t>(i * k + l)]) * b[static_cast<size_t>(l * n + j)];
+          }
+          ASSERT_NEAR(c[at], std::min(3.0, std::abs(sum)), 1e-4) << k << " " << n << " " << i << " " << j;
+          if (i < tiles.gemm_rows) {
+            ASSERT_EQ(c[at], few[at]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PanelsTest, ExponentialsOfARow) {
+  for (const int64_t n : {1, 3, 16, 33, 1000}) {
+    const auto x = numbers(n);
+    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
+    const float total = tiles.packed->exponentials(x.data(), 2.5f, y.data(), n);
+    double sum = 0;
+    for (const float value : x) sum += std::exp(2.5 * value);
+    for (int64_t i = 0; i < n; ++i) {
+      const size_t at = static_cast<size_t>(i);
+      ASSERT_NEAR(y[at] / total, std::exp(2.5 * x[at]) / sum, 1e-6);
+    }
+    EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
+  }
+}
+
+}  // namespace
+
+}  // namespace optimized
+
+}  // namespace rushlight
