@@ -174,6 +174,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_select(binder);
     case StepKind::Scatter:
       return make_scatter(binder);
+    case StepKind::Bottleneck:
+      return make_bottleneck(binder);
     case StepKind::ByteProduct:
       return make_byte_product(binder);
     case StepKind::ByteDepthwise:

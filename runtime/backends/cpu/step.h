@@ -35,6 +35,7 @@ enum class StepKind : uint16_t {
   Combine = 14,
   Select = 15,
   Scatter = 16,
+  Bottleneck = 17,
   ByteProduct = 32,
   ByteDepthwise = 33,
   BytePool = 34,
@@ -174,6 +175,7 @@ Result<Step*> make_recurrent(Binder& binder);
 Result<Step*> make_combine(Binder& binder);
 Result<Step*> make_select(Binder& binder);
 Result<Step*> make_scatter(Binder& binder);
+Result<Step*> make_bottleneck(Binder& binder);
 Result<Step*> make_byte_product(Binder& binder);
 Result<Step*> make_byte_depthwise(Binder& binder);
 Result<Step*> make_byte_pool(Binder& binder);

@@ -29,24 +29,27 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
   out_.data = out;
   if (work() / 2 < kSerialWork) workers = 1;
   for_workers(context, workers, out_.sizes[0] * out_.sizes[1], [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) line(i / out_.sizes[1], i % out_.sizes[1]);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
+      line(in_.data + image * in_.strides[0], in_.sizes[1], y,
+           out_.data + image * out_.strides[0] + y * out_.strides[1], out_.strides[2]);
+    }
   });
 }
 
-void PackedDepthwise::line(int64_t image, int64_t y) const {
+void PackedDepthwise::line(const float* image, int64_t ring, int64_t y, float* to, int64_t step) const {
   const Image& in = in_;
   const Image& out = out_;
-  float* to = out.data + image * out.strides[0] + y * out.strides[1];
   const int64_t top = y * window.stride_h - window.pad_h;
   const float* lines[kMostRows];
   int64_t first = 0;  // rows of the window before the image
   while (first < window.kernel_h && top + first * window.dilation_h < 0) ++first;
   int64_t count = 0;
   for (int64_t ky = first; ky < window.kernel_h && top + ky * window.dilation_h < in.sizes[1]; ++ky) {
-    lines[count++] = in.data + image * in.strides[0] + (top + ky * window.dilation_h) * in.strides[1];
+    lines[count++] = image + (top + ky * window.dilation_h) % ring * in.strides[1];
   }
   const float* first_weights = weights + first * window.kernel_w * channels;
-  for (int64_t x = 0; x < inside_begin_; ++x) edge(lines, count, first_weights, x, to);
+  for (int64_t x = 0; x < inside_begin_; ++x) edge(lines, count, first_weights, x, to + x * step);
   if (inside_end_ > inside_begin_) {
     const float* shifted[kMostRows];
     const int64_t left = inside_begin_ * window.stride_w - window.pad_w;
@@ -62,21 +65,21 @@ void PackedDepthwise::line(int64_t image, int64_t y) const {
     run.weight_step = window.kernel_w * channels;
     run.bias = bias;
     run.channels = channels;
-    run.out = to + inside_begin_ * out.strides[2];
-    run.out_step = out.strides[2];
+    run.out = to + inside_begin_ * step;
+    run.out_step = step;
     run.outputs = inside_end_ - inside_begin_;
     run.clamps = epilogue.clamps;
     run.low = epilogue.low;
     run.high = epilogue.high;
     tiles->packed->depthwise(run);
   }
-  for (int64_t x = inside_end_; x < out.sizes[2]; ++x) edge(lines, count, first_weights, x, to);
+  for (int64_t x = inside_end_; x < out.sizes[2]; ++x) edge(lines, count, first_weights, x, to + x * step);
   if (!epilogue.applies) return;
-  if (out.strides[2] == channels || out.sizes[2] == 1) {
+  if (step == channels || out.sizes[2] == 1) {
     tiles->unary(epilogue.op, to, to, out.sizes[2] * channels, epilogue.p, epilogue.q);
     return;
   }
-  for (int64_t x = 0; x < out.sizes[2]; ++x, to += out.strides[2]) {
+  for (int64_t x = 0; x < out.sizes[2]; ++x, to += step) {
     tiles->unary(epilogue.op, to, to, channels, epilogue.p, epilogue.q);
   }
 }
@@ -105,8 +108,8 @@ void PackedDepthwise::edge(const float* const* lines, int64_t count, const float
   run.weight_step = window.kernel_w * channels;
   run.bias = bias;
   run.channels = channels;
-  run.out = to + x * out_.strides[2];
-  run.out_step = out_.strides[2];
+  run.out = to;
+  run.out_step = channels;
   run.outputs = 1;
   run.clamps = epilogue.clamps;
   run.low = epilogue.low;

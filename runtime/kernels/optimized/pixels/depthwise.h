@@ -27,11 +27,17 @@ class PackedDepthwise {
   // Takes note of the operands' shapes. InvalidProgram if they do not fit.
   Error prepare(const Image& in, const Image& out);
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
+  // `count` rows of the output of one image from `y` on, into rows and pixels that are so many floats apart; of the
+  // input, row i is at row i % ring of `in`.
+  void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
+            int64_t pixel_step) const {
+    for (int64_t i = 0; i < count; ++i) line(in, ring, y + i, out + i * row_step, pixel_step);
+  }
   // Multiplications and additions, each counted.
   int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
 
  private:
-  void line(int64_t image, int64_t y) const;
+  void line(const float* image, int64_t ring, int64_t y, float* to, int64_t step) const;
   void edge(const float* const* lines, int64_t count, const float* first_weights, int64_t x, float* to) const;
 
   Image in_, out_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rushlight.backends.cpu.bottlenecks import join_bottlenecks
 from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDraft
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
@@ -27,6 +28,7 @@ def finish(lowering: Lowering) -> None:
         elif isinstance(draft, RecurrentDraft):
             weights = pack_panels(draft.weight.t()[None], lowering.options.target)
             draft.operands[1] = lowering.constant(weights)
+    join_bottlenecks(lowering)
 
 
 def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:

@@ -35,6 +35,7 @@ class StepKind(IntEnum):
     COMBINE = 14
     SELECT = 15
     SCATTER = 16
+    BOTTLENECK = 17
     BYTE_PRODUCT = 32
     BYTE_DEPTHWISE = 33
     BYTE_POOL = 34

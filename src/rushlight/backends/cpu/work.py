@@ -60,6 +60,8 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
         return 2 * outputs * 9 * ints[3]
     if kind in (StepKind.DEPTHWISE, StepKind.BYTE_DEPTHWISE):
         return 2 * outputs * ints[0] * ints[1]
+    if kind is StepKind.BOTTLENECK:
+        return _bottleneck(shapes[0], outputs, shapes[-1], ints)
     if kind is StepKind.MATRIX_PRODUCT:
         return 2 * outputs * shapes[0][-1]
     if kind is StepKind.ATTENTION:
@@ -70,6 +72,20 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
         *times, columns = shapes[0]
         return 2 * prod(times) * columns * ints[1]
     return 0
+
+
+def _bottleneck(source: tuple[int, ...], outputs: int, shape: tuple[int, ...], ints: list[int]) -> int:
+    """ints: of a convolution (window, channels, outputs, 2 more), a depthwise one, perhaps a product."""
+    kernel, stride, padding, dilation = ints[0:2], ints[2:4], ints[4:6], ints[6:8]
+    between = prod(
+        (size + 2 * p - (k - 1) * d - 1) // s + 1
+        for size, k, s, p, d in zip(source[1:3], kernel, stride, padding, dilation, strict=True)
+    )
+    channels, expanded = ints[8:10]
+    pixels = prod(shape[:3])
+    product = outputs * expanded if len(ints) > 22 else 0
+    first = source[0] * between * expanded * prod(kernel) * channels
+    return 2 * (first + pixels * expanded * ints[12] * ints[13] + product)
 
 
 def _evaluate(code: list[int], symbols: list[int]) -> int:

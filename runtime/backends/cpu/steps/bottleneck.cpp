@@ -1,0 +1,230 @@
+// A convolution, a depthwise one of its result and a product with that, a few rows at a time, so that what lies between
+// them stays in the second level cache.
+#include <algorithm>
+
+#include "backends/cpu/image.h"
+#include "kernels/optimized/pixels/convolution.h"
+#include "kernels/optimized/pixels/depthwise.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// Floats of rows between the convolutions that a worker holds.
+constexpr int64_t kBandFloats = 48 * 1024;
+constexpr uint32_t kConvolutionInts = 12, kDepthwiseInts = 10;
+
+int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
+  return (size + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
+Image rows_of(Image image, int64_t first, int64_t count) {
+  image.data += first * image.strides[1];
+  image.sizes[1] = count;
+  return image;
+}
+
+Image dense(float* data, int64_t rows, int64_t columns, int64_t channels) {
+  return {data, {1, rows, columns, channels}, {rows * columns * channels, columns * channels, channels, 1}};
+}
+
+// values: input [n, h, w, c], weights and bias of the convolution (of groups 1), of the depthwise one, of the product
+// (or none), residual, output [n, h, w, o]; ints: those of the convolution (a window, channels, outputs, an epilogue),
+// of the depthwise convolution (a window, an epilogue), of the product (as the first); floats: their epilogues'.
+// Padding is the same on both sides.
+class BottleneckStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    in_ = binder.input(0);
+    residual_ = binder.optional_input(7);
+    out_ = binder.output(8);
+    has_product_ = binder.has(5);
+    bind_convolution(binder, expand_, 0, 1, 0);
+    depthwise_.tiles = &binder.tiles();
+    depthwise_.window = read_window(binder, kConvolutionInts);
+    depthwise_.epilogue = binder.epilogue(kConvolutionInts + 8, 4);
+    depthwise_.channels = expand_.outputs;
+    depthwise_.weights = binder.constant(3, depthwise_.window.kernel_h * depthwise_.window.kernel_w * expand_.outputs);
+    depthwise_.bias = binder.optional_constant(4, expand_.outputs);
+    depthwise_.zeros = zeros(binder, expand_.outputs + 16);
+    if (has_product_) bind_convolution(binder, project_, kConvolutionInts + kDepthwiseInts, 5, 8);
+    RL_TRY(binder.error());
+    const Window& w = project_.window;
+    const bool is_plain = !has_product_ || (w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 &&
+                                            w.pad_h == 0 && w.pad_w == 0 && project_.channels == expand_.outputs);
+    RL_REQUIRE(is_plain && (has_product_ || !residual_), InvalidProgram, "convolutions of a bottleneck do not fit");
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_ASSIGN(in_image_, image_of(*in_));
+    RL_ASSIGN(out_image_, image_of(*out_));
+    residual_image_ = {};
+    if (residual_) {
+      RL_ASSIGN(residual_image_, image_of(*residual_));
+      RL_REQUIRE(std::equal(out_image_.sizes, out_image_.sizes + 4, residual_image_.sizes), InvalidProgram,
+                 "the residual of a bottleneck has another shape");
+    }
+    const Window &a = expand_.window, &b = depthwise_.window;
+    height_ = size_after(in_image_.sizes[1], a.kernel_h, a.stride_h, a.pad_h, a.dilation_h);
+    width_ = size_after(in_image_.sizes[2], a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
+    const int64_t outputs = has_product_ ? project_.outputs : expand_.outputs;
+    RL_REQUIRE(height_ > 0 && width_ > 0 && in_image_.sizes[0] == out_image_.sizes[0] &&
+                   out_image_.sizes[1] == size_after(height_, b.kernel_h, b.stride_h, b.pad_h, b.dilation_h) &&
+                   out_image_.sizes[2] == size_after(width_, b.kernel_w, b.stride_w, b.pad_w, b.dilation_w) &&
+                   in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
+               InvalidProgram, "operands of a bottleneck do not fit its weights");
+    band_ = 1;
+    while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= kBandFloats) ++band_;
+    // For the most rows at a time.
+    Image rows = dense(nullptr, std::min(ring(band_), height_), width_, expand_.outputs);
+    const Image input = source(0, rows.sizes[1], nullptr);
+    RL_TRY(expand_.prepare(input, rows, nullptr));
+    own_floats_ = static_cast<int64_t>(expand_.scratch_floats(1));
+    const Image between = dense(nullptr, height_, width_, expand_.outputs);
+    const Image after = dense(nullptr, out_image_.sizes[1], out_image_.sizes[2], expand_.outputs);
+    RL_TRY(depthwise_.prepare(between, after));
+    if (!has_product_) {
+      RL_REQUIRE(out_image_.has_channels_last(), InvalidProgram, "the output of a bottleneck is not in rows");
+      return Error::Ok;
+    }
+    Image target = rows_of(out_image_, 0, band_), residual = rows_of(residual_image_, 0, band_);
+    target.sizes[0] = residual.sizes[0] = 1;
+    rows = dense(nullptr, band_, out_image_.sizes[2], expand_.outputs);
+    RL_TRY(project_.prepare(rows, target, residual_ ? &residual : nullptr));
+    own_floats_ = std::max(own_floats_, static_cast<int64_t>(project_.scratch_floats(1)));
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
+
+  Error run(Run& run) override {
+    in_image_.data = in_->floats();
+    out_image_.data = out_->floats();
+    if (residual_) residual_image_.data = residual_->floats();
+    const int64_t height = out_image_.sizes[1], rows = out_image_.sizes[0] * height;
+    const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
+    Error errors[kMostErrors] = {};
+    for_workers(run.context, std::min<int64_t>(workers, kMostErrors), rows,
+                [&](int64_t worker, int64_t begin, int64_t end) {
+                  float* scratch = run.scratch + worker * worker_floats();
+                  for (int64_t i = begin; i < end && errors[worker] == Error::Ok;) {
+                    const int64_t first = i % height, last = std::min(height, first + end - i);
+                    errors[worker] = part(run.context, scratch, i / height, first, last);
+                    i += last - first;
+                  }
+                });
+    for (const Error error : errors) RL_TRY(error);
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "bottleneck"; }
+  int64_t work() const override {
+    const int64_t images = out_image_.sizes[0], outputs = out_image_.sizes[1] * out_image_.sizes[2];
+    const Window &a = expand_.window, &b = depthwise_.window;
+    const int64_t before = height_ * width_ * a.kernel_h * a.kernel_w * expand_.channels;
+    const int64_t after = outputs * (b.kernel_h * b.kernel_w + (has_product_ ? project_.outputs : 0));
+    return 2 * images * (before + after) * expand_.outputs;
+  }
+
+ private:
+  static constexpr int64_t kMostErrors = 64;
+
+  static void bind_convolution(Binder& binder, optimized::PackedConvolution& c, uint32_t first_int, uint32_t weights,
+                               uint32_t first_float) {
+    c.tiles = &binder.tiles();
+    c.window = read_window(binder, first_int);
+    c.channels = binder.integer(first_int + 8, 1, 1 << 24);
+    c.outputs = binder.integer(first_int + 9, 1, 1 << 24);
+    c.epilogue = binder.epilogue(first_int + 10, first_float);
+    c.weights = binder.packed(weights, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    c.bias = binder.optional_constant(weights + 1, round_up(c.outputs, 64));
+    c.zeros = zeros(binder, c.channels + 16);
+  }
+
+  // Rows of the first convolution under so many of the second.
+  int64_t ring(int64_t rows) const {
+    const Window& b = depthwise_.window;
+    return (rows - 1) * b.stride_h + (b.kernel_h - 1) * b.dilation_h + 1;
+  }
+  int64_t ring_floats(int64_t rows) const { return round_up(ring(rows) * width_ * expand_.outputs, 16) + 16; }
+  int64_t band_floats(int64_t rows) const {
+    return has_product_ ? round_up(rows * out_image_.sizes[2] * expand_.outputs, 16) + 16 : 0;
+  }
+  int64_t between_floats(int64_t rows) const { return ring_floats(rows) + band_floats(rows); }
+  int64_t worker_floats() const { return between_floats(band_) + round_up(own_floats_, 16); }
+
+  // The rows of the input under `count` rows of the first convolution from `row` on; sets the padding above them.
+  Image source(int64_t row, int64_t count, int64_t* pad) const {
+    const Window& a = expand_.window;
+    const int64_t top = row * a.stride_h - a.pad_h, first = std::max<int64_t>(0, top);
+    const int64_t end =
+        std::min(in_image_.sizes[1], top + (count - 1) * a.stride_h + (a.kernel_h - 1) * a.dilation_h + 1);
+    if (pad) *pad = first - top;
+    Image image = rows_of(in_image_, std::min(first, in_image_.sizes[1]), std::max<int64_t>(0, end - first));
+    image.sizes[0] = 1;
+    return image;
+  }
+
+  // Rows [first, last) of an image's output.
+  Error part(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
+    const Window& b = depthwise_.window;
+    float* const rows = scratch;
+    float* const band = rows + ring_floats(band_);
+    float* const own = band + band_floats(band_);
+    const int64_t held = ring(band_), row_floats = width_ * expand_.outputs;
+    optimized::PackedConvolution expand = expand_, project = project_;
+    int64_t ready = 0;  // the next row of the first convolution
+    for (int64_t y = first; y < last; y += band_) {
+      const int64_t count = std::min(band_, last - y);
+      const int64_t top = y * b.stride_h - b.pad_h;
+      const int64_t end = std::min(height_, top + ring(count));
+      ready = std::max({ready, top, int64_t{0}});
+      while (ready < end) {
+        const int64_t at = ready % held, some = std::min(end - ready, held - at);
+        const Image target = dense(rows + at * row_floats, some, width_, expand_.outputs);
+        const Image input = source(ready, some, &expand.window.pad_h);
+        RL_TRY(expand.prepare(input, target, nullptr));
+        expand.run(context, 1, input.data + image * in_image_.strides[0], target.data, nullptr, own);
+        ready += some;
+      }
+      Image target = rows_of(out_image_, y, count);
+      target.data += image * out_image_.strides[0];
+      target.sizes[0] = 1;
+      if (!has_product_) {
+        depthwise_.rows(rows, held, y, count, target.data, target.strides[1], target.strides[2]);
+        continue;
+      }
+      const Image between = dense(band, count, target.sizes[2], expand_.outputs);
+      depthwise_.rows(rows, held, y, count, band, between.strides[1], between.strides[2]);
+      Image residual = rows_of(residual_image_, y, count);
+      residual.data += image * residual_image_.strides[0];
+      residual.sizes[0] = 1;
+      RL_TRY(project.prepare(between, target, residual_ ? &residual : nullptr));
+      project.run(context, 1, band, target.data, residual_ ? residual.data : nullptr, own);
+    }
+    return Error::Ok;
+  }
+
+  optimized::PackedConvolution expand_, project_;
+  optimized::PackedDepthwise depthwise_;
+  bool has_product_ = false;
+  const View* in_ = nullptr;
+  const View* residual_ = nullptr;
+  const View* out_ = nullptr;
+  Image in_image_, residual_image_, out_image_;
+  int64_t height_ = 0, width_ = 0;  // after the first convolution
+  int64_t band_ = 1;                // rows of output at a time
+  int64_t own_floats_ = 0;
+};
+
+}  // namespace
+
+Result<Step*> make_bottleneck(Binder& binder) {
+  BottleneckStep* step = binder.make<BottleneckStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu

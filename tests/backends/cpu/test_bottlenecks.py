@@ -1,0 +1,116 @@
+"""Convolutions around a depthwise one, run a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, lower, run
+from torch import nn
+
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.work import work_of
+from rushlight.format.pte import read_pte
+from rushlight.runtime import Runtime
+
+
+class Block(nn.Module):
+    def __init__(
+        self,
+        channels: int = 8,
+        hidden: int = 200,
+        kernel: int = 3,
+        stride: int = 1,
+        dilation: int = 1,
+        projects: bool = True,
+        act: Callable[[], nn.Module] = nn.ReLU6,
+    ) -> None:
+        super().__init__()
+        padding = kernel // 2 * dilation
+        self.expand = nn.Sequential(nn.Conv2d(channels, hidden, 1), act())
+        self.depthwise = nn.Sequential(
+            nn.Conv2d(hidden, hidden, kernel, stride, padding, dilation, groups=hidden, bias=False), act()
+        )
+        self.project = nn.Conv2d(hidden, channels, 1) if projects else nn.Identity()
+        self.adds = stride == 1 and projects
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.project(self.depthwise(self.expand(x)))
+        return x + y if self.adds else y
+
+
+class Stem(nn.Module):
+    """A convolution of 3 x 3 before the depthwise one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 40, 3, 2, 1), nn.ReLU(), nn.Conv2d(40, 40, 3, 1, 1, groups=40), nn.Conv2d(40, 7, 1)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "residual": (Block(), (1, 8, 30, 29)),
+    "batch": (Block(), (3, 8, 26, 27)),
+    "stride": (Block(stride=2), (1, 8, 31, 30)),
+    "wide": (Block(kernel=5, stride=2), (2, 8, 27, 27)),
+    "dilated": (Block(dilation=2), (1, 8, 28, 28)),
+    "no product": (Block(projects=False), (1, 8, 27, 27)),
+    "hardswish": (Block(act=nn.Hardswish), (1, 8, 27, 27)),
+    "hardswish, no product": (Block(act=nn.Hardswish, projects=False), (1, 8, 27, 27)),
+    "stem": (Stem(), (1, 3, 130, 130)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_eager_on_any_number_of_threads(name: str) -> None:
+    torch.manual_seed(0)
+    model, shape = CASES[name]
+    inputs = (torch.randn(shape),)
+    program, outside = lower(model, inputs)
+    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+    plan = read_plan(payload)
+    assert not outside and StepKind.BOTTLENECK in [step.kind for step in plan.steps]
+    (work,) = [item for item in work_of(plan) if item.kind is StepKind.BOTTLENECK]
+    modules = [(m, out) for m, out in _convolutions(model, inputs[0])]
+    assert work.operations == sum(
+        2 * out.numel() * m.weight[0].numel() for m, out in modules if isinstance(m, nn.Conv2d)
+    )
+    got = run(program, inputs)
+    assert_close(got, expected(model, inputs))
+    for threads in (1, 3):
+        method = Runtime.get().load_program(program, threads=threads).load_method("forward")
+        assert torch.equal(torch.as_tensor(method.execute(list(inputs))[0]), got[0])
+
+
+def _convolutions(model: nn.Module, x: torch.Tensor) -> list[tuple[nn.Module, torch.Tensor]]:
+    found: list[tuple[nn.Module, torch.Tensor]] = []
+    hooks = [
+        m.register_forward_hook(lambda m, _, out: found.append((m, out)))
+        for m in model.modules()
+        if isinstance(m, nn.Conv2d)
+    ]
+    with torch.no_grad():
+        model(x)
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def test_a_map_that_is_read_twice_or_small_is_whole() -> None:
+    class Twice(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            expanded = self.expand(x)
+            return self.project(self.depthwise(expanded) + expanded)
+
+    for model, size in ((Twice(), 30), (Block(), 9)):
+        inputs = (torch.randn(1, 8, size, size),)
+        program, _ = lower(model, inputs)
+        (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+        assert StepKind.BOTTLENECK not in [step.kind for step in read_plan(payload).steps]
+        assert_close(run(program, inputs), expected(model, inputs))
