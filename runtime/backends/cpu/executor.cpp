@@ -299,6 +299,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
       char text[400];
       std::strncpy(text, last_error_message(), sizeof(text) - 1);
       text[sizeof(text) - 1] = 0;
+      context.failed.number = step->debug_handle;
       return fail(error, "in a %s (debug handle %u): %s", step->name(), step->debug_handle, text);
     }
     if (context.tracer) {

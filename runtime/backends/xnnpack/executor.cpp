@@ -225,6 +225,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
       char text[400];
       std::strncpy(text, reason, sizeof(text) - 1);
       text[sizeof(text) - 1] = 0;
+      context.failed.number = step->node().debug_handle;
       return fail(error, "in a %s (debug handle %u): %s", name_of(step->node().kind), step->node().debug_handle, text);
     }
     if (context.temporary && context.temporary->used() > 0) context.temporary->reset();
