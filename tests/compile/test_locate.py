@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+import rushlight
 from rushlight.compile.config import ExecutorchBackendConfig
 from rushlight.exir import to_edge
 from rushlight.runtime import Runtime
@@ -39,6 +40,28 @@ def test_of_a_kernel(has_traces: bool) -> None:
     assert found.operator == "aten.index_select.out" and found.backend is None
     assert found.source is not None and found.source.line == LINE
     assert str(found).startswith("aten.index_select.out, ") and f":{LINE}" in str(found)
+
+
+class Lookup(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(4, 8)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, index: torch.Tensor) -> torch.Tensor:
+        rows = self.table(index)  # that line
+        return self.out(rows)
+
+
+def test_of_a_step_inside_a_delegate() -> None:
+    line = next(i for i, text in enumerate(open(__file__), 1) if text.rstrip().endswith("# that line"))
+    program = rushlight.compile(Lookup().eval(), (torch.tensor([0, 3, 1]),))
+    method = Runtime.get().load_program(program.buffer).load_method("forward")
+    with pytest.raises(RushlightError) as caught:
+        method.execute([torch.tensor([0, 9, 1])])
+    found = program.manager.locate(caught.value)
+    assert [place.source.line for place in found if place.source is not None] == [line]
+    assert all(place.backend == "CpuBackend" for place in found)
 
 
 def test_an_error_before_the_first_instruction_has_no_place() -> None:
