@@ -66,11 +66,22 @@ def _cond_in_map(layer: nn.Module, predicate: torch.Tensor, rows: torch.Tensor) 
     return map_rows(lambda row: torch.sigmoid(_cond(layer, predicate, row)) * 2, rows)
 
 
+def _constants(layer: nn.Module, count: torch.Tensor, x: torch.Tensor) -> Any:
+    start = torch.zeros((), dtype=torch.int64)
+    weights = [1.0, 2.0, 3.0, 4.0]
+    return while_loop(
+        lambda i, x: i < count,
+        lambda i, x: (i + 1, torch.tanh(layer(x)) * torch.tensor(weights) + torch.tensor(0.5)),
+        (start, x),
+    )
+
+
 TRUE, FALSE = torch.tensor(True), torch.tensor(False)
 CASES: dict[str, tuple[Callable[..., Any], list[tuple[torch.Tensor, ...]], list[Any]]] = {
     "cond": (_cond, [(TRUE, torch.randn(2, 4)), (FALSE, torch.randn(2, 4))], [[HERE], [HERE]]),
     "while": (_while, [(torch.tensor(n), torch.randn(2, 4)) for n in (3, 0)], [[], [HERE]]),
     "map": (_map, [(torch.randn(3, 2, 4),)], [[HERE]]),
+    "constants": (_constants, [(torch.tensor(3), torch.randn(2, 4))], [[], [HERE]]),
     "scan": (_scan, [(torch.randn(2, 4), torch.randn(5, 2, 4))], [[HERE]]),
     "cond_in_map": (
         _cond_in_map,

@@ -246,7 +246,17 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         else:
             constants[spec.target] = program.constants[spec.target]
     for node in part.nodes:
-        mapping[node] = copy_node(graph, node, mapping.__getitem__)
+        # A body of control flow has its constants as attributes; a backend knows them as inputs.
+        tensor = getattr(module, str(node.target), None) if node.op == "get_attr" else None
+        if isinstance(tensor, torch.Tensor):
+            mapping[node] = new = graph.placeholder(node.name)
+            new.name = node.name
+            new.meta = dict(node.meta)
+            inputs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(new.name), node.name))
+            constants[node.name] = tensor
+    for node in part.nodes:
+        if node not in mapping:
+            mapping[node] = copy_node(graph, node, mapping.__getitem__)
     outputs = [mapping[node] for node, _ in part.mutations] + [mapping[node] for node in part.outputs]
     graph.output(tuple(outputs)).meta[meta.VAL] = tuple(node.meta.get(meta.VAL) for node in outputs)
     output_specs = [
