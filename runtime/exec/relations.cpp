@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "exec/stored_data.h"
+
 namespace rushlight {
 namespace {
 
@@ -170,14 +172,8 @@ const T* read_records(MethodState& state, const uint8_t* bytes, uint32_t count) 
 }  // namespace
 
 Error load_relations(MethodState& state) {
-  const Program& program = state.plan.program();
-  const std::string_view method = state.plan.name();
-  char key[256];
-  if (sizeof(kKey) + method.size() > sizeof(key)) return Error::Ok;
-  const int length = std::snprintf(key, sizeof(key), "%s%.*s", kKey, static_cast<int>(method.size()), method.data());
-  const std::string_view name(key, static_cast<size_t>(length));
-  if (!program.has_named_data(name)) return Error::Ok;
-  RL_ASSIGN(FreeableBuffer data, program.load_named_data(name));
+  RL_ASSIGN(FreeableBuffer data, load_stored_data(state, kKey));
+  if (data.data() == nullptr) return Error::Ok;
   const auto* const bytes = static_cast<const uint8_t*>(data.data());
   const size_t size = data.size();
   uint32_t header[4] = {};
@@ -186,20 +182,20 @@ Error load_relations(MethodState& state) {
   const uint32_t count = header[1], steps = header[2];
   RL_REQUIRE(header[0] == kVersion && count <= (size - kHeader) / sizeof(Relation) &&
                  steps <= (size - kHeader - count * sizeof(Relation)) / sizeof(RelationStep) && bytes[size - 1] == 0,
-             InvalidProgram, "the relations of method '%.80s' are damaged", method.data());
+             InvalidProgram, "the relations of method '%.80s' are damaged", state.plan.name().data());
   state.relations = read_records<Relation>(state, bytes + kHeader, count);
   state.relation_steps = read_records<RelationStep>(state, bytes + kHeader + count * sizeof(Relation), steps);
   RL_REQUIRE((state.relations || count == 0) && (state.relation_steps || steps == 0), MemoryAllocationFailed,
-             "method '%.80s' does not fit the method allocator: it has %u relations of %u steps", method.data(), count,
-             steps);
+             "method '%.80s' does not fit the method allocator: it has %u relations of %u steps",
+             state.plan.name().data(), count, steps);
   state.num_relation_steps = steps;
   for (uint32_t i = 0; i < steps; ++i) {
     RL_REQUIRE(is_sound(state, state.relation_steps[i], size), InvalidProgram,
-               "step %u of the relations of method '%.80s' is damaged", i, method.data());
+               "step %u of the relations of method '%.80s' is damaged", i, state.plan.name().data());
   }
   for (uint32_t i = 0; i < count; ++i) {
     RL_REQUIRE(is_sound(state, state.relations[i], size), InvalidProgram, "relation %u of method '%.80s' is damaged", i,
-               method.data());
+               state.plan.name().data());
   }
   state.num_relations = count;
   state.relation_data = std::move(data);

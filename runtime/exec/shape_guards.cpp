@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "exec/stored_data.h"
+
 namespace rushlight {
 namespace {
 
@@ -64,28 +66,23 @@ Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t si
 }  // namespace
 
 Error load_shape_guards(MethodState& state) {
-  const Program& program = state.plan.program();
-  const std::string_view method = state.plan.name();
-  char key[256];
-  if (sizeof(kKey) + method.size() > sizeof(key)) return Error::Ok;
-  const int length = std::snprintf(key, sizeof(key), "%s%.*s", kKey, static_cast<int>(method.size()), method.data());
-  const std::string_view name(key, static_cast<size_t>(length));
-  if (!program.has_named_data(name)) return Error::Ok;
-  RL_ASSIGN(FreeableBuffer data, program.load_named_data(name));
+  RL_ASSIGN(FreeableBuffer data, load_stored_data(state, kKey));
+  if (data.data() == nullptr) return Error::Ok;
   const auto* const bytes = static_cast<const uint8_t*>(data.data());
   uint32_t header[2] = {0, 0};
   if (data.size() >= kHeader) std::memcpy(header, bytes, kHeader);
   if (header[0] > kVersion) return Error::Ok;  // written for a newer runtime
   const uint32_t count = header[1];
   RL_REQUIRE(header[0] == kVersion && count <= (data.size() - kHeader) / kRecord && bytes[data.size() - 1] == 0,
-             InvalidProgram, "the shape guards of method '%.80s' are damaged", method.data());
+             InvalidProgram, "the shape guards of method '%.80s' are damaged", state.plan.name().data());
   ShapeGuard* const guards = state.memory.method->allocate_array<ShapeGuard>(count);
   RL_REQUIRE(guards || count == 0, MemoryAllocationFailed,
-             "method '%.80s' does not fit the method allocator: it has %u shape guards", method.data(), count);
+             "method '%.80s' does not fit the method allocator: it has %u shape guards", state.plan.name().data(),
+             count);
   for (uint32_t i = 0; i < count; ++i) {
     std::memcpy(&guards[i], bytes + kHeader + i * kRecord, kRecord);
     RL_REQUIRE(is_sound(state, guards[i], i, data.size()), InvalidProgram,
-               "shape guard %u of method '%.80s' is damaged", i, method.data());
+               "shape guard %u of method '%.80s' is damaged", i, state.plan.name().data());
   }
   state.guards = guards;
   state.num_guards = count;
