@@ -45,11 +45,14 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
 
     interpreter = Interpreter(str(folder / "model.tflite"), num_threads=threads)
     run_signature = interpreter.get_signature_runner()
-    inputs = [f"args_{i}" for i in range(len(run_signature.get_input_details()))]
+    taken = run_signature.get_input_details()
+    inputs = [f"args_{i}" for i in range(len(taken))]
+    dtypes = [taken[name]["dtype"] for name in inputs]  # integers become narrower when it converts a model
     outputs = sorted(run_signature.get_output_details(), key=lambda name: int(name.rpartition("_")[2]))
 
     def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        results = run_signature(**dict(zip(inputs, arrays, strict=True)))
+        given = (x.astype(dtype, copy=False) for x, dtype in zip(arrays, dtypes, strict=True))
+        results = run_signature(**dict(zip(inputs, given, strict=True)))
         return [results[name] for name in outputs]
 
     return run

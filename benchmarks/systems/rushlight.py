@@ -29,16 +29,28 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 
 def _quantized(case: Case, for_xnnpack: bool) -> Any:
+    import torch
+
     from benchmarks.models import CALIBRATION, INT8
     from rushlight.backends.cpu.quantizer import CPUQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-    from rushlight.quantize import dynamic_int8, quantize, static_int8
+    from rushlight.quantize import (
+        ComposableQuantizer,
+        dynamic_int8,
+        quantize,
+        static_int8,
+        weight_only_int8,
+    )
 
     dynamic = INT8[case.name] == "dynamic"
     if for_xnnpack:
         quantizer: Any = XNNPACKQuantizer().set_global(
             get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         )
+        if dynamic:
+            # Tables of embeddings, which XNNPACK does not know and our kernels run.
+            tables = CPUQuantizer().set_module_type(torch.nn.Embedding, weight_only_int8())
+            quantizer = ComposableQuantizer([tables, quantizer])
     else:
         quantizer = CPUQuantizer().set_global(dynamic_int8() if dynamic else static_int8())
     return quantize(case.module, case.inputs, quantizer, case.samples(16, seed=CALIBRATION))
