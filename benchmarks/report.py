@@ -1,12 +1,13 @@
-"""python -m benchmarks.report results.json [docs/benchmarks.md]: the page of what was measured."""
+"""Writes docs/benchmarks.md, the page of what was measured, from the JSON file of python -m benchmarks."""
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.latency import TOLERANCE, Row
+from benchmarks.process import ROOT
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number
 from benchmarks.systems import SYSTEMS
@@ -89,25 +90,30 @@ def _time(row: Row | None, int8: bool) -> str:
 
 
 def _quantized_networks(results: Results) -> list[str]:
-    """Top-1 agreement with float32 and the size of the file beside the float32 one."""
+    """Top-1 agreement with float32, and the size of the file beside the smallest of float32."""
     systems = [name for name in _columns(results, True) if name != "rushlight_float"]
     body = []
     for model in results.models(True):
         block = results.block(model, results.threads()[-1], True) or results.block(model, 1, True)
-        plain = block.get("rushlight_float")
-        cells = [_accuracy(block.get(name), plain) for name in systems]
+        files = [
+            row.file
+            for row in results.rows
+            if row.model == model and row.file and not row.system.endswith("_int8")
+        ]
+        cells = [_accuracy(block.get(name), min(files, default=None)) for name in systems]
         if any(cells):
             body.append([model, *cells])
     if not body:
         return []
-    title = f"## int8 networks: top-1 agreement with float32 over {SAMPLES} inputs, file / float32 file\n"
+    what = "file / smallest float32 file"
+    title = f"## int8 networks: top-1 agreement with float32 over {SAMPLES} inputs, {what}\n"
     return [title, *_table(["", *(SYSTEMS[name].label for name in systems)], body)]
 
 
-def _accuracy(row: Row | None, plain: Row | None) -> str:
+def _accuracy(row: Row | None, plain: int | None) -> str:
     if row is None or row.agreement is None:
         return ""
-    size = f", {row.file / plain.file:.3f}" if plain is not None and plain.file and row.file else ""
+    size = f", {row.file / plain:.3f}" if plain and row.file else ""
     return f"{row.agreement:.1%}{size}"
 
 
@@ -191,8 +197,13 @@ def _reasons(results: Results) -> list[str]:
 
 
 def main() -> None:
-    path = Path(sys.argv[2] if len(sys.argv) > 2 else "docs/benchmarks.md")
-    path.write_text(page(Results.read(Path(sys.argv[1]))))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    parser.add_argument("results", type=Path, nargs="?", default=ROOT / "build" / "bench.json")
+    parser.add_argument("page", type=Path, nargs="?", default=ROOT / "docs" / "benchmarks.md")
+    options = parser.parse_args()
+    if not options.results.exists():
+        parser.error(f"{options.results} is not there: `make bench` writes it")
+    options.page.write_text(page(Results.read(options.results)))
 
 
 if __name__ == "__main__":
