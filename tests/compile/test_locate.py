@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.delegate.conftest import needs_xnnpack
 from torch import nn
+from torch.export import Dim
 
 import rushlight
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.compile.config import ExecutorchBackendConfig
-from rushlight.exir import to_edge
+from rushlight.exir import to_edge, to_edge_transform_and_lower
+from rushlight.format.pte import read_pte, write_pte
 from rushlight.runtime import Runtime
 from rushlight.runtime.errors import RushlightError
 
@@ -62,6 +66,34 @@ def test_of_a_step_inside_a_delegate() -> None:
     found = program.manager.locate(caught.value)
     assert [place.source.line for place in found if place.source is not None] == [line]
     assert all(place.backend == "CpuBackend" for place in found)
+
+
+class Sum(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = torch.relu(x)
+        z = z + y  # the other line
+        return torch.sigmoid(z)
+
+
+@needs_xnnpack
+def test_of_shapes_that_do_not_fit_inside_a_delegate() -> None:
+    line = next(i for i, text in enumerate(open(__file__), 1) if text.rstrip().endswith("# the other line"))
+    columns = Dim("columns", min=2, max=8)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(
+            Sum(), (torch.ones(2, 4), torch.ones(2, 4)), dynamic_shapes=({1: columns}, {1: columns})
+        ),
+        partitioner=[XnnpackPartitioner()],
+    )
+    manager = edge.to_executorch()
+    file = read_pte(manager.buffer)
+    del file.named_data["rushlight.shape_guards.forward"]  # as in a file that has none
+    method = Runtime.get().load_program(write_pte(file)).load_method("forward")
+    with pytest.raises(RushlightError) as caught:
+        method.execute([torch.ones(2, 4), torch.ones(2, 3)])
+    (found,) = manager.locate(caught.value)
+    assert found.backend == "XnnpackBackend"
+    assert found.source is not None and found.source.line == line
 
 
 def test_an_error_before_the_first_instruction_has_no_place() -> None:

@@ -199,12 +199,25 @@ void Executor::set_addresses() {
   }
 }
 
-Error Executor::update() {
+namespace {
+
+// The failure of a step, with the step's name before its message; `context` learns which it was.
+Error fail_in(const Step& step, Error error, BackendExecutionContext& context) {
+  char text[400];
+  std::strncpy(text, last_error_message(), sizeof(text) - 1);
+  text[sizeof(text) - 1] = 0;
+  context.failed.number = step.debug_handle;
+  return fail(error, "in a %s (debug handle %u): %s", step.name(), step.debug_handle, text);
+}
+
+}  // namespace
+
+Error Executor::update(BackendExecutionContext& context) {
   RL_TRY(evaluate());
   RL_TRY(place_views());
   needed_floats_ = 0;
   for (Step* step : steps_) {
-    RL_TRY(step->prepare());
+    if (const Error error = step->prepare(); error != Error::Ok) return fail_in(*step, error, context);
     needed_floats_ = std::max(needed_floats_, step->scratch_floats(workers_));
   }
   return Error::Ok;
@@ -262,13 +275,13 @@ Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
   return Error::Ok;
 }
 
-Error Executor::take_arguments(Span<EValue* const> arguments) {
+Error Executor::take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments) {
   const auto table = plan_->table.arguments();
   RL_REQUIRE(arguments.size() == table.size(), InvalidArgument, "the delegate has %u arguments, %zu are given",
              table.size(), arguments.size());
   RL_TRY(take_symbols(arguments));
   if (!is_current_) {
-    RL_TRY(update());
+    RL_TRY(update(context));
     is_current_ = true;
   }
   for (uint32_t i = 0; i < table.size(); ++i) {
@@ -281,7 +294,7 @@ Error Executor::take_arguments(Span<EValue* const> arguments) {
 }
 
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
-  RL_TRY(take_arguments(arguments));
+  RL_TRY(take_arguments(context, arguments));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   const int64_t threads = static_cast<int64_t>(kernels.thread_count());
   Run run{kernels, std::min(workers_, threads), scratch_};
@@ -294,14 +307,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   }
   for (Step* step : steps_) {
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
-    const Error error = step->run(run);
-    if (error != Error::Ok) {
-      char text[400];
-      std::strncpy(text, last_error_message(), sizeof(text) - 1);
-      text[sizeof(text) - 1] = 0;
-      context.failed.number = step->debug_handle;
-      return fail(error, "in a %s (debug handle %u): %s", step->name(), step->debug_handle, text);
-    }
+    if (const Error error = step->run(run); error != Error::Ok) return fail_in(*step, error, context);
     if (context.tracer) {
       EventId id = context.event;
       id.kind = EventKind::DelegateOperator;

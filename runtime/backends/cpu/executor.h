@@ -21,11 +21,11 @@ class Executor {
   // Memory of a storage that is kept from call to call, with its first content.
   Error make_state(uint32_t index, MemoryAllocator& allocator);
   // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
-  Error update();
+  Error update(BackendExecutionContext& context);
   Error evaluate();
   Error place_views();
   Error take_symbols(Span<EValue* const> arguments);
-  Error take_arguments(Span<EValue* const> arguments);
+  Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
   Error take_argument(uint32_t index, const Tensor& tensor);
   void set_addresses();
 

@@ -65,7 +65,8 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
     operands_[i].data = const_cast<void*>(value.constant);
     roots_[i] = static_cast<uint32_t>(i);
   }
-  RL_TRY(infer_shapes(shapes_));
+  DelegateOperator failed;
+  RL_TRY(infer_shapes(shapes_, &failed));
   for (size_t i = 0; i < count; ++i) operands_[i].shape = shapes_[i];
   RL_TRY(fuse(graph_, shapes_, options, allocator));
   threads_ = shared_threads(thread_count);
@@ -77,8 +78,9 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   return Error::Ok;
 }
 
-Error Executor::infer_shapes(Shape* shapes) const {
+Error Executor::infer_shapes(Shape* shapes, DelegateOperator* failed) const {
   for (const Node& node : graph_->nodes) {
+    failed->number = node.debug_handle;
     RL_TRY(infer_shape(*graph_, node, shapes));
     const Shape& declared = graph_->values[node.output].shape;
     RL_REQUIRE(shapes[node.output].numel() <= declared.numel(), InvalidProgram,
@@ -213,9 +215,9 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   RL_REQUIRE(arguments.size() >= graph_->num_arguments, InvalidArgument, "the delegate has %u arguments, %zu are given",
              graph_->num_arguments, arguments.size());
   RL_TRY(take_inputs(arguments));
-  if (has_new_shapes_) RL_TRY(update_shapes());
+  if (has_new_shapes_) RL_TRY(update_shapes(&context.failed));
   RL_TRY(take_outputs(arguments));
-  if (is_changed_) RL_TRY(set_up());
+  if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   for (Step* step : steps_) {
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
@@ -273,12 +275,13 @@ Error Executor::take_inputs(Span<EValue* const> arguments) {
   return Error::Ok;
 }
 
-Error Executor::update_shapes() {
+Error Executor::update_shapes(DelegateOperator* failed) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const Value& value = graph_->values[i];
     shapes_[i] = value.is_input ? operands_[i].shape : value.shape;
   }
-  RL_TRY(infer_shapes(shapes_));
+  RL_TRY(infer_shapes(shapes_, failed));
+  *failed = {};
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     operands_[i].shape = shapes_[i];
     RL_REQUIRE(capacities_[i] == 0 || operands_[i].nbytes() <= capacities_[i], InvalidArgument,
@@ -316,12 +319,16 @@ Error Executor::take_outputs(Span<EValue* const> arguments) {
   return Error::Ok;
 }
 
-Error Executor::set_up() {
+Error Executor::set_up(DelegateOperator* failed) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const uint32_t root = root_of(static_cast<uint32_t>(i));
     if (root != i) operands_[i].data = operands_[root].data;
   }
-  for (size_t i = 0; i < steps_.size(); ++i) RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    failed->number = steps_[i]->node().debug_handle;
+    RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
+  }
+  *failed = {};
   is_changed_ = false;
   return Error::Ok;
 }

@@ -23,7 +23,8 @@ class Executor {
   explicit Executor(Graph* graph) : graph_(graph) {}
 
   Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
-  Error infer_shapes(Shape* shapes) const;
+  // `failed` learns of which node the shapes do not fit.
+  Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
   void find_aliases();
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   Error plan(MemoryAllocator& allocator);
@@ -32,9 +33,9 @@ class Executor {
   uint32_t root_of(uint32_t id) const;
 
   Error take_inputs(Span<EValue* const> arguments);
-  Error update_shapes();
+  Error update_shapes(DelegateOperator* failed);
   Error take_outputs(Span<EValue* const> arguments);
-  Error set_up();
+  Error set_up(DelegateOperator* failed);
 
   Graph* graph_;
   Operand* operands_ = nullptr;   // [values]
