@@ -196,6 +196,10 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_quantize_rows(binder);
     case StepKind::ScaledProduct:
       return make_scaled_product(binder);
+    case StepKind::NibbleProduct:
+      return make_nibble_product(binder);
+    case StepKind::ScaledGather:
+      return make_scaled_gather(binder);
   }
   return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
 }

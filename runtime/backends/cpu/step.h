@@ -46,6 +46,8 @@ enum class StepKind : uint16_t {
   Dequantize = 39,
   QuantizeRows = 40,
   ScaledProduct = 41,
+  NibbleProduct = 42,
+  ScaledGather = 43,
 };
 
 // What a step may use while it runs.
@@ -186,6 +188,8 @@ Result<Step*> make_quantize(Binder& binder);
 Result<Step*> make_dequantize(Binder& binder);
 Result<Step*> make_quantize_rows(Binder& binder);
 Result<Step*> make_scaled_product(Binder& binder);
+Result<Step*> make_nibble_product(Binder& binder);
+Result<Step*> make_scaled_gather(Binder& binder);
 
 // By kind. InvalidProgram for one that is unknown.
 Result<Step*> make_step(StepKind kind, Binder& binder);

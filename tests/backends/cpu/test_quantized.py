@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torchao.quantization import PerGroup, quantize_
+from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 from rushlight.backends.cpu.graph import Plan, StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
@@ -19,7 +21,13 @@ from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.quantize.flow import quantize
-from rushlight.quantize.specs import dynamic_int8, static_int8, weight_only_int4, weight_only_int8
+from rushlight.quantize.specs import (
+    dynamic_int8,
+    dynamic_int8_weight_int4,
+    static_int8,
+    weight_only_int4,
+    weight_only_int8,
+)
 from rushlight.runtime import Runtime, RushlightError
 
 F = nn.functional
@@ -185,6 +193,35 @@ def test_small_weights(rows: tuple[int, ...], config: str) -> None:
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 1e-5 * want.abs().max()
+
+
+@pytest.mark.parametrize("group_size", [32, 96])
+@pytest.mark.parametrize("rows", [(1,), (2, 3), (53,)])
+def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> None:
+    x = input_of((*rows, 96))
+    model = nn.Sequential(nn.Linear(96, 192), nn.ReLU6(), nn.Linear(192, 37, bias=False), nn.SiLU())
+    config = dynamic_int8_weight_int4(group_size=group_size)
+    exported = quantize(model, (x,), CPUQuantizer().set_global(config), [(x,)])
+    program = lower(exported)
+    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.NIBBLE_PRODUCT}
+    with torch.no_grad():
+        want = exported.module()(x)
+    # A number between two in the second product may be the other one.
+    assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
+
+
+@pytest.mark.parametrize("rows", [(1,), (2, 3), (53,)])
+def test_the_usual_recipe_of_language_models(rows: tuple[int, ...]) -> None:
+    x = input_of((*rows, 64))
+    model = nn.Sequential(nn.Linear(64, 40, bias=False))
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    quantize_(model, config)
+    exported = torch.export.export(model, (x,))
+    program = lower(exported)
+    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.NIBBLE_PRODUCT}
+    with torch.no_grad():
+        want = model(x)
+    assert (run(program, x) - want).abs().max() < 2e-5 * want.abs().max()
 
 
 def test_a_plan_for_another_machine_runs() -> None:

@@ -114,6 +114,18 @@ class GroupedWeight:
     scales: torch.Tensor
     bits: int
 
+    @property
+    def group(self) -> int:
+        """Numbers of a group."""
+        return self.numbers.shape[1] // self.scales.shape[1]
+
+    def stored(self) -> torch.Tensor:
+        """The numbers in a row, int8: those of 4 bits two a byte, each plus 8, the even one in the high half."""
+        if self.bits == 8:
+            return self.numbers.flatten()
+        halves = (self.numbers + 8).to(torch.uint8)
+        return (halves[:, ::2] << 4 | halves[:, 1::2]).view(torch.int8).flatten()
+
 
 @dataclass(eq=False)
 class ScaledProductDraft(ConvolutionDraft):
@@ -132,13 +144,33 @@ class ScaledProductDraft(ConvolutionDraft):
     def finish(self, lowering: Lowering) -> None:
         """Writes the weights and numbers of the step."""
         outputs, inputs = self.grouped.numbers.shape
-        bits, scales = self.grouped.bits, self.grouped.scales
-        numbers = self.grouped.numbers
-        if bits == 4:
-            halves = (numbers + 8).to(torch.uint8)
-            numbers = (halves[:, ::2] << 4 | halves[:, 1::2]).view(torch.int8)
-        self.operands[1] = lowering.constant(numbers.flatten())
+        self.operands[1] = lowering.constant(self.grouped.stored())
         self.operands[2] = None if self.bias is None else lowering.constant(self.bias.float())
-        self.operands[4] = lowering.constant(scales.float().flatten())
-        self.ints = [bits, inputs, outputs, inputs // scales.shape[1], *self.epilogue.ints()]
+        self.operands[4] = lowering.constant(self.grouped.scales.float().flatten())
+        self.ints = [self.grouped.bits, inputs, outputs, self.grouped.group, *self.epilogue.ints()]
+        self.floats = self.epilogue.floats()
+
+
+NIBBLE_BLOCK = 32
+"""Groups of a product of int8 rows with 4-bit numbers are multiples of it."""
+
+
+@dataclass(eq=False)
+class NibbleProductDraft(ScaledProductDraft):
+    """A product of int8 rows with a matrix of 4-bit numbers.
+
+    operands: rows, numbers, bias, residual, scales and zero points of rows, scales, sums of scaled numbers,
+    output; the first and the last as images.
+    """
+
+    def finish(self, lowering: Lowering) -> None:
+        """Writes the weights and numbers of the step."""
+        numbers, scales = self.grouped.numbers, self.grouped.scales
+        outputs, inputs = numbers.shape
+        sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)
+        self.operands[1] = lowering.constant(self.grouped.stored())
+        self.operands[2] = None if self.bias is None else lowering.constant(self.bias.float())
+        self.operands[6] = lowering.constant(scales.float().flatten())
+        self.operands[7] = lowering.constant(sums.float())
+        self.ints = [inputs, outputs, self.grouped.group, *self.epilogue.ints()]
         self.floats = self.epilogue.floats()

@@ -46,6 +46,8 @@ class StepKind(IntEnum):
     DEQUANTIZE = 39
     QUANTIZE_ROWS = 40
     SCALED_PRODUCT = 41
+    NIBBLE_PRODUCT = 42
+    SCALED_GATHER = 43
 
 
 @dataclass

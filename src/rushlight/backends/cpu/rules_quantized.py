@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import ByteProductDraft, Meaning, ScaledProductDraft
+from rushlight.backends.cpu.byte_drafts import (
+    ByteProductDraft,
+    Meaning,
+    NibbleProductDraft,
+    ScaledProductDraft,
+)
 from rushlight.backends.cpu.byte_functions import ByteFunction
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
@@ -236,7 +241,9 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     weight = lowering.weight(weight_node)
     if source not in lowering.dynamic and (source not in lowering.meanings or weight is None):
         return _scaled_product(lowering, node, source, weight_node, bias)
-    if weight is None or weight.numbers.dim() != 2:
+    if weight is None:
+        return _nibble_product(lowering, node, source, weight_node, bias)
+    if weight.numbers.dim() != 2:
         return False
     raw = lowering.raw(source)
     rows = product(raw.sizes[:-1])
@@ -285,6 +292,47 @@ def _scaled_product(
         in_place=(3,),
     )
     lowering.emit(draft, node)
+    lowering.set(node, out)
+    return True
+
+
+def _nibble_product(
+    lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
+) -> bool:
+    weight = lowering.grouped(weight_node)
+    assert weight is not None
+    raw = lowering.raw(source)
+    left, scales, zeros = lowering.quantized_rows(raw, lowering.dynamic[source], node)
+    rows, sizes = product(raw.sizes[:-1]), lowering.sizes(node)
+    out = lowering.new(sizes)
+    before, after = left.reshape((1, 1, rows, raw.sizes[-1])), out.reshape((1, 1, rows, sizes[-1]))
+    assert before is not None and after is not None
+    draft = NibbleProductDraft(
+        StepKind.NIBBLE_PRODUCT,
+        [before, None, None, None, scales, zeros, None, None, after],
+        weight=weight.numbers[:, :, None, None],
+        bias=_bias(lowering, bias, weight.numbers.shape[0]),
+        grouped=weight,
+        in_place=(3,),
+    )
+    lowering.emit(draft, node)
+    lowering.set(node, out)
+    return True
+
+
+def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
+    table = lowering.grouped(node.args[0])
+    if table is None:
+        return False
+    ids, sizes = lowering.tensor(node.args[1]), lowering.sizes(node)
+    rows = product(ids.sizes)
+    flat = lowering.reshaped(ids, (rows,), node)
+    out = lowering.new(sizes)
+    target = out.reshape((rows, sizes[-1]))
+    assert target is not None
+    numbers, scales = lowering.constant(table.stored()), lowering.constant(table.scales.float().flatten())
+    ints = [table.bits, *table.numbers.shape, table.group]
+    lowering.emit(Draft(StepKind.SCALED_GATHER, [numbers, flat, scales, target], ints=ints), node)
     lowering.set(node, out)
     return True
 
@@ -491,6 +539,7 @@ _RULES: dict[Any, ByteRule] = {
     aten.convolution.default: _convolution,
     **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
     **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),
+    aten.embedding.default: _embedding,
     aten.mean.dim: _mean,
     **dict.fromkeys(_AVERAGES, _average_pool),
     **dict.fromkeys(_POOLS, _max_pool),

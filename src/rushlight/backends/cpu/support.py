@@ -23,7 +23,7 @@ from rushlight.backends.cpu.lowering import RULES, argument
 from rushlight.backends.cpu.quantized import MOVES
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.sizes import is_bounded
-from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized
+from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized, why_not_table
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import bounds
@@ -398,7 +398,7 @@ def _full(node: Node, constants: Constants) -> str | None:
 @check(aten.embedding.default)
 def _embedding(node: Node, constants: Constants) -> str | None:
     if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
-        return "its table is quantized"
+        return why_not_table(node.args[0], constants)  # type: ignore[arg-type]
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from rushlight.backends.cpu.byte_drafts import NIBBLE_BLOCK
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.quantized import MOVES, grouped_weight, product_parts, stored_weight
 from rushlight.backends.cpu.rules_quantized import CHOICES, DYNAMIC_DEQUANTIZE, DYNAMIC_QUANTIZE
@@ -59,7 +60,9 @@ def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
             if not is_op(user, *DYNAMIC_DEQUANTIZE) or tensor_dtype(user) is not torch.float32:
                 return "its numbers are read by others"
             if not all(_is_product(node, user, constants) for node in user.users):
-                return "something else than a product with an int8 matrix reads it"
+                return (
+                    "something else reads it than products with int8 matrices, or 4-bit ones in groups of 32"
+                )
     return None
 
 
@@ -72,8 +75,15 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
         return (
             is_op(node, *MOVES[:2]) and same_rows and all(_is_product(u, node, constants) for u in node.users)
         )
+    if parts[0] is not source:
+        return False
     weight = stored_weight(parts[1], constants)
-    return parts[0] is source and weight is not None and weight.numbers.dim() == 2
+    if weight is not None:
+        return weight.numbers.dim() == 2
+    grouped = grouped_weight(parts[1], constants)
+    if grouped is None or grouped.bits != 4:
+        return False
+    return grouped.group % NIBBLE_BLOCK == 0
 
 
 def why_not_product(node: Node, constants: Constants) -> str | None:
@@ -87,6 +97,14 @@ def why_not_product(node: Node, constants: Constants) -> str | None:
     if is_op(source, *DYNAMIC_DEQUANTIZE):
         return why_not_quantized(source, constants)
     return "its weight has zero points" if grouped_weight(parts[1], constants) is None else None
+
+
+def why_not_table(table: Node, constants: Constants) -> str | None:
+    """Why a plan cannot read rows of a quantized table, None if it can."""
+    grouped = grouped_weight(table, constants)
+    if grouped is None:
+        return "its table has zero points, or no scale of its rows"
+    return "its table is empty" if grouped.numbers.numel() == 0 else None
 
 
 def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
