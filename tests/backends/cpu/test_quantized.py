@@ -224,6 +224,35 @@ def test_the_usual_recipe_of_language_models(rows: tuple[int, ...]) -> None:
     assert (run(program, x) - want).abs().max() < 2e-5 * want.abs().max()
 
 
+class Tied(nn.Module):
+    """A table that is read by rows, and as the last matrix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(50, 64), nn.Linear(64, 50, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.head(torch.tanh(self.table(ids)))
+        return y
+
+
+@pytest.mark.parametrize("config", SMALL)
+def test_tables(config: str) -> None:
+    config = "int4 in groups of 16" if "of 10" in config else config
+    configs = {**SMALL, "int4 in groups of 16": lambda: weight_only_int4(group_size=16)}
+    ids = torch.randint(0, 50, (2, 7), generator=torch.Generator().manual_seed(1))
+    exported = quantize(Tied(), (ids,), CPUQuantizer().set_global(configs[config]()), [(ids,)])
+    program = lower(exported)
+    assert {StepKind.SCALED_GATHER, StepKind.SCALED_PRODUCT} <= kinds(program)
+    assert len(program) < 50 * 64 * 2.5
+    with torch.no_grad():
+        want = exported.module()(ids)
+    assert (run(program, ids) - want).abs().max() < 1e-5 * want.abs().max()
+    with pytest.raises(RushlightError, match="index 50 is outside of a table of 50 rows"):
+        run(program, torch.full((2, 7), 50))
+
+
 def test_a_plan_for_another_machine_runs() -> None:
     module, shape = CASES["grouped"]
     x = input_of(shape)
@@ -267,13 +296,16 @@ def test_unsigned_numbers_at_the_ends() -> None:
     assert (got.int() - Unsigned()(x).int()).abs().max() <= 1
 
 
-@pytest.mark.parametrize("case", ["static", "dynamic", "weights"])
+@pytest.mark.parametrize("case", ["static", "dynamic", "weights", "both"])
 def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     module, shape = CASES["net"] if case == "static" else (Small(), (3, 96))
+    if case == "both":
+        module = nn.Linear(96, 70)
     configs = {
         "static": static_int8,
         "dynamic": dynamic_int8,
         "weights": lambda: weight_only_int4(group_size=32),
+        "both": dynamic_int8_weight_int4,
     }
     x = input_of(shape)
     data = bytearray(lower(quantize(module.eval(), (x,), CPUQuantizer().set_global(configs[case]()), [(x,)])))

@@ -120,7 +120,7 @@ class GroupedWeight:
         return self.numbers.shape[1] // self.scales.shape[1]
 
     def stored(self) -> torch.Tensor:
-        """The numbers in a row, int8: those of 4 bits two a byte, each plus 8, the even one in the high half."""
+        """The numbers as int8, flat: of 4 bits two a byte, each plus 8, the even one in the high half."""
         if self.bits == 8:
             return self.numbers.flatten()
         halves = (self.numbers + 8).to(torch.uint8)
