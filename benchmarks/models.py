@@ -83,6 +83,8 @@ for _name in (
     "efficientnet_b0",
     "convnext_tiny",
     "swin_t",
+    "shufflenet_v2_x1_0",
+    "densenet121",
 ):
     _torchvision(_name)
 
@@ -175,6 +177,80 @@ def audio_conv() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
     return AudioConv(), (_seeded(1, 1, 16000),)
 
+
+def _wide(name: str, *options: int) -> nn.Module:
+    from benchmarks import wide
+
+    return getattr(wide, name)(*options)
+
+
+def _tokens(count: int, below: int) -> torch.Tensor:
+    return torch.randint(0, below, (1, count), generator=torch.Generator().manual_seed(1))
+
+
+@model
+def wave_encoder() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One second at 16 kHz."""
+    return _wide("WaveEncoder"), (_seeded(1, 16000),)
+
+
+@model
+def demucs() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A third of a second, stereo, at 44.1 kHz."""
+    return _wide("Demucs"), (_seeded(1, 2, 16384),)
+
+
+@model
+def conformer() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Four seconds: 400 frames of 80 bands."""
+    return _wide("Conformer"), (_seeded(1, 1, 400, 80),)
+
+
+@model
+def llama_prefill() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The first 64 tokens."""
+    return _wide("Llama"), (_tokens(64, 4000), torch.arange(64))
+
+
+@model
+def llama_step() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One token, the 128th, with buffers for 256."""
+    return _wide("Llama"), (_tokens(1, 4000), torch.tensor([127]))
+
+
+@model
+def gru_text() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("GruText"), (_tokens(64, 2000),)
+
+
+@model
+def mixer() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("Mixer"), image()
+
+
+@model
+def upscaler() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("Upscaler"), image(128)
+
+
+WIDE = (
+    "efficientnet_b0",
+    "convnext_tiny",
+    "swin_t",
+    "shufflenet_v2_x1_0",
+    "densenet121",
+    "unet",
+    "upscaler",
+    "audio_conv",
+    "wave_encoder",
+    "demucs",
+    "conformer",
+    "llama_prefill",
+    "llama_step",
+    "gru_text",
+    "mixer",
+)
+"""Networks for shapes that the default table lacks."""
 
 # The networks measured in 8 bits, and whether activations are quantized by calibration or at run time.
 INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
