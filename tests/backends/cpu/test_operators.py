@@ -173,6 +173,25 @@ CASES: dict[str, Case] = {
     "conv_gelu": Case(nn.Sequential(nn.Conv2d(6, 8, 2, 2), nn.GELU()), IMAGE),
     "conv_pointwise": Case(nn.Conv2d(32, 40, 1), WIDE),
     "conv_pointwise_stride": Case(nn.Conv2d(32, 40, 1, 2), WIDE),
+    "conv_transposed": Case(nn.ConvTranspose2d(6, 4, 2, 2), IMAGE),
+    "conv_transposed_1d": Case(nn.ConvTranspose1d(6, 1, 16, 8, bias=False), ((2, 6, 11),)),
+    "conv_transposed_1d_gelu": Case(
+        nn.Sequential(nn.ConvTranspose1d(6, 5, 8, 4, padding=2), nn.GELU()), ((1, 6, 13),)
+    ),
+    "conv_transposed_1d_norm": Case(
+        nn.Sequential(nn.ConvTranspose1d(6, 5, 4, 4), norm(nn.BatchNorm1d, 5), nn.ReLU()), ((1, 6, 13),)
+    ),
+    "conv_transposed_4": Case(
+        nn.Sequential(nn.ConvTranspose2d(16, 24, 4, 2, padding=1), norm(nn.BatchNorm2d, 24)),
+        ((2, 16, 9, 40),),
+    ),
+    "conv_transposed_odd": Case(nn.ConvTranspose2d(6, 4, (3, 5), (3, 2), (1, 0), (2, 1)), IMAGE),
+    "conv_transposed_gaps": Case(nn.ConvTranspose2d(6, 4, 2, 3, output_padding=1), IMAGE),
+    "conv_transposed_cut": Case(nn.ConvTranspose2d(6, 4, 3, 2, padding=2), IMAGE),
+    "conv_transposed_plain": Case(nn.ConvTranspose2d(32, 32, 3, padding=1), WIDE, tolerance=1e-5),
+    "conv_transposed_grouped": Case(nn.ConvTranspose2d(6, 4, 4, 2, padding=1, groups=2), IMAGE),
+    "conv_transposed_depthwise": Case(nn.ConvTranspose2d(6, 6, 3, 2, padding=1, groups=6), IMAGE),
+    "conv_transposed_planes": Case(nn.ConvTranspose2d(3, 8, 4, 2, 1), ((2, 3, 9, 40),)),
     "conv_winograd": Case(nn.Conv2d(32, 48, 3, padding=1), ((2, 32, 28, 30),), tolerance=1e-5),
     "conv_winograd_relu": Case(
         nn.Sequential(nn.Conv2d(32, 48, 3, padding=1), nn.ReLU()), ((1, 32, 27, 29),), tolerance=1e-5
@@ -220,6 +239,12 @@ CASES: dict[str, Case] = {
     "pad": Case(lambda x: F.pad(x * 2, (1, 2, 0, 3), value=0.5) + 1, MATRIX),
     "pad_image": Case(nn.Sequential(nn.Conv2d(6, 5, 1), nn.ZeroPad2d((1, 2, 3, 0))), IMAGE),
     "permute": Case(lambda x: (x * 2).permute(0, 3, 1, 2) + 1, IMAGE),
+    "index_copy": Case(
+        lambda x, y: torch.index_copy(x * 2, 1, torch.tensor([3, 0]), y), ((2, 5, 4), (2, 2, 4))
+    ),
+    "prelu": Case(nn.Sequential(nn.PReLU(), nn.PReLU(init=2.0)), IMAGE),
+    "prelu_channels": Case(lambda x: F.prelu(x, torch.linspace(-1, 2, 6)) + x, IMAGE),
+    "prelu_conv": Case(nn.Sequential(nn.Conv1d(6, 6, 1), nn.PReLU(), nn.Conv1d(6, 6, 3)), ((2, 6, 9),)),
     "pow": Case(lambda x: x**3 + x**2 + x**-1, MATRIX, is_positive=True),
     "relu6": Case(lambda x: F.relu6(x * 9), MATRIX),
     "residual": Case(Residual(16), ((1, 16, 12, 12),), tolerance=1e-5),
@@ -259,3 +284,14 @@ def test_operator(name: str) -> None:
     program, outside = lower(case.function, inputs)
     assert {op.split(".")[1] for op in outside} == OUTSIDE.get(name, set())
     assert_close(run(program, inputs), expected(case.function, inputs), case.tolerance)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_rows_are_chosen_by_indices_that_may_count_from_the_end(shape: tuple[int, ...]) -> None:
+    def choose(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return (table * 2)[places] + 1
+
+    inputs = (torch.randn(5, 2, 3), torch.tensor([4, -1, 0, -5][: torch.Size(shape).numel()]).view(shape))
+    program, outside = lower(choose, inputs)
+    assert not outside
+    assert_close(run(program, inputs), expected(choose, inputs))

@@ -8,13 +8,15 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: table [rows, n], indices [count] (int64), output [count, n].
+// values: table [rows, n], indices [count] (int64), output [count, n]. ints: 1 if negative indices count from the
+// table's end, else none.
 class GatherStep final : public Step {
  public:
   Error bind(Binder& binder) {
     table_ = binder.input(0);
     indices_ = binder.any_input(1);
     out_ = binder.output(2);
+    counts_back_ = binder.int_count() > 0 && binder.integer(0, 0, 1) == 1;
     return binder.error();
   }
 
@@ -29,9 +31,10 @@ class GatherStep final : public Step {
   Error run(Run&) override {
     const int64_t* indices = static_cast<const int64_t*>(indices_->data);
     for (int64_t i = 0; i < indices_->sizes[0]; ++i) {
-      const int64_t row = indices[i * indices_->strides[0]];
+      const int64_t given = indices[i * indices_->strides[0]];
+      const int64_t row = given < 0 && counts_back_ ? given + table_->sizes[0] : given;
       RL_REQUIRE(row >= 0 && row < table_->sizes[0], InvalidArgument, "index %lld is outside of a table of %lld rows",
-                 static_cast<long long>(row), static_cast<long long>(table_->sizes[0]));
+                 static_cast<long long>(given), static_cast<long long>(table_->sizes[0]));
       std::memcpy(out_->floats() + i * out_->strides[0], table_->floats() + row * table_->strides[0],
                   static_cast<size_t>(out_->sizes[1]) * sizeof(float));
     }
@@ -44,6 +47,7 @@ class GatherStep final : public Step {
   const View* table_ = nullptr;
   const View* indices_ = nullptr;
   const View* out_ = nullptr;
+  bool counts_back_ = false;
 };
 
 }  // namespace

@@ -23,14 +23,16 @@ constexpr int64_t kLeastLine = 3;
 Error PackedConvolution::prepare(const Image& in, const Image& out, const Image* residual) {
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == groups * channels && out.sizes[3] == groups * outputs,
              InvalidProgram, "operands of a product do not fit its weights");
-  RL_REQUIRE(out.has_pixel_step(&out_step_) && out.has_channels_last(), InvalidProgram,
-             "the output of a product is not in rows");
+  RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a product is not in rows");
+  // Lines of the output may lie apart: then no block of rows goes beyond one.
+  is_apart_ = !out.has_pixel_step(&out_step_);
+  if (is_apart_) out_step_ = out.strides[2];
   in_ = in;
   out_ = out;
   has_residual_ = residual != nullptr;
   if (residual) {
     residual_ = *residual;
-    RL_REQUIRE(residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
+    RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
                "the residual of a product is not in rows");
     RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
                "the residual of a product has another shape");
@@ -39,7 +41,7 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
   is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
               in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
-  has_lines_ = gathers_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
+  has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
                out.sizes[2] >= kLeastLine * tiles->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
   // Pixels of the input under a row of the output, each used by several taps.
@@ -104,8 +106,10 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.epilogue = epilogue;
   product.epilogue.residual_step = residual_step_;
   const int64_t width = packing().columns(outputs);
-  for (int64_t m = m0; m < m1; m += block_) {
-    const int64_t count = std::min(block_, m1 - m);
+  for (int64_t m = m0, count = 0; m < m1; m += count) {
+    count = std::min(block_, m1 - m);
+    if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
+    float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     product.m = product.row_step = count;
     for (int64_t g = 0; g < groups; ++g) {
       if (gathers_) {
@@ -116,11 +120,17 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       }
       product.b = weights + g * depth() * width;
       product.bias = bias ? bias + g * outputs : nullptr;
-      product.c = out_.data + m * out_step_ + g * outputs;
+      product.c = to + g * outputs;
       if (has_residual_) product.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
       multiply(product, p0, p1);
     }
   }
+}
+
+float* PackedConvolution::pixel(int64_t m) const {
+  const int64_t x = m % out_.sizes[2], line = m / out_.sizes[2];
+  return out_.data + line / out_.sizes[1] * out_.strides[0] + line % out_.sizes[1] * out_.strides[1] +
+         x * out_.strides[2];
 }
 
 // rows[tap * count + i]: where the pixel that row m + i has under the tap begins, or zeros.

@@ -48,6 +48,8 @@ class PackedConvolution {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
   }
 
+  // Where row m of the output begins.
+  float* pixel(int64_t m) const;
   void run_row(KernelRuntimeContext& context, int64_t workers) const;
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
@@ -60,7 +62,7 @@ class PackedConvolution {
   int64_t rows_ = 0, block_ = 1;
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
   // Lines: each channel's pixels lie next to each other, and are read as columns of the left operand.
-  bool is_plain_ = false, gathers_ = false, has_lines_ = false;
+  bool is_plain_ = false, gathers_ = false, has_lines_ = false, is_apart_ = false;
 };
 
 }  // namespace rushlight::optimized

@@ -97,7 +97,9 @@ class ConvolutionDraft(Draft):
         return self.groups > 1 and self.weight.shape[1] == 1 and self.weight.shape[0] == self.groups
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
-        """Each output times `scale`, plus `shift`, both by channel."""
+        """Each output times `scale`, plus `shift`, both by channel; outputs may be several sets of them."""
+        sets = self.weight.shape[0] // len(scale)
+        scale, shift = scale.repeat(sets), shift.repeat(sets)
         self.weight = self.weight * scale.view(-1, 1, 1, 1)
         self.bias = shift if self.bias is None else self.bias * scale + shift
 

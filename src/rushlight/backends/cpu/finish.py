@@ -8,7 +8,7 @@ from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, Re
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
 from rushlight.backends.cpu.pack import pack_panels, padded, product_weights, winograd_taps, winograd_weights
-from rushlight.backends.cpu.sizes import Symbols
+from rushlight.backends.cpu.sizes import Symbols, same
 from rushlight.backends.cpu.target import Target
 
 # In multiplications per cycle of a tile at its best, by measurement.
@@ -76,7 +76,13 @@ def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -
     plain = draft.groups == 1 and draft.stride == (1, 1) and draft.dilation == (1, 1)
     if not plain or kernel != [3, 3] or max(draft.padding) > 2 or channels < 16 or outputs < 16:
         return 0
-    residual = draft.residual
+    source, residual = draft.operands[0], draft.residual
+    assert source is not None
+    if any(
+        not same(out, size + 2 * padding - 2)
+        for out, size, padding in zip(draft.out.sizes[1:3], source.sizes[1:3], draft.padding, strict=True)
+    ):
+        return 0
     if residual is not None and not residual.lies_as(draft.out):
         return 0
     images, height, width = (symbols.upper(size) for size in draft.out.sizes[:3])

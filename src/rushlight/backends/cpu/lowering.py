@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft, Instruction
 from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.sizes import Size, Symbols, same
+from rushlight.backends.cpu.sizes import Size, Symbols, product, same
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
 from rushlight.ir import meta
@@ -191,7 +191,8 @@ class Lowering:
         others = (u for node in mapped for u in node.users if u is not user and u not in mapped)
         if draft is None or draft.outputs != 1 or next(others, None) is not None:
             return None
-        return draft if draft.out.storage is tensor.storage and tensor.is_dense() else None
+        is_whole = same(product(draft.out.sizes), tensor.storage.numel)
+        return draft if is_whole and draft.out.storage is tensor.storage and tensor.is_dense() else None
 
     def fused(self, draft: Draft, source: Node, node: Node) -> None:
         """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""

@@ -95,6 +95,24 @@ def leaky_relu(lowering: Lowering, node: Node) -> None:
     _unary(lowering, node, "leaky_relu", p=float(argument(node, 1, 0.01)))
 
 
+@rule(aten.prelu.default)
+def prelu(lowering: Lowering, node: Node) -> None:
+    slopes = lowering.constant_value(node.args[1])
+    assert slopes is not None
+    if slopes.numel() == 1:
+        _unary(lowering, node, "leaky_relu", p=float(slopes))
+        return
+    sizes = lowering.sizes(node)
+    factors = lowering.constant(slopes.float().view(-1, *(1,) * (len(sizes) - 2)))
+    chain = Chain(lowering, node, sizes)
+    x = chain.take(node.args[0])
+    scaled = chain.add(
+        BINARY["mul"], chain.add(UNARY["clamp"], x, p=-INFINITY, q=0.0), chain.operand(factors)
+    )
+    chain.add(BINARY["add"], chain.add(UNARY["relu"], x), scaled)
+    chain.finish()
+
+
 @rule(aten.gelu.default)
 def gelu(lowering: Lowering, node: Node) -> None:
     _unary(lowering, node, "gelu_tanh" if argument(node, 1, "none") == "tanh" else "gelu")

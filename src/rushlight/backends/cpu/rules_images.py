@@ -10,6 +10,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.rules_transposed import transposed_convolution
 from rushlight.backends.cpu.sizes import Size, same
 from rushlight.backends.cpu.tensor import Tensor
 
@@ -54,15 +55,27 @@ def _by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
 
 @rule(aten.convolution.default)
 def convolution(lowering: Lowering, node: Node) -> None:
-    source, weight_node, bias_node, stride, padding, dilation, _, _, groups = node.args
+    source, weight_node, bias_node, stride, padding, dilation, transposed, _, groups = node.args
     x = lowering.tensor(source)
     weight = lowering.constants[weight_node]  # type: ignore[index]
     bias = None if bias_node is None else lowering.constants[bias_node]  # type: ignore[index]
     if weight.dim() == 3:
         weight = weight.unsqueeze(2)
     assert isinstance(groups, int)
-    channels = weight.shape[1]
+    channels = weight.shape[0 if transposed else 1]
     any_order = groups == 1 and channels < FEW_CHANNELS
+    if transposed:
+        transposed_convolution(
+            lowering,
+            node,
+            _image(lowering, x, node, any_order),
+            weight.detach().float(),
+            None if bias is None else bias.detach().float(),
+            _by_axis(stride, x.rank, 1),
+            _by_axis(padding, x.rank, 0),
+            groups,
+        )
+        return
     out, image = _output(lowering, node)
     draft = ConvolutionDraft(
         StepKind.PRODUCT,

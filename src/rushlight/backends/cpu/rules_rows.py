@@ -298,12 +298,24 @@ def attention(lowering: Lowering, node: Node) -> None:
 
 @rule(aten.embedding.default)
 def embedding(lowering: Lowering, node: Node) -> None:
-    table, ids = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
-    sizes = lowering.sizes(node)
-    rows = product(ids.sizes)
-    flat = lowering.reshaped(ids, (rows,), node)
-    out = lowering.new(sizes)
-    target = out.reshape((rows, sizes[-1]))
+    _gather(lowering, node, lowering.tensor(node.args[0]), node.args[1], counts_back=False)
+
+
+@rule(aten.index.Tensor)
+def index(lowering: Lowering, node: Node) -> None:
+    table = lowering.tensor(node.args[0])
+    indices: Any = node.args[1]
+    flat = lowering.reshaped(table, (table.sizes[0], product(table.sizes[1:])), node)
+    _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], counts_back=True)
+
+
+def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, counts_back: bool) -> None:
+    """Rows of a table [rows, n]; counts_back: negative indices count from its end."""
+    ids = lowering.tensor(indices)
+    count = product(ids.sizes)
+    out = lowering.new(lowering.sizes(node))
+    target = out.reshape((count, table.sizes[1]))
     assert target is not None
-    lowering.emit(Draft(StepKind.GATHER, [table, flat, target]), node)
+    flat = lowering.reshaped(ids, (count,), node)
+    lowering.emit(Draft(StepKind.GATHER, [table, flat, target], ints=[1] if counts_back else []), node)
     lowering.set(node, out)

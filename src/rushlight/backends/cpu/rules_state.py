@@ -16,7 +16,12 @@ from rushlight.ir.edge_ops import aten_op
 
 aten = torch.ops.aten
 
-UPDATES = (aten.index_put.default, aten.slice_scatter.default, aten.select_scatter.default)
+UPDATES = (
+    aten.index_put.default,
+    aten.index_copy.default,
+    aten.slice_scatter.default,
+    aten.select_scatter.default,
+)
 _PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
 
 
@@ -65,8 +70,17 @@ def _becomes(node: Node, new_value: Node | None) -> bool:
 def index_put(lowering: Lowering, node: Node) -> None:
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
-    values = lowering.tensor(node.args[2])
-    places = lowering.tensor(indices[axis])
+    _scatter(lowering, node, axis, indices[axis], node.args[2])
+
+
+@rule(aten.index_copy.default)
+def index_copy(lowering: Lowering, node: Node) -> None:
+    target, axis, index, source = node.args
+    _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
+
+
+def _scatter(lowering: Lowering, node: Node, axis: int, index: Any, source: Any) -> None:
+    values, places = lowering.tensor(source), lowering.tensor(index)
     target = _target(lowering, node)
     sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
     draft = Draft(StepKind.SCATTER, [values.expand(sizes), places, target], ints=[axis])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -49,6 +49,7 @@ KEPT = (
     aten.roll.default,
     aten.lstm.input,
     aten.gru.input,
+    aten.prelu.default,
 )
 
 # Those that only say where elements are: no part is made for them alone.
@@ -101,7 +102,7 @@ def why_not(node: Node, constants: Constants) -> str | None:
             continue
         if op in MOVES and fake.dtype in (torch.int8, torch.uint8):
             continue
-        if op is aten.embedding.default and source is argument(node, 1) and fake.dtype is torch.int64:
+        if op in _LOOK_UPS and source in _indices(node) and fake.dtype is torch.int64:
             continue
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
@@ -111,6 +112,14 @@ def why_not(node: Node, constants: Constants) -> str | None:
         return reason
     further = _CHECKS.get(op)
     return further(node, constants) if further else None
+
+
+_LOOK_UPS = frozenset({aten.embedding.default, aten.index.Tensor})
+
+
+def _indices(node: Node) -> Sequence[Any]:
+    given: Any = argument(node, 1)
+    return [given] if isinstance(given, Node) else given
 
 
 _MASKED = frozenset({aten.scaled_dot_product_attention.default})
@@ -134,19 +143,28 @@ def _static(node: Any) -> bool:
 
 @check(aten.convolution.default)
 def _convolution(node: Node, constants: Constants) -> str | None:
-    source, weight, bias, stride, padding, _, transposed, _, groups = node.args
-    if transposed:
-        return "it is transposed"
+    source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
     if _rank(source) not in (3, 4):
         return f"its input has {_rank(source)} dimensions"
     if not constants.is_constant(weight) or not (bias is None or constants.is_constant(bias)):
         return "its weights are not constant"
     if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
         return "its padding is negative"
+    if transposed:
+        return _transposed(node, [int(d) for d in dilation])  # type: ignore[union-attr, arg-type]
     window = meta.get_tensor(weight)  # type: ignore[arg-type]
     if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MOST_ROWS:
         return f"it is grouped and its window has {window.shape[2]} rows"
     return None
+
+
+def _transposed(node: Node, dilation: list[int]) -> str | None:
+    if any(d != 1 for d in dilation):
+        return "it is transposed and dilated"
+    result = meta.get_tensor(node)
+    if result is None or not all(isinstance(size, int) for size in result.shape[1:]):
+        return "it is transposed and its image has a dynamic size"
+    return "it is transposed and has no output" if 0 in result.shape[1:] else None
 
 
 @check(aten._native_batch_norm_legit_no_training.default)
@@ -351,6 +369,24 @@ def _index_put(node: Node, constants: Constants) -> str | None:
     return "it accumulates" if argument(node, 3, False) else _same_source(arguments[0], arguments[2])
 
 
+@check(aten.index_copy.default)
+def _index_copy(node: Node, constants: Constants) -> str | None:
+    target, _, index, source = node.args
+    if _rank(target) < 1 or _rank(index) != 1:
+        return "its indices are not one row of whole numbers"
+    return _same_source(target, source)  # type: ignore[arg-type]
+
+
+@check(aten.index.Tensor)
+def _index(node: Node, constants: Constants) -> str | None:
+    source, indices = node.args
+    if len(indices) != 1 or _rank(source) < 1:  # type: ignore[arg-type]
+        return "it chooses along other than its first dimension"
+    fake = meta.get_tensor(source)  # type: ignore[arg-type]
+    assert fake is not None
+    return None if all(isinstance(size, int) for size in fake.shape[1:]) else "its rows have a dynamic length"
+
+
 def _same_source(target: Node, source: Node) -> str | None:
     same = rules_masks.dtype_of(target) is rules_masks.dtype_of(source)
     return None if same else "it writes elements of another type"
@@ -400,6 +436,11 @@ def _embedding(node: Node, constants: Constants) -> str | None:
     if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
         return why_not_table(node.args[0], constants)  # type: ignore[arg-type]
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
+
+
+@check(aten.prelu.default)
+def _prelu(node: Node, constants: Constants) -> str | None:
+    return None if constants.is_constant(node.args[1]) else "its slopes are not constant"
 
 
 @check(aten.pow.Tensor_Scalar)
