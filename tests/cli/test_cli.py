@@ -13,6 +13,7 @@ import torch
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.cli.main import main
+from rushlight.format.pte import read_pte
 
 Capture = pytest.CaptureFixture[str]
 
@@ -144,6 +145,39 @@ def test_compile(tmp_path: Path, capsys: Capture) -> None:
     assert "wrong() must return the model and a tuple" in capsys.readouterr().err
     assert main(["compile", f"{tmp_path}/doubler.py:absent", "-o", str(tmp_path / "no.pte")]) == 1
     assert not (tmp_path / "no.pte").exists()
+
+
+def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\n\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.conv = torch.nn.Conv2d(64, 64, 3, padding=1)\n\n"
+        "    def forward(self, x):\n"
+        "        return torch.cumsum(self.conv(x), 0)\n\n"
+        "def make():\n"
+        "    return Net(), (torch.ones(1, 64, 24, 24),)\n"
+    )
+
+    def compiled(*options: str) -> tuple[str, int, set[str]]:
+        output = tmp_path / "net.pte"
+        assert main(["compile", f"{tmp_path}/net.py:make", "-o", str(output), *options]) == 0
+        printed = capsys.readouterr().out
+        (plan,) = read_pte(output.read_bytes()).program.execution_plan
+        return printed, output.stat().st_size, {delegate.id for delegate in plan.delegates}
+
+    printed, whole, backends = compiled("--target", "avx2", "--explain")
+    assert backends == {"CpuBackend"}
+    assert "aten.cumsum.default" in printed and "net.py:9" in printed and "aten.conv" not in printed
+    _, compact, _ = compiled("--target", "avx2", "--compact")
+    assert compact < whole
+    assert compiled("--target", "avx2", "--exact")[1] != whole
+    assert compiled("--backend", "xnnpack")[2] == {"XnnpackBackend"}
+    printed, _, backends = compiled("--backend", "none", "--explain")
+    assert not backends and "all is left to kernels" in printed
+    assert main(["compile", f"{tmp_path}/net.py:make", "--backend", "none", "--target", "neon"]) == 1
+    assert "--target: only the cpu backend has it, not none" in capsys.readouterr().err
 
 
 def test_usage(capsys: Capture) -> None:

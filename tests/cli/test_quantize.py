@@ -45,6 +45,22 @@ def data():
     return [torch.rand(2, 1, 8, 8) for _ in range(4)]
 
 
+def other_size():
+    return [torch.rand(2, 1, 8, 8), torch.rand(2, 1, 9, 8)]
+
+
+def other_dtype():
+    return [torch.ones(2, 1, 8, 8, dtype=torch.int64)]
+
+
+def two_each():
+    return [(torch.rand(2, 1, 8, 8), torch.rand(3))]
+
+
+def words():
+    return ["word"]
+
+
 def bad():
     return [torch.full((2, 1, 8, 8), torch.nan)]
 
@@ -129,6 +145,27 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         (
             ["quantized_model.py:net", "--data", "quantized_model.py:bad"],
             "calibration: 128 of 128 values at input x are not finite (NaN)",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:other_size"],
+            "item 1 of the data: input x takes float32[2, 1, 8, 8], not float32[2, 1, 9, 8]",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:other_dtype"],
+            "item 0 of the data: input x takes float32[2, 1, 8, 8], not int64[2, 1, 8, 8]",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:two_each"],
+            "item 0 of the data has 2 inputs, but the model takes 1: x",
+        ),
+        (["quantized_model.py:net", "--data", "quantized_model.py:words"], "float32[2, 1, 8, 8], not a str"),
+        (
+            ["quantized_model.py:net", "--config", "weight_only_int4", "--group-size", "0"],
+            "--group-size: a group has at least one weight, not 0",
+        ),
+        (
+            ["quantized_model.py:net", "--config", "weight_only_int4", "--backend", "xnnpack", "--exact"],
+            "--exact: only the cpu backend has it, not xnnpack",
         ),
         (
             ["quantized_model.py:net", "--data", "quantized_model.py:data", "--config", "static_int16"]

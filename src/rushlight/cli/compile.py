@@ -7,6 +7,7 @@ from pathlib import Path
 
 import rushlight
 from rushlight.cli.arguments import Commands, add_library_option, load_libraries, size_text
+from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_model
 
 
@@ -19,6 +20,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
     parser.add_argument("-o", "--output", type=Path, help="the .pte file (default: FACTORY.pte)")
+    add_backend_options(parser)
     add_library_option(parser)
     parser.set_defaults(command=run)
 
@@ -26,7 +28,10 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Compiles the model and writes the file, which appears whole or not at all."""
     load_libraries(options)
+    chosen = partitioners(options)
     name, model, example_inputs = load_model(options.factory)
     output = options.output or Path(f"{name}.pte")
-    rushlight.compile(model, example_inputs).save(output)
+    rushlight.compile(model, example_inputs, partitioner=chosen).save(output)
+    for table in explanation(options, chosen):
+        print(table)
     print(f"{output}: {size_text(output.stat().st_size)}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 
 from rushlight import __version__
 from rushlight.cli import bench, compile, config, info, kernels, quantize, run
+
+# They warn of their own build and deprecations while they are imported.
+_CHATTY = ("torchao", "torch.utils._pytree")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,6 +29,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0, or 1 after an error, which is printed. Wrong usage exits with 2."""
     options = parser().parse_args(arguments)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         options.command(options)
     except BrokenPipeError:

@@ -10,6 +10,7 @@ from typing import Any
 
 import rushlight
 from rushlight.cli.arguments import Commands, add_library_option, load_array, load_libraries, size_text
+from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_function, load_model
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -44,15 +45,18 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--config", choices=_CONFIGS, default=_CONFIGS[0], help="what is quantized (default: %(default)s)"
     )
-    parser.add_argument("--group-size", type=int, help="weights by groups of this size along their input")
+    parser.add_argument(
+        "--group-size",
+        type=int,
+        help="weights by groups of this size along their input; rows that it does not divide are grouped by "
+        "a divisor of both, or whole",
+    )
     parser.add_argument(
         "--by-inputs",
         action="store_true",
         help="round 4-bit weights by their layers' inputs on the data (GPTQ)",
     )
-    parser.add_argument(
-        "--backend", choices=("cpu", "xnnpack"), default="cpu", help="what runs it (default: %(default)s)"
-    )
+    add_backend_options(parser)
     parser.add_argument(
         "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
     )
@@ -81,6 +85,7 @@ def run(options: argparse.Namespace) -> None:
     if options.html is not None and not (options.report or options.sensitivity):
         raise InvalidArgumentError("--html: there is nothing to write; add --report or --sensitivity")
     load_libraries(options)
+    backends = partitioners(options)
     quantize = _room()
     from rushlight.quantize.tables import page
 
@@ -104,7 +109,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         chosen = quantize.hybrid(program, example, quantizer, data, min_snr_db=options.min_snr, found=found)
         quantized, left = chosen.program, left + chosen.left
-    compiled = rushlight.compile(quantized, partitioner=_partitioners(options.backend))
+    compiled = rushlight.compile(quantized, partitioner=backends)
+    lines += explanation(options, backends)
     report = None
     if options.report:
         loaded = rushlight.load(compiled.buffer)
@@ -162,20 +168,13 @@ def _built_in(options: argparse.Namespace) -> Any:
         )
     if options.by_inputs and options.config != "weight_only_int4":
         raise InvalidArgumentError(f"--by-inputs: {options.config} has none; weight_only_int4 has it")
+    if options.group_size is not None and options.group_size < 1:
+        raise InvalidArgumentError(f"--group-size: a group has at least one weight, not {options.group_size}")
     settings: dict[str, Any] = {} if options.group_size is None else {"group_size": options.group_size}
     if options.by_inputs:
         settings["by_inputs"] = True
     config = make(**settings)
-    return (CPUQuantizer if options.backend == "cpu" else XNNPACKQuantizer)().set_global(config)
-
-
-def _partitioners(backend: str) -> list[Any] | None:
-    """None is what rushlight.compile takes by itself, this package's own backend."""
-    if backend == "cpu":
-        return None
-    from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-
-    return [XnnpackPartitioner()]
+    return (XNNPACKQuantizer if options.backend == "xnnpack" else CPUQuantizer)().set_global(config)
 
 
 def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from torch.fx import GraphModule, Node
 
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.evaluator import Evaluator, Values
-from rushlight.quantize.flow import Inputs, as_arguments
+from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
 from rushlight.quantize.layers import Layer, how, pair_layers
 from rushlight.quantize.measures import Agreement, Meter, tensors_of
 from rushlight.quantize.report import EndToEnd, LayerRow, Report
@@ -35,7 +35,8 @@ def compare(
     quantized: what `quantize` or `convert_pt2e` gave from `reference`, exported again or not. data: each
     item a tuple of arguments or one tensor. also: further forms of the program by name, such as a loaded
     `.pte`, called with an item's arguments and compared end to end.
-    Raises QuantizationError without data, or if the programs do not belong together.
+    Raises QuantizationError without data, for data that do not fit the model, or if the programs do not
+    belong together.
     """
     pair = Pair(reference, quantized)
     runners = dict(also or {})
@@ -45,6 +46,7 @@ def compare(
     items = 0
     for inputs in data:
         arguments = as_arguments(inputs)
+        check_arguments(pair.reference.module, arguments, f"comparison: item {items} of the data")
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
         for index, layer in enumerate(pair.layers):
             accumulated[index].add(floats[layer.reference], values[layer.result])

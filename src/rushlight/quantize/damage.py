@@ -14,13 +14,8 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.quantize.comparison import Pair
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.flow import (
-    Inputs,
-    as_arguments,
-    export_float,
-    quantize,
-    quantized_module,
-)
+from rushlight.quantize.flow import export_float, quantize, quantized_module
+from rushlight.quantize.inputs import Inputs, as_arguments
 from rushlight.quantize.layers import Layer, how
 from rushlight.quantize.leave_float import LeaveFloat, units_of
 from rushlight.quantize.measures import Difference, Meter, difference, tensors_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -19,11 +19,10 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
 from rushlight.quantize.observers import Checked, strict
 
 _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
-
-Inputs = Sequence[Any] | torch.Tensor
 
 
 def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
@@ -54,12 +53,15 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
 def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
     """Runs a prepared model over inputs, each a tuple of arguments or one tensor; returns their number.
 
-    Raises QuantizationError if there are none, or where a value is NaN or infinite.
+    Raises QuantizationError if there are none, if one does not fit the model, or where a value is NaN or
+    infinite.
     """
     count = 0
     with torch.no_grad():
         for inputs in data:
-            model(*as_arguments(inputs))
+            arguments = as_arguments(inputs)
+            check_arguments(model, arguments, f"calibration: item {count} of the data")
+            model(*arguments)
             count += 1
     if count == 0:
         raise QuantizationError(
@@ -123,11 +125,6 @@ def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: An
     finally:
         for part, training in modes.items():
             part.training = training
-
-
-def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
-    """The positional arguments that an item of data stands for."""
-    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def needs_data(prepared: GraphModule) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import (
     QuantizationAnnotation,
@@ -152,7 +153,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             warnings.warn(self._nothing(model), stacklevel=3)
 
     def _nothing(self, model: GraphModule) -> str:
-        found = sorted({str(n.target) for n in model.graph.nodes if n.op == "call_function"})
+        found = sorted({str(n.target) for n in model.graph.nodes if isinstance(n.target, OpOverload)})
         what = ", ".join(found[:12]) + (", ..." if len(found) > 12 else "")
         known = ", ".join(pattern.name for pattern in self.patterns)
         if not self._configs():

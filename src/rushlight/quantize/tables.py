@@ -54,7 +54,7 @@ def bars(
     """
     finite = [value for values in series.values() for value in values if math.isfinite(value)]
     top = max([1.0, *finite, *([line] if line is not None else [])]) * 1.08
-    left, width, bar = 8 + 7 * max((len(label) for label in labels), default=0), 620, 9
+    left, width, bar = 8 + 7 * max((len(label) for label in labels), default=0), 620, 12
     step = bar * len(series) + 8
     height = 58 + step * len(labels)
     size = f'width="{left + width + 80}" height="{height}" viewBox="0 0 {left + width + 80} {height}"'
@@ -65,14 +65,16 @@ def bars(
             return float(width) if value > 0 else 0.0
         return width * max(0.0, value) / top
 
+    at = left
     for index, name in enumerate(series):
-        at = left + 160 * index
         parts.append(f'<rect x="{at}" y="8" width="12" height="12" fill="{_COLORS[index % 2]}"/>')
         parts.append(f'<text x="{at + 18}" y="18">{html.escape(name)}</text>')
+        at += 44 + 7 * len(name)
     parts.append(f'<text x="{left}" y="{height - 6}" fill="#777">{html.escape(unit)}</text>')
     for row, label in enumerate(labels):
         y = 30 + row * step
-        parts.append(f'<text x="{left - 6}" y="{y + step / 2}" text-anchor="end">{html.escape(label)}</text>')
+        middle = y + bar * len(series) / 2 + 4
+        parts.append(f'<text x="{left - 6}" y="{middle}" text-anchor="end">{html.escape(label)}</text>')
         for index, values in enumerate(series.values()):
             value = values[row]
             color = _COLORS[index % 2]
@@ -81,7 +83,7 @@ def bars(
                 f'<rect x="{left}" y="{at}" width="{x(value):.1f}" height="{bar - 1}" fill="{color}"/>'
             )
             shown = f"{value:.1f}" if math.isfinite(value) else "exact" if value > 0 else "broken"
-            parts.append(f'<text x="{left + x(value) + 4:.1f}" y="{at + 8}" fill="#777">{shown}</text>')
+            parts.append(f'<text x="{left + x(value) + 4:.1f}" y="{at + 10}" fill="#777">{shown}</text>')
     if line is not None:
         at_x = left + x(line)
         parts.append(

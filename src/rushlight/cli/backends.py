@@ -1,0 +1,56 @@
+"""The options that choose what runs a compiled model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rushlight.runtime.errors import InvalidArgumentError
+
+_TARGETS = ("generic", "avx2", "avx512", "neon")
+
+
+def add_backend_options(parser: argparse.ArgumentParser) -> None:
+    """The backend, and the default one's settings."""
+    parser.add_argument(
+        "--backend",
+        choices=("cpu", "xnnpack", "none"),
+        default="cpu",
+        help="what runs it: plans for a CPU, XNNPACK, or kernels alone (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--target", choices=_TARGETS, help="the instruction set to plan for (default: this machine's)"
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="no algorithm with a larger error than a plain sum's"
+    )
+    parser.add_argument(
+        "--compact", action="store_true", help="no weights larger than the model's; a longer load"
+    )
+    parser.add_argument("--explain", action="store_true", help="print what is left to kernels, and why")
+
+
+def partitioners(options: argparse.Namespace) -> list[Any]:
+    """What `rushlight.compile` takes. Raises InvalidArgumentError for settings of another backend."""
+    if options.backend == "cpu":
+        from rushlight.backends.cpu.partitioner import CpuPartitioner
+
+        return [CpuPartitioner(options.target, exact=options.exact, compact=options.compact)]
+    for name in ("target", "exact", "compact"):
+        if getattr(options, name):
+            raise InvalidArgumentError(f"--{name}: only the cpu backend has it, not {options.backend}")
+    if options.backend == "none":
+        return []
+    from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+
+    return [XnnpackPartitioner()]
+
+
+def explanation(options: argparse.Namespace, chosen: list[Any]) -> list[str]:
+    """With --explain, tables of the nodes that partitioners left and why; after compiling."""
+    if not options.explain:
+        return []
+    tables = [partitioner.report.get_table_report() for partitioner in chosen if partitioner.report.reasons]
+    return [table + "\n" for table in tables] or [
+        "nothing is left to kernels\n" if chosen else "all is left to kernels\n"
+    ]

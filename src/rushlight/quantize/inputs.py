@@ -1,0 +1,53 @@
+"""The items of the user's data, and whether they fit the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
+
+from rushlight.quantize.errors import QuantizationError
+
+Inputs = Sequence[Any] | torch.Tensor
+
+
+def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
+    """The positional arguments that an item of data stands for."""
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def check_arguments(model: GraphModule, arguments: Sequence[Any], what: str) -> None:
+    """Raises QuantizationError, beginning with `what`, for another number, dtype or size than the model's.
+
+    model: what torch.export gave or prepare_pt2e made of it; its own guards see to sizes that are symbols.
+    """
+    wanted = [node for node in model.graph.nodes if node.op == "placeholder"]
+    given = pytree.tree_leaves(tuple(arguments))
+    if len(given) != len(wanted):
+        raise QuantizationError(
+            f"{what} has {len(given)} inputs, but the model takes {len(wanted)}: "
+            f"{', '.join(node.name for node in wanted)}"
+        )
+    for node, value in zip(wanted, given, strict=True):
+        expected = node.meta.get("val")
+        if isinstance(expected, torch.Tensor) and not _fits(value, expected):
+            raise QuantizationError(f"{what}: input {node.name} takes {_text(expected)}, not {_text(value)}")
+
+
+def _fits(value: Any, expected: torch.Tensor) -> bool:
+    if not isinstance(value, torch.Tensor) or value.dtype != expected.dtype or value.ndim != expected.ndim:
+        return False
+    return all(_is_symbol(w) or w == g for w, g in zip(expected.shape, value.shape, strict=True))
+
+
+def _is_symbol(size: Any) -> bool:
+    return isinstance(size, torch.SymInt)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__}"
+    return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
