@@ -176,6 +176,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_scatter(binder);
     case StepKind::Bottleneck:
       return make_bottleneck(binder);
+    case StepKind::GroupScales:
+      return make_group_scales(binder);
     case StepKind::ByteProduct:
       return make_byte_product(binder);
     case StepKind::ByteDepthwise:

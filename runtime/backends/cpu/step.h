@@ -36,6 +36,7 @@ enum class StepKind : uint16_t {
   Select = 15,
   Scatter = 16,
   Bottleneck = 17,
+  GroupScales = 18,
   ByteProduct = 32,
   ByteDepthwise = 33,
   BytePool = 34,
@@ -178,6 +179,7 @@ Result<Step*> make_combine(Binder& binder);
 Result<Step*> make_select(Binder& binder);
 Result<Step*> make_scatter(Binder& binder);
 Result<Step*> make_bottleneck(Binder& binder);
+Result<Step*> make_group_scales(Binder& binder);
 Result<Step*> make_byte_product(Binder& binder);
 Result<Step*> make_byte_depthwise(Binder& binder);
 Result<Step*> make_byte_pool(Binder& binder);

@@ -142,6 +142,13 @@ CASES: dict[str, Case] = {
     "broadcast": Case(lambda a, b: a * b + a, ((2, 1, 7), (3, 1, 5, 7))),
     "cat": Case(lambda a, b: torch.cat([a - b[:, :1], b, a * 2], 1), ((2, 6, 9, 7), (2, 4, 9, 7))),
     "cat_rows": Case(lambda a, b: torch.cat([a * 2, b], 0) + 1, ((2, 6), (3, 6))),
+    "chain_channels": Case(
+        nn.Sequential(
+            nn.Conv2d(6, 20, 1),
+            Function(lambda x: (x * x.mean((2, 3), True) + x.amax(1, True)) * x[:, :, :1, :1]),
+        ),
+        ((2, 6, 19, 9),),
+    ),
     "chain": Case(lambda x: torch.tanh(x * 2 + 1) * torch.sigmoid(x) - x.abs() / 3, MATRIX),
     "chain_long": Case(lambda x: sum((torch.sin(x) * i + x for i in range(12)), x), MATRIX),
     "clamp": Case(lambda x: torch.clamp(x, -0.5, 0.25) * torch.clamp(x, min=0.1), MATRIX),
@@ -208,6 +215,20 @@ CASES: dict[str, Case] = {
     "group_norm_plain": Case(nn.GroupNorm(2, 6, affine=False), ((2, 6, 9),)),
     "group_norm_after_conv": Case(
         nn.Sequential(nn.Conv2d(6, 8, 3), nn.GroupNorm(4, 8), nn.SiLU(), nn.Conv2d(8, 4, 1)), IMAGE
+    ),
+    "group_norm_rows": Case(
+        nn.Sequential(nn.Conv1d(6, 40, 5, 2), nn.GroupNorm(8, 40), nn.GELU(), nn.Conv1d(40, 8, 1), nn.GLU(1)),
+        ((2, 6, 901),),
+    ),
+    "group_norm_instances": Case(
+        nn.Sequential(nn.Conv2d(6, 300, 1), nn.GroupNorm(300, 300, affine=False)),
+        ((2, 6, 19, 7),),
+        tolerance=1e-5,
+    ),
+    "group_norm_far": Case(
+        nn.Sequential(nn.Conv1d(6, 12, 1), Function(lambda x: x + 100), nn.GroupNorm(3, 12)),
+        ((1, 6, 5000),),
+        tolerance=1e-4,
     ),
     "roll": Case(lambda x: torch.roll(x * 2, (2, -3), (1, 2)) + 1, IMAGE),
     "roll_twice": Case(lambda x: torch.roll(x * 2, (2, 1, 4), (1, 0, 1)) + 1, ROWS),

@@ -68,6 +68,7 @@ class ElementwiseStep final : public Step {
       }
     }
     loops_ = make_loops(views_, static_cast<int>(operands_ + 1));
+    repeat_short_rows();
     return Error::Ok;
   }
 
@@ -76,13 +77,14 @@ class ElementwiseStep final : public Step {
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
     const int64_t inner = loops_.inner();
-    const int64_t blocks = divide_up(inner, kBlock);
+    const int64_t blocks = divide_up(inner, block_);
     const int64_t workers = views_[0]->numel() * count_ < kSerialWork / 2 ? 1 : run.workers;
     for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* scratch = run.scratch + worker * worker_floats();
+      const float* repeated[kMostOperands] = {};
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kBlock;
-        block(i / blocks, first, std::min(kBlock, inner - first), scratch);
+        const int64_t first = i % blocks * block_;
+        block(i / blocks, first, std::min(block_, inner - first), repeated, scratch);
       }
     });
     return Error::Ok;
@@ -94,13 +96,45 @@ class ElementwiseStep final : public Step {
  private:
   int64_t worker_floats() const { return registers_ * kBlock; }
 
-  void block(int64_t row, int64_t first, int64_t n, float* scratch) const {
+  // Joins rows that are shorter than blocks where operands lie in memory one row after the other, but for some that are
+  // the same for each row: blocks read these from copies next to each other.
+  void repeat_short_rows() {
+    period_ = 0;
+    block_ = kBlock;
+    const int64_t length = loops_.inner();
+    const int row = loops_.rank - 2;
+    if (row < 0 || length < 1 || length > kBlock / 2) return;
+    for (int v = 0; v <= operands_; ++v) {
+      const int64_t step = loops_.strides[v][row + 1], next = loops_.strides[v][row];
+      const bool is_joined = step == 1 && next == length;
+      const bool is_same = next == 0 && step <= 1;
+      if (!is_joined && (v == 0 || !is_same)) return;
+      is_repeated_[v] = is_same && step == 1;
+    }
+    for (int v = 0; v <= operands_; ++v) loops_.strides[v][row] = loops_.strides[v][row + 1];
+    loops_.sizes[row] *= length;
+    --loops_.rank;
+    period_ = length;
+    block_ = kBlock / length * length;
+  }
+
+  void block(int64_t row, int64_t first, int64_t n, const float** repeated, float* scratch) const {
     const float* at[kMostRegisters];
     int64_t step[kMostRegisters];
     for (int64_t i = 0; i < operands_; ++i) {
       const int view = static_cast<int>(i + 1);
       step[i] = loops_.inner_stride(view);
-      at[i] = views_[view]->floats() + loops_.row(view, row) + first * step[i];
+      at[i] = views_[view]->floats() + loops_.row(view, row);
+      if (period_ > 0 && is_repeated_[view]) {
+        float* copies = scratch + i * kBlock;
+        if (repeated[i] != at[i]) {
+          for (int64_t j = 0; j < block_; j += period_) std::copy_n(at[i], period_, copies + j);
+          repeated[i] = at[i];
+        }
+        at[i] = copies;
+        continue;
+      }
+      at[i] += first * step[i];
       if (step[i] <= 1) continue;
       float* buffer = scratch + i * kBlock;
       for (int64_t j = 0; j < n; ++j) buffer[j] = at[i][j * step[i]];
@@ -143,6 +177,9 @@ class ElementwiseStep final : public Step {
   }
 
   int64_t operands_ = 0, registers_ = 0, count_ = 0;
+  int64_t period_ = 0;  // floats of a row, if rows are joined
+  int64_t block_ = kBlock;
+  bool is_repeated_[kMostViews] = {};
   Instruction* code_ = nullptr;
   const tiles::Tiles* tiles_ = nullptr;
   const View* views_[kMostViews] = {};

@@ -36,6 +36,7 @@ class StepKind(IntEnum):
     SELECT = 15
     SCATTER = 16
     BOTTLENECK = 17
+    GROUP_SCALES = 18
     BYTE_PRODUCT = 32
     BYTE_DEPTHWISE = 33
     BYTE_POOL = 34

@@ -144,6 +144,9 @@ def rms_norm(lowering: Lowering, node: Node) -> None:
 @rule(aten.native_group_norm.default)
 def native_group_norm(lowering: Lowering, node: Node) -> None:
     source, weight, bias, _, _, _, groups, eps = node.args
+    if _is_in_rows(lowering.tensor(source)):
+        _scale_groups(lowering, node)
+        return
     x = lowering.contiguous(lowering.tensor(source), node)
     sizes = x.sizes
     assert isinstance(groups, int) and isinstance(sizes[1], int)
@@ -172,6 +175,40 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
         chain.add(BINARY[name], chain.operand(before), chain.operand(constant))
         chain.finish()
         lowering.set_items(node, [lowering.tensor(node)])
+
+
+def _is_in_rows(x: Tensor) -> bool:
+    """Whether pixels follow each other, with their channels innermost."""
+    if x.rank not in (3, 4) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
+        return False
+    return x.rank == 3 or same(x.strides[2], x.sizes[3] * x.strides[3])
+
+
+def _scale_groups(lowering: Lowering, node: Node) -> None:
+    source, weight, bias, _, _, _, groups, eps = node.args
+    x = lowering.tensor(source)
+    image = (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
+    scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
+    constants: list[Tensor | None] = [
+        None if (data := lowering.constant_value(item)) is None else lowering.constant(data.float().flatten())
+        for item in (weight, bias)
+    ]
+    draft = Draft(
+        StepKind.GROUP_SCALES,
+        [image, *constants, scale, shift],
+        ints=[int(groups), int(x.sizes[1])],  # type: ignore[arg-type]
+        floats=[float(eps)],  # type: ignore[arg-type]
+        outputs=2,
+    )
+    lowering.emit(draft, node)
+    chain = Chain(lowering, node, x.sizes)
+    while scale.rank < x.rank:
+        scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
+    # Not take(): the statistics read the source too.
+    scaled = chain.add(BINARY["mul"], chain.operand(x), chain.operand(scale))
+    chain.add(BINARY["add"], scaled, chain.operand(shift))
+    chain.finish()
+    lowering.set_items(node, [lowering.tensor(node)])
 
 
 @rule(aten._softmax.default, aten._log_softmax.default, aten.softmax.int)
