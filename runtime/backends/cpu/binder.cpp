@@ -178,6 +178,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_bottleneck(binder);
     case StepKind::GroupScales:
       return make_group_scales(binder);
+    case StepKind::Resample:
+      return make_resample(binder);
     case StepKind::ByteProduct:
       return make_byte_product(binder);
     case StepKind::ByteDepthwise:

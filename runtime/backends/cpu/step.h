@@ -37,6 +37,7 @@ enum class StepKind : uint16_t {
   Scatter = 16,
   Bottleneck = 17,
   GroupScales = 18,
+  Resample = 19,
   ByteProduct = 32,
   ByteDepthwise = 33,
   BytePool = 34,
@@ -180,6 +181,7 @@ Result<Step*> make_select(Binder& binder);
 Result<Step*> make_scatter(Binder& binder);
 Result<Step*> make_bottleneck(Binder& binder);
 Result<Step*> make_group_scales(Binder& binder);
+Result<Step*> make_resample(Binder& binder);
 Result<Step*> make_byte_product(Binder& binder);
 Result<Step*> make_byte_depthwise(Binder& binder);
 Result<Step*> make_byte_pool(Binder& binder);

@@ -230,6 +230,21 @@ CASES: dict[str, Case] = {
         ((1, 6, 5000),),
         tolerance=1e-4,
     ),
+    "resample_nearest": Case(
+        nn.Sequential(nn.Conv2d(6, 8, 1), nn.Upsample(scale_factor=2), nn.Conv2d(8, 4, 3)), IMAGE
+    ),
+    "resample_nearest_size": Case(lambda x: F.interpolate(x * 2, (5, 16)) + F.interpolate(x, (5, 16)), IMAGE),
+    "resample_nearest_factor": Case(lambda x: F.interpolate(x, scale_factor=(1.7, 0.6)) * 2, IMAGE),
+    "resample_rows": Case(lambda x: F.interpolate(x, scale_factor=3.0) * 2, ((2, 6, 11),)),
+    "resample_bilinear": Case(
+        nn.Sequential(nn.Conv2d(6, 8, 1), nn.Upsample(scale_factor=2, mode="bilinear"), nn.ReLU()), IMAGE
+    ),
+    "resample_bilinear_factor": Case(
+        lambda x: F.interpolate(x, scale_factor=(1.7, 0.6), mode="bilinear") * 2, IMAGE
+    ),
+    "resample_bilinear_corners": Case(
+        lambda x: F.interpolate(x, (20, 1), mode="bilinear", align_corners=True) * 2, IMAGE
+    ),
     "roll": Case(lambda x: torch.roll(x * 2, (2, -3), (1, 2)) + 1, IMAGE),
     "roll_twice": Case(lambda x: torch.roll(x * 2, (2, 1, 4), (1, 0, 1)) + 1, ROWS),
     "images_both_ways": Case(
@@ -266,6 +281,7 @@ CASES: dict[str, Case] = {
     "prelu": Case(nn.Sequential(nn.PReLU(), nn.PReLU(init=2.0)), IMAGE),
     "prelu_channels": Case(lambda x: F.prelu(x, torch.linspace(-1, 2, 6)) + x, IMAGE),
     "prelu_conv": Case(nn.Sequential(nn.Conv1d(6, 6, 1), nn.PReLU(), nn.Conv1d(6, 6, 3)), ((2, 6, 9),)),
+    "pixel_shuffle": Case(nn.Sequential(nn.Conv2d(6, 12, 1), nn.PixelShuffle(2)), IMAGE),
     "pow": Case(lambda x: x**3 + x**2 + x**-1, MATRIX, is_positive=True),
     "relu6": Case(lambda x: F.relu6(x * 9), MATRIX),
     "residual": Case(Residual(16), ((1, 16, 12, 12),), tolerance=1e-5),

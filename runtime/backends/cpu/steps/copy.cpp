@@ -10,7 +10,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kSquare = 32;  // a block of a transposition
+constexpr int64_t kSquare = 32;   // a block of a transposition
+constexpr int64_t kShortRow = 8;  // shorter ones are copied several together
 
 // values: input, output of one shape.
 class CopyStep final : public Step {
@@ -53,6 +54,13 @@ class CopyStep final : public Step {
       });
       return Error::Ok;
     }
+    if (inner < kShortRow && loops_.rank > 1) {
+      const int64_t count = loops_.sizes[loops_.rank - 2];
+      for_workers(run.context, workers, loops_.outer() / count, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) move_rows(i * count);
+      });
+      return Error::Ok;
+    }
     const int64_t pieces = loops_.outer() >= workers ? 1 : workers;
     for_workers(run.context, workers, loops_.outer() * pieces, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -74,6 +82,30 @@ class CopyStep final : public Step {
         return move_of<float>(row, begin, end);
       default:
         return move_of<int64_t>(row, begin, end);
+    }
+  }
+
+  // All rows along the last dimension but one, from row `first` on.
+  void move_rows(int64_t first) const {
+    switch (element_size(in_->dtype)) {
+      case 1:
+        return move_rows_of<uint8_t>(first);
+      case 4:
+        return move_rows_of<float>(first);
+      default:
+        return move_rows_of<int64_t>(first);
+    }
+  }
+
+  template <typename T>
+  void move_rows_of(int64_t first) const {
+    const int64_t rows = loops_.sizes[loops_.rank - 2], inner = loops_.inner();
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    const int64_t to_row = loops_.strides[0][loops_.rank - 2], from_row = loops_.strides[1][loops_.rank - 2];
+    T* to = static_cast<T*>(out_->data) + loops_.row(0, first);
+    const T* from = static_cast<const T*>(in_->data) + loops_.row(1, first);
+    for (int64_t i = 0; i < inner; ++i, to += to_step, from += from_step) {
+      for (int64_t row = 0; row < rows; ++row) to[row * to_row] = from[row * from_row];
     }
   }
 

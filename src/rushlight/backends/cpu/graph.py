@@ -37,6 +37,7 @@ class StepKind(IntEnum):
     SCATTER = 16
     BOTTLENECK = 17
     GROUP_SCALES = 18
+    RESAMPLE = 19
     BYTE_PRODUCT = 32
     BYTE_DEPTHWISE = 33
     BYTE_POOL = 34

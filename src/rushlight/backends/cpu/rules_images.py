@@ -27,7 +27,7 @@ def pair(value: Any, default: Any = 1) -> tuple[int, int]:
     return (int(value[0]), int(value[0])) if len(value) == 1 else (int(value[0]), int(value[1]))
 
 
-def _image(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
+def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
     """[n, h, w, c] of a batch of images or rows, [n, c, h, w] or [n, c, w]."""
     if tensor.rank == 3:
         tensor = tensor.with_one(2)
@@ -36,7 +36,7 @@ def _image(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = Fal
     return tensor.permute((0, 2, 3, 1))
 
 
-def _output(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
+def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
     """The node's tensor, and the same as [n, h, w, c]."""
     sizes = lowering.sizes(node if source is None else source)
     order = (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1)
@@ -68,7 +68,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
         transposed_convolution(
             lowering,
             node,
-            _image(lowering, x, node, any_order),
+            image_of(lowering, x, node, any_order),
             weight.detach().float(),
             None if bias is None else bias.detach().float(),
             _by_axis(stride, x.rank, 1),
@@ -76,10 +76,10 @@ def convolution(lowering: Lowering, node: Node) -> None:
             groups,
         )
         return
-    out, image = _output(lowering, node)
+    out, image = output_of(lowering, node)
     draft = ConvolutionDraft(
         StepKind.PRODUCT,
-        [_image(lowering, x, node, any_order), None, None, None, image],
+        [image_of(lowering, x, node, any_order), None, None, None, image],
         weight=weight.detach().float(),
         bias=None if bias is None else bias.detach().float(),
         stride=_by_axis(stride, x.rank, 1),
@@ -123,8 +123,8 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
 def _pool(lowering: Lowering, node: Node, window: list[int], ints: list[int], item: bool = False) -> None:
     x = lowering.tensor(node.args[0])
     getter = next((user for user in node.users if user.args[1] == 0), None) if item else None
-    out, image = _output(lowering, node, getter)
-    draft = Draft(StepKind.POOL, [_image(lowering, x, node), image], ints=[*window, *ints])
+    out, image = output_of(lowering, node, getter)
+    draft = Draft(StepKind.POOL, [image_of(lowering, x, node), image], ints=[*window, *ints])
     lowering.emit(draft, node)
     lowering.set_items(node, [out]) if item else lowering.set(node, out)
 

@@ -14,6 +14,7 @@ from rushlight.backends.cpu import (
     rules_images,
     rules_masks,
     rules_recurrent,
+    rules_resample,
     rules_rows,
     rules_state,
     rules_views,
@@ -50,13 +51,14 @@ KEPT = (
     aten.lstm.input,
     aten.gru.input,
     aten.prelu.default,
+    aten.upsample_nearest1d.vec,
 )
 
 # Those that only say where elements are: no part is made for them alone.
 VIEWS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_views.__name__)
 ELEMENTWISE = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_elementwise.__name__)
 MASKS = frozenset(op for op, lower in RULES.items() if lower.__module__ == rules_masks.__name__)
-assert rules_images and rules_recurrent and rules_rows
+assert rules_images and rules_recurrent and rules_resample and rules_rows
 
 
 def check(*ops: Any) -> Callable[[Check], Check]:
@@ -187,6 +189,15 @@ def _max_pool_indices(node: Node, constants: Constants) -> str | None:
 @check(aten.max_pool2d.default, aten.avg_pool2d.default)
 def _pool(node: Node, constants: Constants) -> str | None:
     return None if _rank(node.args[0]) == 4 else "its input is no batch of images"
+
+
+@check(*rules_resample.NEAREST, *rules_resample.BILINEAR)
+def _resample(node: Node, constants: Constants) -> str | None:
+    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
+    assert source is not None and result is not None
+    if not all(isinstance(size, int) for size in (*source.shape[2:], *result.shape[2:])):
+        return "its image has a dynamic size"
+    return "its image is empty" if 0 in source.shape[1:] else None
 
 
 @check(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)

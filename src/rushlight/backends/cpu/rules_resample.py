@@ -1,0 +1,63 @@
+"""Images and rows of another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.drafts import Draft
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.rules_images import image_of, output_of
+from rushlight.ir.edge_ops import aten_op
+
+aten = torch.ops.aten
+
+NEAREST = (
+    aten.upsample_nearest1d.vec,
+    aten.upsample_nearest2d.vec,
+    aten.upsample_nearest1d.default,
+    aten.upsample_nearest2d.default,
+)
+BILINEAR = (aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default)
+
+
+def _factors(node: Node, axes: int) -> list[float | None]:
+    """The factors that the user gave for each axis, if any."""
+    first = 3 if aten_op(node.target) in BILINEAR else 2
+    if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0]):
+        given: Any = argument(node, first)
+        return [None] * axes if given is None else [float(factor) for factor in given]
+    numbers = [argument(node, first + axis) for axis in range(axes)]
+    return [None if number is None else float(number) for number in numbers]
+
+
+@rule(*NEAREST, *BILINEAR)
+def resample(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    out, image = output_of(lowering, node)
+    is_bilinear = aten_op(node.target) in BILINEAR
+    corners = is_bilinear and bool(argument(node, 2))
+    factors = _factors(node, x.rank - 2)
+    scales = [
+        _scale(int(before), int(after), factor, corners)
+        for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
+    ]
+    source = image_of(lowering, x, node)
+    draft = Draft(
+        StepKind.RESAMPLE,
+        [source, image],
+        ints=[1 + int(corners) if is_bilinear else 0],
+        floats=[1.0] * (2 - len(scales)) + scales,
+    )
+    lowering.emit(draft, node)
+    lowering.set(node, out)
+
+
+def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
+    """Inputs an output, as ATen's area_pixel_compute_scale."""
+    if corners:
+        return (before - 1) / (after - 1) if after > 1 else 0.0
+    return 1.0 / factor if factor is not None and factor > 0 else before / after
