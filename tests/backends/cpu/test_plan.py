@@ -84,6 +84,18 @@ def test_exact_takes_no_algorithm_with_larger_errors() -> None:
     assert errors[True] < 2e-6 and errors[False] < 2e-5
 
 
+@pytest.mark.parametrize("target", ["avx2", "avx512"])
+@pytest.mark.parametrize(("channels", "pixels", "m"), [(32, 28, 4), (512, 7, 2)])
+def test_winograd_tiles_are_smaller_where_weights_outweigh_pixels(
+    target: str, channels: int, pixels: int, m: int
+) -> None:
+    inputs = (torch.randn(1, channels, pixels, pixels),)
+    program, _ = lower(
+        nn.Conv2d(channels, channels, 3, padding=1), inputs, partitioner=CpuPartitioner(target)
+    )
+    assert [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] == [m]
+
+
 @pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
 def test_a_plan_for_another_machine_runs(target: str) -> None:
     model = nn.Sequential(block(), nn.Conv2d(32, 50, 1), nn.Conv2d(50, 50, 3, groups=50))

@@ -29,6 +29,7 @@ struct Panels {
   int64_t row_step;
   int64_t m, taps, k, n;
   const float* b;
+  bool continues;     // whether another matrix of the same shape, to be read next, follows this one
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;

@@ -10,7 +10,7 @@ namespace rushlight::optimized {
 namespace {
 
 // Floats of transformed input and products that a worker holds at a time.
-constexpr int64_t kBlockFloats = 96 * 1024;
+constexpr int64_t kBlockFloats = 288 * 1024;
 
 }  // namespace
 
@@ -116,6 +116,7 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   p.k = channels;
   p.n = outputs;
   p.b = weights + point * channels * packing.columns(outputs);
+  p.continues = point + 1 < points();
   p.c = products + point * product_step(count);
   p.c_step = outputs;
   multiply(p, 0, divide_up(outputs, packing.panel));

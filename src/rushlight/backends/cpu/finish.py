@@ -13,7 +13,7 @@ from rushlight.backends.cpu.target import Target
 
 # In multiplications per cycle of a tile at its best, by measurement.
 _TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
-_CACHE_BYTES = 12.0  # bytes a cycle of weights that come from beyond the second level cache
+_WEIGHT_BYTES = 5.0  # bytes a cycle of weights: those of a network come from memory
 
 
 def finish(lowering: Lowering) -> None:
@@ -102,4 +102,4 @@ def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float
     tiles = -(-rows // target.rows) * target.rows
     compute = tiles * depth * vectors / 2
     weights = depth * vectors * target.vector * 4
-    return max(compute, weights / _CACHE_BYTES)
+    return max(compute, weights / _WEIGHT_BYTES)

@@ -16,6 +16,9 @@ inline constexpr int kNarrowRows = 14;
 inline constexpr int kNarrowRows = 12;
 #endif
 
+// Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
+inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
+
 // The value of one vector before `op`.
 RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, int64_t left) {
   if (residual) value += left >= kWidth ? load(residual) : load_few(residual, left);
@@ -70,7 +73,10 @@ RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
   if (e.applies) apply(e, c, step, Rows, columns);
 }
 
-template <int Rows, int Vectors, bool Ahead>
+// Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
+enum class Fetching { None, Dense, Sparse };
+
+template <int Rows, int Vectors, Fetching Ahead>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
   if (t.bias) {
@@ -83,23 +89,35 @@ static void panel_tile(const PanelTile& t) {
   }
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
   const float* b = t.b;
-  const char* ahead = static_cast<const char*>(t.ahead);
+  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
-    for (int64_t k = 0; k < t.k; ++k) {
+    const auto fetch = [&](int terms) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += terms * t.ahead_step;
+    };
+    const auto add_term = [&](int64_t k) {
       Floats row[Vectors];
       RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
-      if constexpr (Ahead) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += t.ahead_step;
-      }
       RL_UNROLL for (int i = 0; i < Rows; ++i) {
         const Floats x = splat(a[i][k]);
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
       }
       b += Vectors * kWidth;
+    };
+    int64_t k = 0;
+    for (; k + kTerms <= t.k; k += kTerms) {
+      if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
+      RL_UNROLL for (int i = 0; i < kTerms; ++i) {
+        if constexpr (Ahead == Fetching::Dense) fetch(1);
+        add_term(k + i);
+      }
+    }
+    for (; k < t.k; ++k) {
+      if constexpr (Ahead != Fetching::None) fetch(1);
+      add_term(k);
     }
   }
   store_tile<Rows, Vectors>(acc, t);
@@ -107,7 +125,7 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-template <int Vectors, bool Ahead, int... I>
+template <int Vectors, Fetching Ahead, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {&panel_tile<I + 1, Vectors, Ahead>...};
   by_rows[rows - 1](tile);
@@ -116,8 +134,9 @@ static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int,
 template <int Vectors>
 static void panel_across(int rows, const PanelTile& tile) {
   using Rows = std::make_integer_sequence<int, Vectors == 1 ? kNarrowRows : kTileRows>;
-  if (tile.ahead) return panel_of<Vectors, true>(rows, tile, Rows{});
-  return panel_of<Vectors, false>(rows, tile, Rows{});
+  if (!tile.ahead) return panel_of<Vectors, Fetching::None>(rows, tile, Rows{});
+  if (tile.ahead_step > 64 / kTerms) return panel_of<Vectors, Fetching::Dense>(rows, tile, Rows{});
+  return panel_of<Vectors, Fetching::Sparse>(rows, tile, Rows{});
 }
 
 static void panel(int rows, int vectors, const PanelTile& tile) {

@@ -32,6 +32,19 @@ RL_INLINE Ints splat_int(int32_t x) { return x - Ints{}; }
 RL_INLINE Floats load(const float* p) { return *reinterpret_cast<const UnalignedFloats*>(p); }
 RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p) = v; }
 
+// sum + x * y, fused. g++ would choose forms of the instruction that overwrite x, and copy registers.
+RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
+#if defined(__FMA__) && RL_TILES_WIDTH == 8
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
+  return sum;
+#elif defined(__AVX512F__) && RL_TILES_WIDTH == 16
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+  return sum;
+#else
+  return sum + x * y;
+#endif
+}
+
 RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
 RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
 
