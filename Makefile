@@ -3,6 +3,7 @@
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
+# make cross   tests of the code for aarch64 under QEMU; about six minutes on two cores
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +15,7 @@ INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(B
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
 
-.PHONY: demo test venv build lint types unit cpp interop avx512 bench format clean system
+.PHONY: demo test venv build lint types unit cpp interop avx512 cross bench format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -69,6 +70,10 @@ interop: build $(INTEROP)/.installed
 
 avx512: build
 	$(BIN)/python scripts/test_avx512.py
+
+cross: build
+	scripts/system-packages cross
+	$(BIN)/python scripts/test_cross.py --jobs $(WORKERS)
 
 # ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
 $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt

@@ -1,4 +1,4 @@
-"""Small programs that reach the tiles: a convolutional network, a transformer block, and both quantized."""
+"""Small programs that reach the tiles: convolutions, a transformer block, an LSTM, and quantized ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.quantizer import CPUQuantizer
-from rushlight.quantize import dynamic_int8_weight_int4, quantize, static_int8
+from rushlight.quantize import dynamic_int8_weight_int4, quantize, static_int8, weight_only_int4
 from rushlight.runtime import Runtime
 
 
@@ -56,21 +56,37 @@ class Block(nn.Module):
         return x + self.narrow(F.gelu(self.wide(self.between(x))))
 
 
+class Sequence(nn.Module):
+    """An LSTM and a product of its last output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps, self.classes = nn.LSTM(24, 36, batch_first=True), nn.Linear(36, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.classes(self.steps(x)[0][:, -1])
+
+
 def main(folder: Path, targets: list[str]) -> None:
     """Writes NAME-TARGET.pte, NAME.in and NAME.out, the results here, into `folder`."""
     torch.manual_seed(0)
     models: dict[str, tuple[nn.Module, torch.Tensor]] = {
         "network": (Network().eval(), torch.randn(1, 3, 30, 26)),
         "block": (Block().eval(), torch.randn(1, 19, 64)),
+        "sequence": (Sequence().eval(), torch.randn(1, 9, 24)),
+        "row": (nn.Sequential(nn.Linear(64, 50), nn.ReLU(), nn.Linear(50, 12)).eval(), torch.randn(1, 64)),
     }
-    static = CPUQuantizer().set_global(static_int8())
-    four_bits = CPUQuantizer().set_global(dynamic_int8_weight_int4())
+    kinds = {
+        "network_int8": static_int8(),
+        "block_int8": static_int8(),
+        "block_int4": dynamic_int8_weight_int4(),
+        "row_int4": weight_only_int4(),
+    }
     programs = {name: (model, x) for name, (model, x) in models.items()}
-    for name, quantizer in (("network", static), ("block", static), ("block", four_bits)):
-        model, x = models[name]
+    for name, how in kinds.items():
+        model, x = models[name.partition("_")[0]]
         data = [(torch.randn_like(x),) for _ in range(4)]
-        kind = "int8" if quantizer is static else "int4"
-        programs[f"{name}_{kind}"] = (quantize(model, (x,), quantizer, data), x)
+        programs[name] = (quantize(model, (x,), CPUQuantizer().set_global(how), data), x)
     for name, (program, x) in programs.items():
         x.numpy().tofile(folder / f"{name}.in")
         for target in targets:

@@ -2,41 +2,22 @@
 
 Programs are planned for avx2 and for avx512; their results are compared with those of this machine.
 The processor has no VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it: the
-tests carry out vpdpbusd themselves.
+tests carry out vpdpbusd and vpdpwssd themselves.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from emulated_pc import run
+from program_results import arguments, check
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = "*avx512*:*avxvnni*"
-# Of a value, or of the largest for int8 programs, whose steps may round another way.
-TOLERANCE = 1e-5
-QUANTIZED = 0.02
-
-
-def numbers(text: str) -> list[float]:
-    """Values that executor_runner printed for its output."""
-    listed = re.search(r"output 0: [^{]*\{([^}]*)\}", text)
-    return [float(value) for value in listed[1].split(",")] if listed else []
-
-
-def check(name: str, said: str, want: list[float]) -> str | None:
-    """What is wrong with the results of a program."""
-    got = numbers(said)
-    if len(got) != len(want):
-        return f"{len(got)} results instead of {len(want)}"
-    scale = max(abs(value) for value in want)
-    worst = max(abs(a - b) for a, b in zip(got, want, strict=True)) / scale
-    return f"results are off by {worst:.2g}" if worst > (QUANTIZED if "_int" in name else TOLERANCE) else None
 
 
 def main() -> int:
@@ -60,8 +41,7 @@ def main() -> int:
         programs = sorted(folder.glob("*.pte"))
         commands = [f"./rushlight_tiles_tests --gtest_brief=1 --gtest_filter='{args.tests}'"]
         commands += [
-            f"RUSHLIGHT_LOG=info ./executor_runner --print_output all --num_threads 1 "
-            f"--model_path {program.name} --inputs {program.stem.partition('-')[0]}.in"
+            f"RUSHLIGHT_LOG=info ./executor_runner {' '.join(arguments(program.name))}"
             for program in programs
         ]
         emulator = ROOT / "build/emulator"

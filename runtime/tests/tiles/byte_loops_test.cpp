@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
+#include "tests/tiles/dot_products.h"
 
 namespace rushlight::tiles {
 namespace {
 
 std::vector<const ByteTiles*> all_sets() {
-  std::vector<const ByteTiles*> sets;
-  for (const char* name : {"generic", "neon", "neon_dotprod", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+  std::vector<const ByteTiles*> sets = assisted_sets();
+  for (const char* name : {"generic", "neon", "neon_dotprod", "neon_i8mm", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
     if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
   }
   return sets;

@@ -11,7 +11,7 @@
 
 #include "kernels/optimized/tiles/byte_product.h"
 #include "kernels/optimized/tiles/byte_window.h"
-#include "tests/tiles/vpdpbusd.h"
+#include "tests/tiles/dot_products.h"
 
 namespace rushlight::tiles {
 
@@ -19,33 +19,12 @@ namespace fours_bytes {
 extern const ByteTiles tiles;
 }
 
-#if defined(__x86_64__) && defined(__linux__)
-#define RL_TESTS_VPDPBUSD 1
-namespace avxvnni_bytes {
-extern const ByteTiles tiles;
-}
-namespace avx512vnni_bytes {
-extern const ByteTiles tiles;
-}
-#endif
-
 namespace {
 
-// Sets whose vpdpbusd is carried out for them, one by one.
-std::vector<const ByteTiles*> slow_sets() {
-  std::vector<const ByteTiles*> sets;
-#if RL_TESTS_VPDPBUSD
-  if (byte_tiles_named("avx2") && !byte_tiles_named("avxvnni")) sets.push_back(&avxvnni_bytes::tiles);
-  if (byte_tiles_named("avx512") && !byte_tiles_named("avx512vnni")) sets.push_back(&avx512vnni_bytes::tiles);
-  if (!sets.empty()) carry_out_vpdpbusd();
-#endif
-  return sets;
-}
-
 std::vector<const ByteTiles*> all_sets() {
-  std::vector<const ByteTiles*> sets = slow_sets();
+  std::vector<const ByteTiles*> sets = assisted_sets();
   sets.push_back(&fours_bytes::tiles);
-  for (const char* name : {"generic", "neon", "neon_dotprod", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+  for (const char* name : {"generic", "neon", "neon_dotprod", "neon_i8mm", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
     if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
   }
   return sets;
@@ -75,7 +54,7 @@ class ByteTilesTest : public testing::TestWithParam<const ByteTiles*> {
   }
   // For tests of many products.
   bool is_slow() const {
-    const auto slow = slow_sets();
+    const auto slow = assisted_sets();
     return std::find(slow.begin(), slow.end(), &tiles) != slow.end();
   }
   std::vector<float> reals(int64_t n, float least, float most) {

@@ -35,6 +35,9 @@ extern const ByteTiles tiles;
 namespace neon_dotprod_bytes {
 extern const ByteTiles tiles;
 }
+namespace neon_i8mm_bytes {
+extern const ByteTiles tiles;
+}
 #endif
 #if RUSHLIGHT_STAND_INS
 namespace fours_bytes {
@@ -69,6 +72,16 @@ bool has_dotprod() {
   return false;
 #endif
 }
+bool has_i8mm() {
+#if defined(__linux__)
+  constexpr unsigned long kMatrices = 1ul << 13;  // HWCAP2_I8MM
+  return has_dotprod() && getauxval(AT_HWCAP2) & kMatrices;
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+  return has_dotprod();
+#else
+  return false;
+#endif
+}
 #endif
 
 struct Entry {
@@ -87,6 +100,7 @@ constexpr Entry kEntries[] = {
     {"avx512", +[]() -> const ByteTiles* { return has_avx512() ? &avx512_bytes::tiles : nullptr; }},
     {"avx2", +[]() -> const ByteTiles* { return has_avx2() ? &avx2_bytes::tiles : nullptr; }},
 #elif defined(__aarch64__)
+    {"neon_i8mm", +[]() -> const ByteTiles* { return has_i8mm() ? &neon_i8mm_bytes::tiles : nullptr; }},
     {"neon_dotprod", +[]() -> const ByteTiles* { return has_dotprod() ? &neon_dotprod_bytes::tiles : nullptr; }},
     {"neon", +[]() -> const ByteTiles* { return &neon_bytes::tiles; }},
 #endif

@@ -141,7 +141,9 @@ void pack_columns(const ByteTiles& tiles, const int8_t* from, int64_t stride, in
   for (int64_t column = n0; column < n1; column += column_step(tiles)) {
     const int64_t filled = std::min(column_step(tiles), n - column);
     const int64_t width = panel_vectors(tiles, filled) * int64_t{tiles.lanes};
-    if (tiles.group == 4) {
+    if (tiles.group == 8) {
+      pack_panel<8>(from + column * stride, stride, filled, width, k, panels + column * depth);
+    } else if (tiles.group == 4) {
       pack_panel<4>(from + column * stride, stride, filled, width, k, panels + column * depth);
     } else {
       pack_panel<2>(from + column * stride, stride, filled, width, k, panels + column * depth);

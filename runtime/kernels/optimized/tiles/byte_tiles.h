@@ -161,7 +161,8 @@ struct ByteTiles {
 
 // The best set for this machine, chosen once; RUSHLIGHT_ISA in the environment asks for a lesser one by name.
 const ByteTiles& byte_tiles();
-// By name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod), or null if this machine or build has none.
+// By name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm), or null if this machine or build
+// has none.
 const ByteTiles* byte_tiles_named(const char* name);
 
 }  // namespace rushlight::tiles

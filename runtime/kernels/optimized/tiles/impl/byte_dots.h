@@ -9,7 +9,9 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+#if !defined(RL_TILES_OWN_TILE)
 inline constexpr int kDotStep = kLanes * kGroup;
+#endif
 
 RL_INLINE int32_t total(const Sums& sums) {
   int32_t lanes[kLanes];

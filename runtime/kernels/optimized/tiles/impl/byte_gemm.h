@@ -9,7 +9,8 @@
 //   Line         a vector of kLanes * kGroup numbers of the left operand: Line load_line(const Left*)
 //   void add_lines(Sums&, Line, Right)
 //   kDotRows     most rows that share columns as they lie
-// and what byte_rows.h asks for.
+// and what byte_rows.h asks for. With RL_TILES_OWN_TILE it has byte_tile() and kDotStep, the numbers of a Line,
+// instead of Spread.
 #pragma once
 
 #include <cstring>
@@ -27,6 +28,7 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+#if !defined(RL_TILES_OWN_TILE)
 template <int Rows, int Vectors>
 static void byte_tile(const ByteTile& t) {
   Sums acc[Rows][Vectors];
@@ -55,6 +57,7 @@ static void byte_tile(const ByteTile& t) {
     *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
   }
 }
+#endif
 
 template <int Vectors, int... I>
 static void byte_gemm_of(int rows, const ByteTile& tile, std::integer_sequence<int, I...>) {
