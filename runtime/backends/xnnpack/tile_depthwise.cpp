@@ -10,7 +10,7 @@ namespace {
 
 using optimized::PackedDepthwise;
 
-// Packed: weights [taps, channels], bias [channels], zeros [channels + 16].
+// Packed: weights [taps, channels], bias [channels].
 class DepthwiseStep final : public TileStep {
  public:
   DepthwiseStep(const Node& node, size_t threads, PackedWeights&& weights)
@@ -27,7 +27,6 @@ class DepthwiseStep final : public TileStep {
     c.epilogue = epilogue();
     c.weights = weights_.floats();
     c.bias = c.weights + conv_.kernel_h * conv_.kernel_w * c.channels;
-    c.zeros = c.bias + c.channels;
     return c.prepare(conv_.input(), conv_.output());
   }
 
@@ -58,7 +57,7 @@ Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* o
   const float* bias =
       node.inputs[2] == kNone ? nullptr : static_cast<const float*>(graph.values[node.inputs[2]].constant);
   const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else the other way
-  const size_t count = static_cast<size_t>((taps + 2) * channels + 16);
+  const size_t count = static_cast<size_t>((taps + 1) * channels);
   RL_ASSIGN(PackedWeights weights, PackedWeights::get(packing_key(graph, node, 2), count, [&](float* to) {
               for (int64_t i = 0; i < taps * channels; ++i) {
                 to[i] = is_depthwise ? filter[i] : filter[i % channels * taps + i / channels];

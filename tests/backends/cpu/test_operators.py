@@ -168,6 +168,7 @@ CASES: dict[str, Case] = {
     "conv_depthwise": Case(nn.Conv2d(6, 6, 3, padding=1, groups=6), IMAGE),
     "conv_depthwise_5": Case(nn.Conv2d(40, 40, 5, 2, padding=2, groups=40), ((1, 40, 14, 14),)),
     "conv_depthwise_7": Case(nn.Conv2d(20, 20, 7, padding=3, groups=20), ((1, 20, 14, 14),)),
+    "conv_depthwise_parts": Case(nn.Conv2d(70, 70, 3, padding=1, groups=70), ((1, 70, 9, 60),)),
     "conv_depthwise_dilated": Case(nn.Conv2d(6, 6, 3, groups=6, dilation=2), IMAGE),
     "conv_depthwise_tall": Case(nn.Conv2d(6, 6, (3, 1), (2, 1), (1, 0), groups=6), IMAGE),
     "conv_depthwise_long": Case(nn.Conv2d(6, 6, (65, 1), padding=(32, 0), groups=6), ((1, 6, 40, 3),)),

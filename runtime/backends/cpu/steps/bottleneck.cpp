@@ -46,7 +46,6 @@ class BottleneckStep final : public Step {
     depthwise_.channels = expand_.outputs;
     depthwise_.weights = binder.constant(3, depthwise_.window.kernel_h * depthwise_.window.kernel_w * expand_.outputs);
     depthwise_.bias = binder.optional_constant(4, expand_.outputs);
-    depthwise_.zeros = zeros(binder, expand_.outputs + 16);
     if (has_product_) bind_convolution(binder, project_, kConvolutionInts + kDepthwiseInts, 5, 8);
     RL_TRY(binder.error());
     const Window& w = project_.window;

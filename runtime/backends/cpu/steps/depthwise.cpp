@@ -20,7 +20,6 @@ class DepthwiseStep final : public Step {
     c.channels = in_->rank == 4 ? in_->sizes[3] : 0;
     c.weights = binder.constant(1, c.window.kernel_h * c.window.kernel_w * c.channels);
     c.bias = binder.optional_constant(2, c.channels);
-    c.zeros = zeros(binder, c.channels + 16);
     return binder.error();
   }
 

@@ -21,7 +21,6 @@ class PackedDepthwise {
   tiles::Epilogue epilogue;        // without a residual
   const float* weights = nullptr;  // [kernel_h, kernel_w, channels]
   const float* bias = nullptr;     // [channels] or null
-  const float* zeros = nullptr;    // [channels + 16]
   int64_t channels = 0;
 
   // Takes note of the operands' shapes. InvalidProgram if they do not fit.
@@ -30,18 +29,19 @@ class PackedDepthwise {
   // `count` rows of the output of one image from `y` on, into rows and pixels that are so many floats apart; of the
   // input, row i is at row i % ring of `in`.
   void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
-            int64_t pixel_step) const {
-    for (int64_t i = 0; i < count; ++i) line(in, ring, y + i, out + i * row_step, pixel_step);
-  }
+            int64_t pixel_step) const;
   // Multiplications and additions, each counted.
   int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
 
  private:
-  void line(const float* image, int64_t ring, int64_t y, float* to, int64_t step) const;
-  void edge(const float* const* lines, int64_t count, const float* first_weights, int64_t x, float* to) const;
+  struct Part {
+    int64_t channel, channels;
+    int64_t column, columns;  // of the output
+  };
+  void lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to, int64_t row_step,
+             int64_t step) const;
 
   Image in_, out_;
-  int64_t inside_begin_ = 0, inside_end_ = 0;
 };
 
 }  // namespace rushlight::optimized

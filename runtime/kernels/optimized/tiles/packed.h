@@ -53,18 +53,23 @@ struct LineTile {
   Epilogue epilogue;
 };
 
-// Outputs next to each other in a row of a depthwise convolution.
+// Outputs next to each other in a row of a depthwise convolution, or in two rows if its windows are 3 x 3 with strides
+// and dilations of 1.
 struct DepthwiseRun {
-  const float* const* lines;  // [kernel_h], the first column under the window of the first output
-  int64_t column_step;        // floats to the next column of the input
+  // Column 0 of the kernel_h + rows - 1 rows under the windows, null if a row does not exist.
+  const float* const* lines;
+  int64_t rows;         // of outputs
+  int64_t column_step;  // floats to the next column of the input
+  int64_t columns;      // those that exist: others are zero
+  int64_t left;         // the first column under the window of the first output
   int64_t kernel_h, kernel_w;
   int64_t stride, dilation;  // columns
-  const float* weights;      // [kernel_h, kernel_w, channels]; rows are weight_step apart
-  int64_t weight_step;
+  const float* weights;      // [kernel_h, kernel_w, channels]: rows are weight_step apart, taps tap_step
+  int64_t weight_step, tap_step;
   const float* bias;  // [channels] or null
   int64_t channels;
-  float* out;
-  int64_t out_step;
+  float* out;  // no part of the input
+  int64_t out_step, out_row_step;
   int64_t outputs;
   bool clamps;
   float low, high;

@@ -6,91 +6,157 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-// `Outputs` outputs of one vector of channels, or of `left` < kWidth of them.
-template <int Kernel, int Stride, int Outputs, bool Whole>
-RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t first, int64_t c, int64_t left) {
-  Floats acc[Outputs];
-  const Floats bias = d.bias ? (Whole ? load(d.bias + c) : load_few(d.bias + c, left)) : Floats{};
-  RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
-  constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
-  for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
-    const float* line = d.lines[ky] + first * Stride * d.column_step + c;
-    const float* weights = d.weights + ky * d.weight_step + c;
-    Floats in[kColumns];
-    RL_UNROLL for (int x = 0; x < kColumns; ++x) {
-      in[x] = Whole ? load(line + x * d.column_step) : load_few(line + x * d.column_step, left);
-    }
-    RL_UNROLL for (int kx = 0; kx < Kernel; ++kx) {
-      const Floats weight = Whole ? load(weights + kx * d.channels) : load_few(weights + kx * d.channels, left);
-      RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] += weight * in[i * Stride + kx];
-    }
-  }
-  RL_UNROLL for (int i = 0; i < Outputs; ++i) {
-    Floats value = acc[i];
-    if (d.clamps) value = at_most(at_least(value, splat(d.low)), splat(d.high));
-    float* to = d.out + (first + i) * d.out_step + c;
-    Whole ? store(to, value) : store_few(to, value, left);
-  }
+template <bool Whole>
+RL_INLINE Floats load_channels(const float* p, int64_t left) {
+  return Whole ? load(p) : load_few(p, left);
 }
 
-template <int Outputs, bool Whole>
-RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t first, int64_t c, int64_t left) {
-  Floats acc[Outputs];
-  const Floats bias = d.bias ? (Whole ? load(d.bias + c) : load_few(d.bias + c, left)) : Floats{};
-  RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
-  const int64_t step = d.stride * d.column_step;
-  for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
-    const float* line = d.lines[ky] + first * step + c;
-    const float* weights = d.weights + ky * d.weight_step + c;
-    for (int64_t kx = 0; kx < d.kernel_w; ++kx) {
-      const Floats weight = Whole ? load(weights) : load_few(weights, left);
-      RL_UNROLL for (int i = 0; i < Outputs; ++i) {
-        acc[i] += weight * (Whole ? load(line + i * step) : load_few(line + i * step, left));
+// The columns under outputs next to each other.
+template <int Columns, bool Inside>
+struct Reach {
+  int64_t offsets[Columns];  // of a column that exists
+  Ints masks[Columns];
+
+  Reach(const DepthwiseRun& d, int64_t at) {
+    for (int x = 0; x < Columns; ++x) {
+      const bool exists = at + x >= 0 && at + x < d.columns;
+      offsets[x] = exists ? (at + x) * d.column_step : 0;
+      masks[x] = splat_int(exists ? -1 : 0);
+    }
+  }
+  template <bool Whole>
+  RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
+    return as_floats(as_ints(load_channels<Whole>(line + offsets[x], left)) & masks[x]);
+  }
+};
+template <int Columns>
+struct Reach<Columns, true> {
+  int64_t first, step;
+
+  Reach(const DepthwiseRun& d, int64_t at) : first(at * d.column_step), step(d.column_step) {}
+  template <bool Whole>
+  RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
+    return load_channels<Whole>(line + first + x * step, left);
+  }
+};
+
+// `Rows` rows of `Outputs` outputs, the first with its window at column `at`, of vectors of channels from c on, or of
+// `left` < kWidth channels. Inside: no window leaves the image's sides.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole>
+RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
+  constexpr int kLines = (Rows - 1) * Stride + Kernel, kColumns = (Outputs - 1) * Stride + Kernel;
+  const Reach<kColumns, Inside> reach(d, at);
+  const float* lines[kLines];
+  RL_UNROLL for (int l = 0; l < kLines; ++l) lines[l] = d.lines[l];
+  const float* const weights = d.weights;
+  const float* const bias = d.bias;
+  const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
+  const int64_t end = Whole ? d.channels - kWidth : c;
+  const Floats low = splat(d.clamps ? d.low : -__builtin_inff()), high = splat(d.clamps ? d.high : __builtin_inff());
+  for (; c <= end; c += kWidth) {
+    Floats acc[Rows][Outputs];
+    const Floats start = bias ? load_channels<Whole>(bias + c, left) : Floats{};
+    RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
+    const auto add_line = [&](const float* line, int l) __attribute__((always_inline)) {
+      Floats in[kColumns];
+      RL_UNROLL for (int x = 0; x < kColumns; ++x) in[x] = reach.template load<Whole>(line + c, x, left);
+      RL_UNROLL for (int kx = 0; kx < Kernel; ++kx) {
+        RL_UNROLL for (int r = 0; r < Rows; ++r) {
+          const int ky = l - r * Stride;
+          if (ky < 0 || ky >= Kernel) continue;
+          const Floats weight = load_channels<Whole>(weights + ky * weight_step + kx * tap_step + c, left);
+          RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] += weight * in[i * Stride + kx];
+        }
       }
-      line += d.dilation * d.column_step;
-      weights += d.channels;
+    };
+    if constexpr (Rows == 1) {
+      for (int l = 0; l < Kernel; ++l) {
+        if (lines[l]) add_line(lines[l], l);
+      }
+    } else {
+      RL_UNROLL for (int l = 0; l < kLines; ++l) {
+        if (lines[l]) add_line(lines[l], l);
+      }
+    }
+    RL_UNROLL for (int r = 0; r < Rows; ++r) {
+      RL_UNROLL for (int i = 0; i < Outputs; ++i) {
+        const Floats value = at_most(at_least(acc[r][i], low), high);
+        float* const out = to + r * row_step + i * out_step + c;
+        Whole ? store(out, value) : store_few(out, value, left);
+      }
+    }
+  }
+}
+
+// One row of outputs of any window.
+template <int Outputs, bool Inside, bool Whole>
+RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
+  Floats acc[Outputs];
+  const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
+  RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
+  for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
+    if (!d.lines[ky]) continue;
+    const float* weights = d.weights + ky * d.weight_step + c;
+    for (int64_t kx = 0; kx < d.kernel_w; ++kx, weights += d.tap_step) {
+      const Floats weight = load_channels<Whole>(weights, left);
+      int64_t column = at + kx * d.dilation;
+      RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride) {
+        if (!Inside && (column < 0 || column >= d.columns)) continue;
+        acc[i] += weight * load_channels<Whole>(d.lines[ky] + column * d.column_step + c, left);
+      }
     }
   }
   RL_UNROLL for (int i = 0; i < Outputs; ++i) {
-    Floats value = acc[i];
-    if (d.clamps) value = at_most(at_least(value, splat(d.low)), splat(d.high));
-    float* to = d.out + (first + i) * d.out_step + c;
-    Whole ? store(to, value) : store_few(to, value, left);
+    const Floats value = d.clamps ? at_most(at_least(acc[i], splat(d.low)), splat(d.high)) : acc[i];
+    float* const out = to + i * d.out_step + c;
+    Whole ? store(out, value) : store_few(out, value, left);
   }
 }
 
-template <int Kernel, int Stride, int Outputs>
-static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
+template <int Outputs, bool Inside>
+static void depthwise_any(const DepthwiseRun& d, int64_t at, float* to) {
   int64_t c = 0;
-  for (; c + kWidth <= d.channels; c += kWidth) {
-    if constexpr (Kernel == 0) {
-      depthwise_any_at<Outputs, true>(d, first, c, kWidth);
-    } else {
-      depthwise_at<Kernel, Stride, Outputs, true>(d, first, c, kWidth);
-    }
-  }
-  if (c == d.channels) return;
+  for (; c + kWidth <= d.channels; c += kWidth) depthwise_any_at<Outputs, Inside, true>(d, at, c, kWidth, to);
+  if (c < d.channels) depthwise_any_at<Outputs, Inside, false>(d, at, c, d.channels - c, to);
+}
+
+template <int Kernel, int Stride, int Rows, int Outputs>
+static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
+  const int64_t at = d.left + first * d.stride;
+  const int64_t last = at + (Outputs - 1) * d.stride + (d.kernel_w - 1) * d.dilation;
+  const bool is_inside = at >= 0 && last < d.columns;
+  float* const to = d.out + first * d.out_step;
   if constexpr (Kernel == 0) {
-    depthwise_any_at<Outputs, false>(d, first, c, d.channels - c);
+    is_inside ? depthwise_any<Outputs, true>(d, at, to) : depthwise_any<Outputs, false>(d, at, to);
   } else {
-    depthwise_at<Kernel, Stride, Outputs, false>(d, first, c, d.channels - c);
+    if (is_inside) {
+      depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, 0, kWidth, to);
+    } else {
+      depthwise_at<Kernel, Stride, Rows, Outputs, false, true>(d, at, 0, kWidth, to);
+    }
+    const int64_t left = d.channels % kWidth;
+    if (left > 0) depthwise_at<Kernel, Stride, Rows, Outputs, false, false>(d, at, d.channels - left, left, to);
   }
 }
 
-template <int Kernel, int Stride>
+template <int Kernel, int Stride, int Rows>
 static void depthwise_line(const DepthwiseRun& d) {
   int64_t x = 0;
-  for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, 4>(d, x);
-  for (; x + 2 <= d.outputs; x += 2) depthwise_outputs<Kernel, Stride, 2>(d, x);
-  if (x < d.outputs) depthwise_outputs<Kernel, Stride, 1>(d, x);
+  for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x);
+  // The last ones overlap those before them.
+  if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4);
+  for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x);
 }
 
 static void depthwise_run(const DepthwiseRun& d) {
-  if (d.dilation == 1 && d.stride == 1 && d.kernel_w == 3) return depthwise_line<3, 1>(d);
-  if (d.dilation == 1 && d.stride == 2 && d.kernel_w == 3) return depthwise_line<3, 2>(d);
-  if (d.dilation == 1 && d.stride == 1 && d.kernel_w == 5) return depthwise_line<5, 1>(d);
-  if (d.dilation == 1 && d.stride == 2 && d.kernel_w == 5) return depthwise_line<5, 2>(d);
-  return depthwise_line<0, 0>(d);
+  if (d.rows == 2) return depthwise_line<3, 1, 2>(d);
+  const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
+  if (kernel == 3 && d.stride == 1) return depthwise_line<3, 1, 1>(d);
+  if (kernel == 3 && d.stride == 2) return depthwise_line<3, 2, 1>(d);
+  if (kernel == 5 && d.stride == 1) return depthwise_line<5, 1, 1>(d);
+  if (kernel == 5 && d.stride == 2) return depthwise_line<5, 2, 1>(d);
+  if (kernel == 7 && d.stride == 1) return depthwise_line<7, 1, 1>(d);
+  depthwise_line<0, 0, 1>(d);
 }
 
 template <bool Maximum>
