@@ -16,14 +16,17 @@ using Left = uint8_t;
 using Sums = __m256i;
 using Spread = __m256i;
 
-RL_INLINE __m256i load_right(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+// Left where it is: with sums, ones and both vectors of the right operand there were more than 16 registers.
+RL_INLINE const int8_t* load_right(const int8_t* p) { return p; }
 RL_INLINE Spread spread(const Left* p) {
   int32_t four;
   std::memcpy(&four, p, sizeof(four));
   return _mm256_set1_epi32(four);
 }
-RL_INLINE void add_products(Sums& sums, Spread left, __m256i right) {
-  const __m256i pairs = _mm256_maddubs_epi16(left, right);
+RL_INLINE void add_products(Sums& sums, Spread left, const int8_t* right) {
+  typedef int8_t Bytes __attribute__((vector_size(32), aligned(1), may_alias));
+  __m256i pairs;
+  asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(left), "m"(*reinterpret_cast<const Bytes*>(right)));
   sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 

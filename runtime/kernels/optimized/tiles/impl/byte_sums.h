@@ -3,7 +3,7 @@
 //   kLanes, kGroup, kTileRows
 //   Left         a number of the left operand
 //   Sums         a vector of kLanes int32_t
-//   load_right() a vector of kLanes * kGroup numbers of the right operand
+//   load_right() a vector of kLanes * kGroup numbers of the right operand, or where one lies
 //   Spread       kGroup numbers of the left operand in every lane: Spread spread(const Left*)
 //   void add_products(Sums&, Spread, the vector of load_right())
 #pragma once
