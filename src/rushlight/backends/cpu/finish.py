@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rushlight.backends.cpu.bottlenecks import join_bottlenecks
 from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDraft
+from rushlight.backends.cpu.concatenations import place_in_concatenations
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
@@ -18,6 +19,7 @@ _WEIGHT_BYTES = 5.0  # bytes a cycle of weights: those of a network come from me
 
 def finish(lowering: Lowering) -> None:
     """Completes all drafts."""
+    place_in_concatenations(lowering)
     for draft in lowering.drafts:
         if isinstance(draft, ElementwiseDraft):
             draft.ints, draft.floats = draft.numbers()

@@ -1,0 +1,191 @@
+"""Concatenations without copies: what is joined is computed in its place within the whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
+from rushlight.backends.cpu.graph import StepKind, StorageKind
+from rushlight.backends.cpu.lowering import Lowering
+from rushlight.backends.cpu.sizes import product, same
+from rushlight.backends.cpu.tensor import Storage, Tensor
+
+# Steps whose operands are pixels any number of floats apart.
+_BY_PIXEL = frozenset(
+    {
+        StepKind.PRODUCT,
+        StepKind.POOL,
+        StepKind.ELEMENTWISE,
+        StepKind.COPY,
+        StepKind.RESAMPLE,
+        StepKind.NORMALIZE,
+    }
+)
+
+_READ_BY_PIXEL = frozenset({StepKind.REDUCE, StepKind.GROUP_SCALES})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a dense storage of pixels lies in another: pixel p's channels from p * step + offset on."""
+
+    storage: Storage
+    channels: int  # of the dense storage
+    step: int
+    offset: int
+
+    def moved(self, tensor: Tensor) -> Tensor | None:
+        """A view of the dense storage as one of the other, None if it is no strided view of it."""
+        numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
+        if not all(isinstance(number, int) for number in numbers):
+            return None
+        pixel, channel = divmod(tensor.offset, self.channels)
+        last = channel  # the farthest channel of a pixel
+        strides = []
+        for size, stride in zip(tensor.sizes, tensor.strides, strict=True):
+            if size == 1:
+                strides.append(1)
+            elif stride % self.channels == 0:
+                strides.append(stride // self.channels * self.step)
+            else:
+                last += (size - 1) * stride
+                strides.append(stride)
+        if last >= self.channels:
+            return None
+        offset = pixel * self.step + channel + self.offset
+        return replace(tensor, storage=self.storage, strides=tuple(strides), offset=offset)
+
+
+def place_in_concatenations(lowering: Lowering) -> None:
+    """Lets steps that write all of a storage, of which copies join a part of another one, write there.
+
+    Takes drafts that are not finished.
+    """
+    users: dict[Storage, list[Draft]] = defaultdict(list)
+    for draft in lowering.drafts:
+        for storage in {t.storage for t in draft.operands if t is not None}:
+            users[storage].append(draft)
+    copies = [draft for draft in lowering.drafts if draft.kind is StepKind.COPY]
+    joined = {storage for storage in users if _is_joined(storage, users)}
+    for draft in reversed(copies):
+        source, target = draft.operands
+        assert source is not None and target is not None
+        if source.storage is target.storage or draft not in users[source.storage]:
+            continue
+        place = _place(source, target) if target.storage in joined else None
+        if place is not None:
+            _move(source.storage, place, users, [draft], lowering)
+    for storage in joined:
+        _take_for_the_same(storage, users, lowering)
+
+
+def _is_joined(storage: Storage, users: dict[Storage, list[Draft]]) -> bool:
+    """Whether copies alone write the storage, each element once."""
+    writers = [draft for draft in users[storage] if any(s is storage for s in draft.writes())]
+    return (
+        storage.kind is StorageKind.ARENA
+        and all(draft.kind is StepKind.COPY for draft in writers)
+        and same(sum(product(draft.out.sizes) for draft in writers), storage.numel)
+    )
+
+
+def _place(source: Tensor, target: Tensor) -> _Place | None:
+    """Where the storage that `source` is all of lies if it is `target`."""
+    numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
+    is_known = all(isinstance(number, int) for number in numbers)
+    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+        return None
+    dims = sorted(
+        (s, n, t) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
+    )
+    if len(dims) < 2 or dims[0][2] != 1 or not source.is_dense():
+        return None
+    channels, step = dims[0][1], dims[1][2]
+    if step < channels or any(t != s // channels * step for s, _, t in dims[1:]):
+        return None
+    return _Place(target.storage, channels, step, target.offset)
+
+
+def _moved(storage: Storage, place: _Place, drafts: list[Draft]) -> dict[Draft, list[Tensor | None]] | None:
+    """The drafts' operands after the move, None if a draft cannot take them."""
+    found: dict[Draft, list[Tensor | None]] = {}
+    for draft in drafts:
+        operands = list(draft.operands)
+        for index, tensor in enumerate(operands):
+            if tensor is None or tensor.storage is not storage:
+                continue
+            moved = place.moved(tensor)
+            if moved is None or not _takes(draft, index):
+                return None
+            operands[index] = moved
+        found[draft] = operands
+    return found
+
+
+def _takes(draft: Draft, index: int) -> bool:
+    if isinstance(draft, ConvolutionDraft):
+        # A residual has to lie as the output does, or the plain algorithm alone takes it.
+        return type(draft) is ConvolutionDraft and index in (0, 4) and (index == 0 or draft.residual is None)
+    return draft.kind in _BY_PIXEL or (draft.kind in _READ_BY_PIXEL and index == 0)
+
+
+def _move(
+    storage: Storage,
+    place: _Place,
+    users: dict[Storage, list[Draft]],
+    gone: list[Draft],
+    lowering: Lowering,
+) -> bool:
+    """Puts the storage in its place, and drops the copies that this makes useless."""
+    others = [draft for draft in users[storage] if draft not in gone]
+    moved = _moved(storage, place, others)
+    if moved is None:
+        return False
+    for draft, operands in moved.items():
+        draft.operands = operands
+    for draft in gone:
+        lowering.drafts.remove(draft)
+        for tensor in draft.operands:
+            if tensor is not None and draft in users[tensor.storage]:
+                users[tensor.storage].remove(draft)
+    users[place.storage] += [draft for draft in others if draft not in users[place.storage]]
+    users[storage] = []
+    return True
+
+
+def _take_for_the_same(storage: Storage, users: dict[Storage, list[Draft]], lowering: Lowering) -> None:
+    """Drops a concatenation of what lies in the same order, one after the other, in another one already."""
+    if not users[storage] or not _is_joined(storage, users):
+        return
+    writers = [draft for draft in users[storage] if any(s is storage for s in draft.writes())]
+    places = set()
+    for draft in writers:
+        source, target = draft.operands
+        assert source is not None and target is not None
+        places.add(_within(source, target))
+    place = places.pop()
+    if place is not None and not places and place.storage is not storage:
+        _move(storage, place, users, writers, lowering)
+
+
+def _within(source: Tensor, target: Tensor) -> _Place | None:
+    """Where the storage of `target` lies if that part of it is `source`."""
+    numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
+    is_known = all(isinstance(number, int) for number in numbers)
+    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+        return None
+    dims = sorted(
+        (t, n, s) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
+    )
+    if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
+        return None
+    # The smallest step of the target is from pixel to pixel: the channels of the whole.
+    channels, _, step = dims[1]
+    if target.offset % channels + dims[0][1] > channels or step < channels:
+        return None
+    if any(t % channels != 0 or s != t // channels * step for t, _, s in dims[1:]):
+        return None
+    pixel, channel = divmod(target.offset, channels)
+    offset = source.offset - pixel * step - channel
+    return _Place(source.storage, channels, step, offset) if offset >= 0 else None

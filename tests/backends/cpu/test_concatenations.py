@@ -1,0 +1,105 @@
+"""Concatenations whose parts are computed in their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.backends.cpu.support import Function, assert_close, expected, lower, run
+from torch import nn
+from torch.nn import functional as F
+
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.payload import read_plan
+from rushlight.format.pte import read_pte
+
+
+class Joined(nn.Module):
+    """What all layers give of one input, side by side, and a convolution over it."""
+
+    def __init__(self, *layers: nn.Module, channels: int) -> None:
+        super().__init__()
+        self.layers, self.head = nn.ModuleList(layers), nn.Conv2d(channels, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.cat([layer(x) for layer in self.layers], 1))
+
+
+class Dense(nn.Module):
+    """Layers that each read all that is before them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(6, 16, 1)
+        self.layers = nn.ModuleList(nn.Conv2d(16 + 16 * i, 16, 3, padding=1) for i in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = [self.stem(x)]
+        for layer in self.layers:
+            found.append(layer(torch.relu(torch.cat(found, 1))))
+        return torch.relu(torch.cat(found, 1))
+
+
+class Decoder(nn.Module):
+    """A level of a U-Net; `padded`: the skipped map is padded first."""
+
+    def __init__(self, padded: bool = False) -> None:
+        super().__init__()
+        self.padded = padded
+        self.first, self.pool = nn.Conv2d(6, 17, 3, padding=0 if padded else 1), nn.MaxPool2d(2)
+        self.deep, self.grow = nn.Conv2d(17, 9, 1), nn.ConvTranspose2d(9, 5, 2, 2)
+        self.last = nn.Conv2d(22, 3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.first(x))
+        if self.padded:
+            x = F.pad(x, (1, 1, 1, 1), value=2.0)
+        return self.last(torch.cat((x, self.grow(self.deep(self.pool(x)))), 1))
+
+
+KINDS = Joined(
+    nn.Conv2d(6, 5, 1),
+    nn.Conv2d(6, 17, 3, padding=1),
+    nn.Sequential(nn.Conv2d(6, 18, 1), nn.Conv2d(18, 19, 3, padding=1)),
+    nn.Conv2d(6, 6, 3, padding=1, groups=6),
+    nn.Sequential(nn.Conv2d(6, 7, 1), nn.MaxPool2d(3, 1, 1)),
+    nn.Sequential(nn.Conv2d(6, 3, 2, 2), nn.Upsample(scale_factor=2, mode="bilinear")),
+    nn.Sequential(nn.Conv2d(6, 3, 1), Function(lambda x: torch.sigmoid(x) * x)),
+    channels=60,
+)
+TOKENS = nn.Sequential(
+    nn.Linear(24, 24), Function(lambda x: torch.cat((torch.ones(1, 1, 24), x), 1)), nn.LayerNorm(24)
+)
+# Models, shapes of inputs, and the copies that are left: of inputs, of outputs, of constants.
+CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
+    "decoder": (Decoder(), (1, 6, 20, 24), 2),
+    "decoder_padded": (Decoder(padded=True), (2, 6, 20, 24), 4),
+    "dense": (Dense(), (2, 6, 20, 20), 1),
+    "kinds": (KINDS, (2, 6, 20, 18), 2),
+    "read_elsewhere": (
+        nn.Sequential(
+            nn.Conv2d(6, 6, 1), Function(lambda x: torch.cat((x, x.flip(1), x), 1) + x.mean((2, 3)).sum())
+        ),
+        (1, 6, 9, 7),
+        -1,
+    ),
+    "tokens": (TOKENS, (1, 9, 24), 1),
+}
+
+
+def copies_of(program: bytes) -> int:
+    (payload,) = read_pte(program).delegate_data
+    return sum(step.kind == StepKind.COPY for step in read_plan(payload).steps)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parts_are_computed_in_their_places(name: str) -> None:
+    torch.manual_seed(0)
+    model, shape, copies = CASES[name]
+    inputs = (torch.randn(shape),)
+    program, outside = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs))
+    if copies >= 0:
+        assert not outside
+        assert copies_of(program) == copies
