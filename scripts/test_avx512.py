@@ -2,7 +2,7 @@
 
 Programs are planned for avx2 and for avx512; their results are compared with those of this machine.
 The processor has no VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it: the
-tests carry out vpdpbusd and vpdpwssd themselves.
+tests carry out vpdpbusd themselves.
 """
 
 from __future__ import annotations

@@ -28,32 +28,28 @@ struct Dot {
   int parts;            // of 16 bytes
   int whole;            // parts that are written, the rest with zeros
   int size;             // of the instruction, bytes
-  bool is_words;        // vpdpwssd
 };
 
-// vpdpbusd or vpdpwssd of registers, VEX or EVEX without a mask; the bits of an instruction that widen a register's
+// vpdpbusd of registers, VEX or EVEX without a mask; the bits of an instruction that widen a register's
 // number are inverted.
 bool decode(const uint8_t* p, Dot* dot) {
   const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
-  if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && (p[3] & 0xfd) == 0x50 && p[4] >= 0xc0) {
+  if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
     *dot = {bit(p[1], 7, 8) | (p[4] >> 3 & 7),
             15 - (p[2] >> 3 & 15),
             bit(p[1], 5, 8) | (p[4] & 7),
             (p[2] & 4) ? 2 : 1,
             2,
-            5,
-            p[3] == 0x52};
+            5};
     return true;
   }
-  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (p[2] & 0x87) == 5 && (p[3] & 0x97) == 0 && (p[4] & 0xfd) == 0x50 &&
-      p[5] >= 0xc0) {
+  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (p[2] & 0x87) == 5 && (p[3] & 0x97) == 0 && p[4] == 0x50 && p[5] >= 0xc0) {
     *dot = {bit(p[1], 7, 8) | bit(p[1], 4, 16) | (p[5] >> 3 & 7),
             (15 - (p[2] >> 3 & 15)) | bit(p[3], 3, 16),
             bit(p[1], 5, 8) | bit(p[1], 6, 16) | (p[5] & 7),
             1 << (p[3] >> 5 & 3),
             4,
-            6,
-            p[4] == 0x52};
+            6};
     return true;
   }
   return false;
@@ -89,14 +85,7 @@ void handle(int, siginfo_t*, void* context) {
       std::memcpy(sums, part_of(area, dot.to, part), 16);
       const uint8_t* const left = part_of(area, dot.left, part);
       const uint8_t* const right = part_of(area, dot.right, part);
-      if (dot.is_words) {
-        int16_t a[8], b[8];
-        std::memcpy(a, left, sizeof(a));
-        std::memcpy(b, right, sizeof(b));
-        for (int i = 0; i < 8; ++i) sums[i / 2] += a[i] * b[i];
-      } else {
-        for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
-      }
+      for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
     }
     std::memcpy(part_of(area, dot.to, part), sums, 16);
   }

@@ -6,8 +6,8 @@
 
 namespace rushlight::tiles {
 
-// Sets that this processor runs but for their vpdpbusd and vpdpwssd between registers. From the first call on those are
-// carried out for it: slowly, in a handler of SIGILL. Any other unknown instruction ends the program.
+// Sets that this processor runs but for their vpdpbusd between registers. From the first call on that is carried out
+// for it: slowly, in a handler of SIGILL. Any other unknown instruction ends the program.
 std::vector<const ByteTiles*> assisted_sets();
 
 }  // namespace rushlight::tiles

@@ -32,8 +32,8 @@ RL_INLINE Line load_line(const Left* p) { return _mm512_loadu_si512(p); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
 
 #define RL_TILES_BYTE_QUADS
-template <typename Sums8>
-RL_INLINE void add_quads(Sums8& sums, __m256i left, __m256i right) {
+template <typename Sums16>
+RL_INLINE void add_quads(Sums16& sums, __m512i left, __m512i right) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(left), "v"(right));
 }
 

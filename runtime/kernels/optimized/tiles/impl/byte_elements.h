@@ -39,18 +39,30 @@ static void dequantize_bytes(const uint8_t* __restrict x, uint8_t flip, int64_t 
 static void dequantize_nibbles(const uint8_t* __restrict x, int64_t n, float zero, float scale, float* __restrict to) {
   int64_t i = 0;
 #if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m512 shift = _mm512_set1_ps(zero), factor = _mm512_set1_ps(scale);
+#else
   const __m256 shift = _mm256_set1_ps(zero), factor = _mm256_set1_ps(scale);
+#endif
   for (; i + 16 <= n / 2; i += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i));
     const __m128i low = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
     const __m128i even = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), low), eight);
     const __m128i odd = _mm_sub_epi8(_mm_and_si128(bytes, low), eight);
     const __m128i halves[] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
+#if defined(__AVX512F__)
+    RL_UNROLL for (int j = 0; j < 2; ++j) {
+      // Masked forms are those that GCC 12 does not warn of.
+      const __m512 reals = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, halves[j]));
+      _mm512_storeu_ps(to + 2 * i + 16 * j, _mm512_mul_ps(_mm512_sub_ps(reals, shift), factor));
+    }
+#else
     RL_UNROLL for (int j = 0; j < 4; ++j) {
       const __m128i eights = j % 2 == 0 ? halves[j / 2] : _mm_srli_si128(halves[j / 2], 8);
       const __m256 reals = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eights));
       _mm256_storeu_ps(to + 2 * i + 8 * j, _mm256_mul_ps(_mm256_sub_ps(reals, shift), factor));
     }
+#endif
   }
 #endif
   for (; i < n / 2; ++i) {
