@@ -45,13 +45,16 @@ class ConvertStep final : public Step {
 
   Error run(Run& run) override {
     if (out_->numel() == 0) return Error::Ok;
-    const int64_t inner = loops_.inner(), blocks = divide_up(inner, kBlock);
+    const int64_t inner = loops_.inner(), rows = loops_.outer(), blocks = divide_up(inner, kBlock);
     const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
-    for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+    // Rows whose bytes lie between each other's are converted together, so that workers write to lines of their own.
+    const bool are_interleaved = loops_.inner_stride(1) != 1;
+    for_workers(run.context, workers, rows * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * kWorkerFloats;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kBlock;
-        convert(i / blocks, first, std::min(kBlock, inner - first), scratch);
+        const int64_t block = are_interleaved ? i / rows : i % blocks;
+        const int64_t first = block * kBlock;
+        convert(are_interleaved ? i % rows : i / blocks, first, std::min(kBlock, inner - first), scratch);
       }
     });
     return Error::Ok;

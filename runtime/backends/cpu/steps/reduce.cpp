@@ -88,9 +88,12 @@ class ReduceStep final : public Step {
                                : reduction_ == Reduction::Maximum ? tiles::BinaryOp::Maximum
                                                                   : tiles::BinaryOp::Minimum;
     std::copy_n(from, n, to);
-    for (int64_t i = 1; i < count_; ++i) {
-      const float* next = from + (is_even_ ? i * step_ : offset(*in_, kept_, kept_ + reduced_, i));
-      tiles_->binary(op, to, 1, next, 1, to, n, 0);
+    if (is_even_) {
+      tiles_->fold_rows(op, from + step_, step_, count_ - 1, to, n);
+    } else {
+      for (int64_t i = 1; i < count_; ++i) {
+        tiles_->binary(op, to, 1, from + offset(*in_, kept_, kept_ + reduced_, i), 1, to, n, 0);
+      }
     }
     if (reduction_ == Reduction::Mean) {
       tiles_->unary(tiles::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);

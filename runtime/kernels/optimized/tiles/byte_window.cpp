@@ -180,6 +180,10 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
     // What is copied beyond a run of the window is overwritten by the next one, or lies beyond the row.
     if (run <= kCopied && cell + kCopied <= end) {
       std::memcpy(cell, from, kCopied);
+    } else if (run >= kCopied / 2 && run <= kCopied) {
+      // Two copies of a size that compilers know, where they overlap as they may.
+      std::memcpy(cell, from, kCopied / 2);
+      std::memcpy(cell + run - kCopied / 2, from + run - kCopied / 2, kCopied / 2);
     } else {
       std::memcpy(cell, from, static_cast<size_t>(run));
     }
