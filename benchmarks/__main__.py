@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import chains, compile_time, latency, lowering, python_call, quantization, show
-from benchmarks.models import INT8, MODELS
+from benchmarks.models import INT8, MODELS, WIDE
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS
@@ -27,7 +27,10 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}; all by default")
     parser.add_argument(
-        "--models", nargs="+", metavar="model", help=f"of {', '.join(MODELS)}; all by default"
+        "--models",
+        nargs="+",
+        metavar="model",
+        help=f"of {', '.join(MODELS)}, or wide: {', '.join(WIDE)}; all others by default",
     )
     parser.add_argument("--systems", nargs="+", metavar="system", help=f"of {', '.join(SYSTEMS)}")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -41,6 +44,8 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
+    if options.models == ["wide"]:
+        options.models = list(WIDE)
     for given, known in ((options.kinds, KINDS), (options.models, MODELS), (options.systems, SYSTEMS)):
         for name in given or ():
             if name not in known:
@@ -52,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = options_of(arguments)
     console = Console(width=None if sys.stdout.isatty() else 140)
     kinds = options.kinds or KINDS
-    models = options.models or (QUICK if options.quick else list(MODELS))
+    models = options.models or (QUICK if options.quick else [m for m in MODELS if m not in WIDE])
     plan = latency.Plan(
         (),
         options.threads,
