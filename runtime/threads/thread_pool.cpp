@@ -16,7 +16,8 @@
 namespace rushlight {
 namespace {
 
-constexpr auto kSpinTime = std::chrono::microseconds(50);
+// Longer than what a caller does between two runs of a small network: a thread that slept wakes late.
+constexpr auto kSpinTime = std::chrono::microseconds(200);
 
 // Counts forks, from 1: threads and locks of an older generation are another process's.
 std::atomic<uint64_t> process_generation{1};
