@@ -24,8 +24,12 @@ inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
 }
 
-// The terms [first, last) of each tap's sums of one panel.
-void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last) {
+// Bytes of weights that stay in a second level cache, and of a left operand that need not be there: it is fetched ahead
+// rather than they are.
+constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
+
+// The terms [first, last) of each tap's sums of one panel. is_first: that no panel of these rows was before.
+void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last, bool is_first) {
   const tiles::Tiles& tiles = *p.tiles;
   const int64_t width = tiles.width, panel = tiles.gemm_vectors * width;
   tiles::PanelTile tile{};
@@ -54,6 +58,8 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
     tile.ahead = tile.b + depth * panel;
     tile.ahead_step = (panel * static_cast<int64_t>(sizeof(float)) + groups - 1) / groups;
   }
+  const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
+                            p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
   const int64_t base = groups > 0 ? p.m / groups : 0, larger = p.m - base * groups;
   for (int64_t g = 0, m = 0; g < groups; ++g) {
     const int64_t count = base + (g < larger ? 1 : 0);
@@ -63,6 +69,10 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
       tile.addend = addend + m * tile.addend_step + column;
       const int64_t next = std::min(m + count + most, p.m);
       for (int64_t i = m + count; i < next; ++i) fetch(addend + i * tile.addend_step + column, tile.columns);
+    }
+    if (fetches_rows) {
+      tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
+      tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
     tiles.packed->panel(static_cast<int>(count), vectors, tile);
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
@@ -79,7 +89,7 @@ void multiply(const Panels& p, int64_t p0, int64_t p1) {
   const int64_t panel = p.tiles->gemm_vectors * p.tiles->width;
   for (int64_t part = 0; part < parts; ++part) {
     for (int64_t i = p0; i < p1; ++i) {
-      multiply_panel(p, i * panel, p.k * part / parts, p.k * (part + 1) / parts);
+      multiply_panel(p, i * panel, p.k * part / parts, p.k * (part + 1) / parts, i == p0);
     }
   }
 }

@@ -14,7 +14,6 @@ from rushlight.backends.cpu.target import Target
 
 # In multiplications per cycle of a tile at its best, by measurement.
 _TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
-_WEIGHT_BYTES = 5.0  # bytes a cycle of weights: those of a network come from memory
 
 
 def finish(lowering: Lowering) -> None:
@@ -104,4 +103,4 @@ def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float
     tiles = -(-rows // target.rows) * target.rows
     compute = tiles * depth * vectors / 2
     weights = depth * vectors * target.vector * 4
-    return max(compute, weights / _WEIGHT_BYTES)
+    return max(compute, weights / target.weight_bytes)

@@ -12,7 +12,8 @@ class Target:
     """How the tiles of an instruction set are shaped, as runtime/kernels/optimized/tiles has them.
 
     vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
-    cache: bytes of second level cache that a plan counts on. byte_lanes, byte_group: sums in a vector of
+    cache: bytes of second level cache that a plan counts on. weight_bytes: bytes a cycle of weights, which
+    come from memory: a network has more than caches hold. byte_lanes, byte_group: sums in a vector of
     8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
     latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_pairs.h
     defines, or 0 if that is no faster.
@@ -23,6 +24,7 @@ class Target:
     panel: int
     rows: int
     cache: int = 512 * 1024
+    weight_bytes: float = 5.0
     byte_lanes: int = 4
     byte_group: int = 2
     small_pair_group: int = 0
@@ -32,7 +34,7 @@ TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6, byte_lanes=8, small_pair_group=4),
+        Target("avx2", 8, 16, 6, weight_bytes=2.5, byte_lanes=8, small_pair_group=4),
         Target("avx512", 16, 32, 14, byte_lanes=16, byte_group=4),
         Target("neon", 4, 12, 8, byte_group=4),
     )
