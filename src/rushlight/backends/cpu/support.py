@@ -161,6 +161,9 @@ def _convolution(node: Node, constants: Constants) -> str | None:
 
 
 def _transposed(node: Node, dilation: list[int]) -> str | None:
+    weight: Any = node.args[1]
+    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
+        return "it is transposed and its weights are quantized"
     if any(d != 1 for d in dilation):
         return "it is transposed and dilated"
     result = meta.get_tensor(node)
