@@ -17,7 +17,8 @@ int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
 }
 
 // Moves one matrix from one packing into another.
-void repack(const float* from, const Packing& a, float* to, const Packing& b, int64_t k, int64_t n) {
+template <typename T>
+void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k, int64_t n) {
   const auto width = [&](const Packing& p, int64_t column) {
     const int64_t first = column / p.panel * p.panel;
     return first + p.panel <= n ? p.panel : p.columns(n) - first;
@@ -25,10 +26,10 @@ void repack(const float* from, const Packing& a, float* to, const Packing& b, in
   const auto place = [&](const Packing& p, int64_t column) {
     return column / p.panel * p.panel * k + column % p.panel;
   };
-  std::memset(to, 0, static_cast<size_t>(k * b.columns(n)) * sizeof(float));
+  std::memset(to, 0, static_cast<size_t>(k * b.columns(n)) * sizeof(T));
   for (int64_t j = 0; j < n; ++j) {
-    const float* source = from + place(a, j);
-    float* target = to + place(b, j);
+    const T* source = from + place(a, j);
+    T* target = to + place(b, j);
     const int64_t source_step = width(a, j), target_step = width(b, j);
     for (int64_t l = 0; l < k; ++l) target[l * target_step] = source[l * source_step];
   }
@@ -44,13 +45,23 @@ const Binder::Slot* Binder::slot(uint32_t index) {
   return &slots_[step_.values()[index]];
 }
 
-const View* Binder::any_input(uint32_t index) {
+const View* Binder::stored_input(uint32_t index) {
   const Slot* found = slot(index);
   return found ? &found->view : nullptr;
 }
 
+const View* Binder::any_input(uint32_t index) {
+  const View* view = stored_input(index);
+  if (view && is_half(view->dtype)) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, which it cannot read", index,
+                step_.kind(), dtype_name(view->dtype)));
+    return nullptr;
+  }
+  return view;
+}
+
 const View* Binder::input_of(uint32_t index, ScalarType dtype) {
-  const View* view = any_input(index);
+  const View* view = stored_input(index);
   if (view && view->dtype != dtype) {
     refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, not %s", index, step_.kind(),
                 dtype_name(view->dtype), dtype_name(dtype)));
@@ -62,7 +73,7 @@ const View* Binder::input_of(uint32_t index, ScalarType dtype) {
 const View* Binder::input(uint32_t index) { return input_of(index, ScalarType::Float); }
 
 const View* Binder::output_of(uint32_t index, ScalarType dtype) {
-  return input_of(index, dtype) ? any_output(index) : nullptr;
+  return input_of(index, dtype) ? written(index) : nullptr;
 }
 
 bool Binder::has(uint32_t index) const { return index >= step_.values().size() || step_.values()[index] != kNone; }
@@ -71,8 +82,10 @@ const View* Binder::optional_input(uint32_t index) { return has(index) ? input(i
 
 const View* Binder::output(uint32_t index) { return input(index) ? any_output(index) : nullptr; }
 
-const View* Binder::any_output(uint32_t index) {
-  const View* view = any_input(index);
+const View* Binder::any_output(uint32_t index) { return any_input(index) ? written(index) : nullptr; }
+
+const View* Binder::written(uint32_t index) {
+  const View* view = stored_input(index);
   if (view && !slot(index)->is_writable) {
     refuse(fail(Error::InvalidProgram, "a step of kind %u writes operand %u, which is not its to write", step_.kind(),
                 index));
@@ -81,16 +94,24 @@ const View* Binder::any_output(uint32_t index) {
   return view;
 }
 
-const float* Binder::constant(uint32_t index, int64_t count) {
-  const View* view = input(index);
+const View* Binder::constant_view(uint32_t index, int64_t count) {
+  const View* view = stored_input(index);
   if (view == nullptr) return nullptr;
-  if (!slot(index)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
-      (view->strides[0] != 1 && view->sizes[0] > 1)) {
+  if (!slot(index)->is_constant || (view->dtype != ScalarType::Float && !is_half(view->dtype)) || view->rank != 1 ||
+      count < 0 || view->sizes[0] < count || (view->strides[0] != 1 && view->sizes[0] > 1)) {
     refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld floats", index,
                 step_.kind(), static_cast<long long>(count)));
     return nullptr;
   }
-  return view->floats();
+  return view;
+}
+
+const float* Binder::constant(uint32_t index, int64_t count) {
+  const View* view = constant_view(index, count);
+  if (view == nullptr || view->dtype == ScalarType::Float) return view ? view->floats() : nullptr;
+  float* copy = array<float>(static_cast<size_t>(count));
+  if (copy) tiles::half_tiles().widen(half_type(view->dtype), static_cast<const uint16_t*>(view->data), count, copy);
+  return copy;
 }
 
 const float* Binder::optional_constant(uint32_t index, int64_t count) {
@@ -109,6 +130,27 @@ const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t
     repack(planned + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
   }
   return copy;
+}
+
+optimized::PackedWeights Binder::packed_weights(uint32_t index, int64_t matrices, int64_t k, int64_t n) {
+  optimized::PackedWeights weights;
+  const View* view = constant_view(index, packed_floats(matrices, k, planned_.columns(n)));
+  if (view == nullptr) return weights;
+  if (!is_half(view->dtype)) {
+    weights.floats = packed(index, matrices, k, n);
+    return weights;
+  }
+  weights.type = half_type(view->dtype);
+  weights.halves = static_cast<const uint16_t*>(view->data);
+  const Packing own = packing_of(tiles_);
+  if (own.vector == planned_.vector && own.panel == planned_.panel) return weights;
+  const int64_t count = packed_floats(matrices, k, own.columns(n));
+  uint16_t* copy = count < 0 ? nullptr : array<uint16_t>(static_cast<size_t>(count));
+  for (int64_t i = 0; copy && i < matrices; ++i) {
+    repack(weights.halves + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
+  }
+  weights.halves = copy;
+  return weights;
 }
 
 int64_t Binder::integer(uint32_t index, int64_t low, int64_t high) {
@@ -204,6 +246,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
       return make_nibble_product(binder);
     case StepKind::ScaledGather:
       return make_scaled_gather(binder);
+    case StepKind::Convert:
+      return make_half_conversion(binder);
   }
   return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
 }

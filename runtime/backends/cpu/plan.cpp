@@ -48,7 +48,8 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
   }
   const ScalarType dtype = static_cast<ScalarType>(value.dtype());
   RL_REQUIRE(dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int ||
-                 dtype == ScalarType::Bool || dtype == ScalarType::Char || dtype == ScalarType::Byte,
+                 dtype == ScalarType::Bool || dtype == ScalarType::Char || dtype == ScalarType::Byte ||
+                 dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
              InvalidProgram, "value %u has the element type %d, which plans do not", index,
              static_cast<int>(value.dtype()));
   return Error::Ok;

@@ -50,7 +50,13 @@ enum class StepKind : uint16_t {
   ScaledProduct = 41,
   NibbleProduct = 42,
   ScaledGather = 43,
+  Convert = 44,
 };
+
+inline bool is_half(ScalarType dtype) { return dtype == ScalarType::Half || dtype == ScalarType::BFloat16; }
+inline tiles::HalfType half_type(ScalarType dtype) {
+  return dtype == ScalarType::Half ? tiles::HalfType::Float16 : tiles::HalfType::BFloat16;
+}
 
 // What a step may use while it runs.
 struct Run {
@@ -108,18 +114,22 @@ class Binder {
   const View* input(uint32_t index);
   const View* optional_input(uint32_t index);
   const View* output(uint32_t index);
-  // A view of any type.
+  // A view of any type but those of 16 bits.
   const View* any_input(uint32_t index);
   const View* any_output(uint32_t index);
   // Views of one type.
   const View* input_of(uint32_t index, ScalarType dtype);
   const View* output_of(uint32_t index, ScalarType dtype);
   bool is_arena(uint32_t index) { return slot(index) != nullptr && slot(index)->is_arena; }
-  // `count` floats of a constant, next to each other.
+  // A view of any type.
+  const View* stored_input(uint32_t index);
+  // `count` floats of a constant, next to each other: those of 16 bits become float32 now.
   const float* constant(uint32_t index, int64_t count);
   const float* optional_constant(uint32_t index, int64_t count);
   // Packed matrices [k, n], in the machine's own packing: repacked if the plan's is another.
   const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n);
+  // The same, floats of 16 bits left as they are. Empty, and the failure kept, if there are none.
+  optimized::PackedWeights packed_weights(uint32_t index, int64_t matrices, int64_t k, int64_t n);
   // `count` int8 of a constant, next to each other.
   const int8_t* bytes(uint32_t index, int64_t count);
   // Packed int8 matrices of n columns of k numbers each, in the packing of tiles::byte_tiles(), packed_matrix_size()
@@ -151,6 +161,8 @@ class Binder {
 
  private:
   const Slot* slot(uint32_t index);
+  const View* written(uint32_t index);
+  const View* constant_view(uint32_t index, int64_t count);
   void refuse(Error error) {
     if (error_ == Error::Ok) error_ = error;
   }
@@ -194,6 +206,7 @@ Result<Step*> make_quantize_rows(Binder& binder);
 Result<Step*> make_scaled_product(Binder& binder);
 Result<Step*> make_nibble_product(Binder& binder);
 Result<Step*> make_scaled_gather(Binder& binder);
+Result<Step*> make_half_conversion(Binder& binder);
 
 // By kind. InvalidProgram for one that is unknown.
 Result<Step*> make_step(StepKind kind, Binder& binder);

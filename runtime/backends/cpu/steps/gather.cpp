@@ -8,12 +8,12 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: table [rows, n], indices [count] (int64), output [count, n]. ints: 1 if negative indices count from the
-// table's end, else none.
+// values: table [rows, n] of float32 or of 16-bit floats, indices [count] (int64), output [count, n]. ints: 1 if
+// negative indices count from the table's end, else none.
 class GatherStep final : public Step {
  public:
   Error bind(Binder& binder) {
-    table_ = binder.input(0);
+    table_ = binder.stored_input(0);
     indices_ = binder.any_input(1);
     out_ = binder.output(2);
     counts_back_ = binder.int_count() > 0 && binder.integer(0, 0, 1) == 1;
@@ -21,8 +21,9 @@ class GatherStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(table_->rank == 2 && out_->rank == 2 && indices_->rank == 1 && indices_->dtype == ScalarType::Long &&
-                   out_->sizes[0] == indices_->sizes[0] && out_->sizes[1] == table_->sizes[1] &&
+    RL_REQUIRE(table_->rank == 2 && (table_->dtype == ScalarType::Float || is_half(table_->dtype)) && out_->rank == 2 &&
+                   indices_->rank == 1 && indices_->dtype == ScalarType::Long && out_->sizes[0] == indices_->sizes[0] &&
+                   out_->sizes[1] == table_->sizes[1] &&
                    (out_->sizes[1] <= 1 || (out_->strides[1] == 1 && table_->strides[1] == 1)),
                InvalidProgram, "operands of a gather do not fit");
     return Error::Ok;
@@ -35,8 +36,14 @@ class GatherStep final : public Step {
       const int64_t row = given < 0 && counts_back_ ? given + table_->sizes[0] : given;
       RL_REQUIRE(row >= 0 && row < table_->sizes[0], InvalidArgument, "index %lld is outside of a table of %lld rows",
                  static_cast<long long>(given), static_cast<long long>(table_->sizes[0]));
-      std::memcpy(out_->floats() + i * out_->strides[0], table_->floats() + row * table_->strides[0],
-                  static_cast<size_t>(out_->sizes[1]) * sizeof(float));
+      float* const to = out_->floats() + i * out_->strides[0];
+      const int64_t first = row * table_->strides[0];
+      if (is_half(table_->dtype)) {
+        const uint16_t* const from = static_cast<const uint16_t*>(table_->data) + first;
+        tiles::half_tiles().widen(half_type(table_->dtype), from, out_->sizes[1], to);
+      } else {
+        std::memcpy(to, table_->floats() + first, static_cast<size_t>(out_->sizes[1]) * sizeof(float));
+      }
     }
     return Error::Ok;
   }

@@ -18,7 +18,7 @@ class ProductStep final : public Step {
     c.outputs = binder.integer(10, 1, 1 << 24);
     c.epilogue = binder.epilogue(11, 0);
     in_ = binder.input(0);
-    c.weights = binder.packed(1, c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    c.weights = binder.packed_weights(1, c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(2, round_up(c.groups * c.outputs, 64));
     residual_ = binder.optional_input(3);
     out_ = binder.output(4);

@@ -6,6 +6,9 @@ namespace rushlight::cpu {
 
 namespace {
 
+// Weights of 16 bits that are transformed at once.
+constexpr int64_t kPiece = 256;
+
 // values: input [n, h, w, c], weights, bias, residual, output [n, h, w, o]; ints: m (2 or 4), padding above and left,
 // channels, outputs, then the epilogue, and 1 if weights are as they were. Weights are (m + 2)^2 packed matrices
 // [channels, outputs]; as they were, nine, and transformed when the plan is loaded.
@@ -57,13 +60,27 @@ class WinogradStep final : public Step {
   // Null if the binder refuses.
   const float* transformed(Binder& binder) const {
     const optimized::PackedWinograd& c = convolution_;
-    const float* taps = binder.packed(1, 9, c.channels, c.outputs);
-    if (taps == nullptr) return nullptr;
+    const optimized::PackedWeights taps = binder.packed_weights(1, 9, c.channels, c.outputs);
+    if (taps.floats == nullptr && taps.halves == nullptr) return nullptr;
     const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
     float* weights = binder.array<float>(static_cast<size_t>(points() * matrix));
+    if (weights == nullptr) return nullptr;
     const tiles::PackedTiles& packed = *c.tiles->packed;
+    const auto transform = c.m == 4 ? packed.winograd4_filters : packed.winograd2_filters;
     // A matrix is one row to the transform: it does not matter how it is packed.
-    if (weights) (c.m == 4 ? packed.winograd4_filters : packed.winograd2_filters)(taps, matrix, weights, matrix);
+    if (taps.floats) {
+      transform(taps.floats, matrix, weights, matrix);
+      return weights;
+    }
+    alignas(64) float widened[9 * kPiece];
+    for (int64_t first = 0; first < matrix; first += kPiece) {
+      const int64_t count = std::min(kPiece, matrix - first);
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const uint16_t* const from = taps.halves + tap * matrix + first;
+        tiles::half_tiles().widen(taps.type, from, count, widened + tap * count);
+      }
+      transform(widened, count, weights + first, matrix);
+    }
     return weights;
   }
 

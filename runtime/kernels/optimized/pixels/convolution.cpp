@@ -86,8 +86,14 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
       const int64_t at = g * outputs + first;
       tiles::Epilogue e = epilogue;
       if (has_residual_) e.residual = residual_.data + at;
-      tiles->packed->row(in_.data + g * channels, depth(), weights + g * depth() * width + first * depth(),
-                         bias ? bias + at : nullptr, out_.data + at, columns, e);
+      const PackedWeights b = weights.from(g * depth() * width + first * depth());
+      const float* const x = in_.data + g * channels;
+      const float* const addend = bias ? bias + at : nullptr;
+      if (b.halves) {
+        tiles->packed->half_row(b.type, x, depth(), b.halves, addend, out_.data + at, columns, e);
+      } else {
+        tiles->packed->row(x, depth(), b.floats, addend, out_.data + at, columns, e);
+      }
     });
   }
 }
@@ -103,6 +109,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.k = gathers_ ? depth() : channels;
   product.n = outputs;
   product.c_step = out_step_;
+  product.widened = widened(scratch);
   product.epilogue = epilogue;
   product.epilogue.residual_step = residual_step_;
   const int64_t width = packing().columns(outputs);
@@ -118,7 +125,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       } else {
         address(m, count, g * channels, rows);
       }
-      product.b = weights + g * depth() * width;
+      product.b = weights.from(g * depth() * width);
       product.bias = bias ? bias + g * outputs : nullptr;
       product.c = to + g * outputs;
       if (has_residual_) product.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;

@@ -18,10 +18,10 @@ class PackedConvolution {
   const tiles::Tiles* tiles = nullptr;
   Window window{};
   int64_t groups = 1, channels = 0, outputs = 0;
-  tiles::Epilogue epilogue;        // without its residual
-  const float* weights = nullptr;  // of each group a packed [kernel_h * kernel_w * channels, outputs]
-  const float* bias = nullptr;     // [groups * outputs, and 64 more that can be read], or null
-  const float* zeros = nullptr;    // [channels + 16]
+  tiles::Epilogue epilogue;      // without its residual
+  PackedWeights weights;         // of each group a packed [kernel_h * kernel_w * channels, outputs]
+  const float* bias = nullptr;   // [groups * outputs, and 64 more that can be read], or null
+  const float* zeros = nullptr;  // [channels + 16]
 
   // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
   Error prepare(const Image& in, const Image& out, const Image* residual);
@@ -39,10 +39,15 @@ class PackedConvolution {
   Packing packing() const { return packing_of(*tiles); }
   // Addresses of rows, then gathered rows.
   int64_t pointer_floats() const { return round_up((has_lines_ ? depth() : block_ * (gathers_ ? 1 : taps())) * 2, 16); }
-  int64_t worker_floats() const {
-    if (has_lines_) return pointer_floats() + channels * window.kernel_h * line_floats();
-    return pointer_floats() + (gathers_ ? round_up(block_ * depth(), 16) : 0);
+  int64_t line_buffer_floats() const {
+    if (has_lines_) return channels * window.kernel_h * line_floats();
+    return gathers_ ? round_up(block_ * depth(), 16) : 0;
   }
+  // Of a panel of weights that are stored in 16 bits.
+  int64_t widened_floats() const { return weights.halves ? round_up(depth() * packing().panel, 16) : 0; }
+  // Of pointers, rows or lines, and weights, in this order.
+  int64_t worker_floats() const { return pointer_floats() + line_buffer_floats() + widened_floats(); }
+  float* widened(float* scratch) const { return scratch + pointer_floats() + line_buffer_floats(); }
   // Of a line of the input under a row of the output, edges included.
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);

@@ -30,9 +30,14 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
     for (int64_t p = p0; p < p1; ++p) {
       const int64_t column = p * panel;
       tile.columns = std::min(panel, outputs - column);
-      tile.b = weights + column * depth();
+      const PackedWeights b = weights.from(column * depth());
+      tile.b = b.floats;
       tile.bias = bias ? bias + column : nullptr;
       const int vectors = static_cast<int>(divide_up(tile.columns, tiles->width));
+      if (b.halves) {
+        tiles::half_tiles().widen(b.type, b.halves, depth() * vectors * tiles->width, widened(scratch));
+        tile.b = widened(scratch);
+      }
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t first = count * part / parts;
         tile.first = (x0 + first) * window.stride_w;

@@ -41,7 +41,16 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
   tile.columns = std::min(panel, p.n - column);
   const int vectors = static_cast<int>((tile.columns + width - 1) / width);
   const int64_t depth = p.taps * p.k, steps = p.taps * tile.k;
-  tile.b = p.b + column * depth + first * vectors * width;
+  const PackedWeights b = p.b.from(column * depth + first * vectors * width);
+  // In few rows each number is used so seldom that it becomes float32 in a register.
+  const bool is_low = b.halves && p.m <= tiles.gemm_rows;
+  tile.b = b.floats;
+  if (is_low) {
+    tile.b = b.halves;
+  } else if (b.halves) {
+    tiles::half_tiles().widen(b.type, b.halves, steps * vectors * width, p.widened);
+    tile.b = p.widened;
+  }
   const bool begins = first == 0;
   tile.bias = begins && p.bias ? p.bias + column : nullptr;
   const float* const addend = begins ? p.epilogue.residual : p.c;
@@ -51,12 +60,14 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
-  const int64_t most = vectors == 1 ? tiles.packed->narrow_rows : tiles.gemm_rows;
+  const int64_t most = vectors == 1 && !is_low ? tiles.packed->narrow_rows : tiles.gemm_rows;
   const int64_t groups = (p.m + most - 1) / most;
   // The same part of the next panel, a slice with each tile. Only a whole panel is sure to be as long as this one.
   if (column + 2 * panel <= p.n || (p.continues && column + panel == p.n)) {
-    tile.ahead = tile.b + depth * panel;
-    tile.ahead_step = (panel * static_cast<int64_t>(sizeof(float)) + groups - 1) / groups;
+    const int64_t size = b.floats ? sizeof(float) : sizeof(uint16_t);
+    const void* const begin = b.floats ? static_cast<const void*>(b.floats) : b.halves;
+    tile.ahead = static_cast<const char*>(begin) + depth * panel * size;
+    tile.ahead_step = (panel * size + groups - 1) / groups;
   }
   const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
                             p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
@@ -74,7 +85,11 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
-    tiles.packed->panel(static_cast<int>(count), vectors, tile);
+    if (is_low) {
+      tiles.packed->half_panel(b.type, static_cast<int>(count), vectors, tile);
+    } else {
+      tiles.packed->panel(static_cast<int>(count), vectors, tile);
+    }
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
     m += count;
   }

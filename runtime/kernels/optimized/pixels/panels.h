@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/optimized/tiles/half_tiles.h"
 #include "kernels/optimized/tiles/packed.h"
 #include "kernels/optimized/tiles/tiles.h"
 
@@ -22,14 +23,32 @@ inline Packing packing_of(const tiles::Tiles& tiles) {
 // Packs b[j * ldb + l] (transposed) or b[l * ldb + j] for l < k, j < n into k * columns(n) floats.
 void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n, float* to);
 
+// A packed matrix of float32, or of 16-bit floats.
+struct PackedWeights {
+  PackedWeights() = default;
+  PackedWeights(const float* packed) : floats(packed) {}
+
+  const float* floats = nullptr;  // or null:
+  const uint16_t* halves = nullptr;
+  tiles::HalfType type = tiles::HalfType::Float16;
+
+  PackedWeights from(int64_t first) const {
+    PackedWeights rest = *this;
+    if (floats) rest.floats += first;
+    if (halves) rest.halves += first;
+    return rest;
+  }
+};
+
 // A block of rows times panels of a packed matrix [taps * k, n].
 struct Panels {
   const tiles::Tiles* tiles;
   const float* const* rows;  // [taps, row_step]
   int64_t row_step;
   int64_t m, taps, k, n;
-  const float* b;
+  PackedWeights b;
   bool continues;     // whether another matrix of the same shape, to be read next, follows this one
+  float* widened;     // [taps * k, panel], if there are halves and more rows than a tile has
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;

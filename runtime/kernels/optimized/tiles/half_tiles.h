@@ -24,6 +24,9 @@ struct HalfTiles {
   // y[j] = op(y[j], x[i * stride + j]) for i < rows, j < n; op is Add, Maximum or Minimum. Sums of eight rows are added
   // at a time.
   void (*fold_rows)(HalfType type, BinaryOp op, const uint16_t* x, int64_t stride, int64_t rows, float* y, int64_t n);
+  // 16-bit floats as float32, and back.
+  void (*widen)(HalfType type, const uint16_t* x, int64_t n, float* y);
+  void (*narrow)(HalfType type, const float* x, int64_t n, uint16_t* y);
 };
 
 // The best set for this machine; RUSHLIGHT_ISA in the environment asks for a lesser one by name.

@@ -8,6 +8,7 @@
 namespace rushlight::tiles {
 
 enum class UnaryOp : uint8_t;
+enum class HalfType : uint8_t;
 
 // What is done to a result before it is stored: the residual is added, then it is clamped, then `op` is applied.
 struct Epilogue {
@@ -27,7 +28,7 @@ struct PanelTile {
   int64_t row_step;
   int64_t first;
   int64_t taps, k;
-  const float* b;       // one panel
+  const void* b;        // one panel, of floats
   const float* bias;    // [columns, rounded up to vectors], or null
   const float* addend;  // or null; may be c
   int64_t addend_step;
@@ -123,6 +124,10 @@ struct PackedTiles {
   // One row: c[j] for the columns of a packed matrix from panel `b` on.
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
               const Epilogue& epilogue);
+  // The same for panels of 16-bit floats, which become float32 in registers; 1 <= rows <= gemm_rows.
+  void (*half_panel)(HalfType type, int rows, int vectors, const PanelTile& tile);
+  void (*half_row)(HalfType type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
+                   int64_t columns, const Epilogue& epilogue);
   void (*depthwise)(const DepthwiseRun& run);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);

@@ -5,6 +5,7 @@
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
+#include "kernels/optimized/tiles/impl/half_types.h"
 #include "kernels/optimized/tiles/impl/vec.h"
 #include "kernels/optimized/tiles/packed.h"
 
@@ -18,6 +19,20 @@ inline constexpr int kNarrowRows = 12;
 
 // Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
 inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
+
+// How a packed matrix is stored: as this, Float16 or BFloat16Bits.
+struct Float32 {
+  using Item = float;
+};
+
+template <typename Stored>
+RL_INLINE Floats load_stored(const typename Stored::Item* p) {
+  if constexpr (sizeof(typename Stored::Item) == 2) {
+    return Stored::widen(load_shorts(p));
+  } else {
+    return load(p);
+  }
+}
 
 // The value of one vector before `op`.
 RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, int64_t left) {
@@ -76,7 +91,7 @@ RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
 // Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
 enum class Fetching { None, Dense, Sparse };
 
-template <int Rows, int Vectors, Fetching Ahead>
+template <typename Stored, int Rows, int Vectors, Fetching Ahead>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
   if (t.bias) {
@@ -88,7 +103,7 @@ static void panel_tile(const PanelTile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   }
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
-  const float* b = t.b;
+  const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
@@ -100,7 +115,7 @@ static void panel_tile(const PanelTile& t) {
     };
     const auto add_term = [&](int64_t k) {
       Floats row[Vectors];
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load_stored<Stored>(b + j * kWidth);
       RL_UNROLL for (int i = 0; i < Rows; ++i) {
         const Floats x = splat(a[i][k]);
         RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
@@ -125,24 +140,34 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-template <int Vectors, Fetching Ahead, int... I>
+template <typename Stored, int Vectors, Fetching Ahead, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
-  static constexpr PanelTileFunction by_rows[] = {&panel_tile<I + 1, Vectors, Ahead>...};
+  static constexpr PanelTileFunction by_rows[] = {&panel_tile<Stored, I + 1, Vectors, Ahead>...};
   by_rows[rows - 1](tile);
 }
 
 template <int Vectors>
 static void panel_across(int rows, const PanelTile& tile) {
   using Rows = std::make_integer_sequence<int, Vectors == 1 ? kNarrowRows : kTileRows>;
-  if (!tile.ahead) return panel_of<Vectors, Fetching::None>(rows, tile, Rows{});
-  if (tile.ahead_step > 64 / kTerms) return panel_of<Vectors, Fetching::Dense>(rows, tile, Rows{});
-  return panel_of<Vectors, Fetching::Sparse>(rows, tile, Rows{});
+  if (!tile.ahead) return panel_of<Float32, Vectors, Fetching::None>(rows, tile, Rows{});
+  if (tile.ahead_step > 64 / kTerms) return panel_of<Float32, Vectors, Fetching::Dense>(rows, tile, Rows{});
+  return panel_of<Float32, Vectors, Fetching::Sparse>(rows, tile, Rows{});
 }
 
 static void panel(int rows, int vectors, const PanelTile& tile) {
   if (vectors == 1) return panel_across<1>(rows, tile);
   if (vectors == 2) return panel_across<2>(rows, tile);
   if constexpr (kTileVectors >= 3) return panel_across<3>(rows, tile);
+}
+
+static void half_panel(HalfType type, int rows, int vectors, const PanelTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  for_half(type, [&](auto stored) {
+    using Stored = decltype(stored);
+    if (vectors == 1) return panel_of<Stored, 1, Fetching::None>(rows, tile, Rows{});
+    if (vectors == 2) return panel_of<Stored, 2, Fetching::None>(rows, tile, Rows{});
+    if constexpr (kTileVectors >= 3) return panel_of<Stored, 3, Fetching::None>(rows, tile, Rows{});
+  });
 }
 
 // Step: of the tile, or 0 for any.
@@ -195,17 +220,19 @@ static void saturate(int64_t rounds, float* sums) {
 }
 
 // `Panels` panels side by side, so that there are sums enough to hide what each addition waits for.
-template <int Panels, int Vectors>
-RL_INLINE void row_part(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
-                        const Epilogue& e) {
+template <typename Stored, int Panels, int Vectors>
+RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
+                        int64_t columns, const Epilogue& e) {
   Floats acc[Panels * Vectors];
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) acc[j] = bias ? load(bias + j * kWidth) : Floats{};
   const int64_t step = k * Vectors * kWidth;
   for (int64_t l = 0; l < k; ++l) {
     const Floats value = splat(x[l]);
-    const float* at = b + l * Vectors * kWidth;
+    const typename Stored::Item* at = b + l * Vectors * kWidth;
     RL_UNROLL for (int p = 0; p < Panels; ++p) {
-      RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[p * Vectors + v] += value * load(at + p * step + v * kWidth);
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) {
+        acc[p * Vectors + v] += value * load_stored<Stored>(at + p * step + v * kWidth);
+      }
     }
   }
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
@@ -216,8 +243,9 @@ RL_INLINE void row_part(const float* x, int64_t k, const float* b, const float* 
   }
 }
 
-static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
-                const Epilogue& epilogue) {
+template <typename Stored>
+static void row_of(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
+                   int64_t columns, const Epilogue& epilogue) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
   Epilogue e = epilogue;
   float* const first = c;
@@ -227,17 +255,27 @@ static void row(const float* x, int64_t k, const float* b, const float* bias, fl
     if (bias) bias += n;
     if (e.residual) e.residual += n;
   };
-  for (; columns >= 4 * kPanel; advance(4 * kPanel)) row_part<4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
-  for (; columns >= kPanel; advance(kPanel)) row_part<1, kTileVectors>(x, k, b, bias, c, kPanel, e);
+  for (; columns >= 4 * kPanel; advance(4 * kPanel)) row_part<Stored, 4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
+  for (; columns >= kPanel; advance(kPanel)) row_part<Stored, 1, kTileVectors>(x, k, b, bias, c, kPanel, e);
   if (columns > 0) {
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
-    if (vectors == 1) row_part<1, 1>(x, k, b, bias, c, columns, e);
-    if (vectors == 2) row_part<1, 2>(x, k, b, bias, c, columns, e);
+    if (vectors == 1) row_part<Stored, 1, 1>(x, k, b, bias, c, columns, e);
+    if (vectors == 2) row_part<Stored, 1, 2>(x, k, b, bias, c, columns, e);
     if constexpr (kTileVectors >= 3) {
-      if (vectors == 3) row_part<1, 3>(x, k, b, bias, c, columns, e);
+      if (vectors == 3) row_part<Stored, 1, 3>(x, k, b, bias, c, columns, e);
     }
   }
   if (e.applies) unary(e.op, first, first, total, e.p, e.q);
+}
+
+static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+                const Epilogue& epilogue) {
+  row_of<Float32>(x, k, b, bias, c, columns, epilogue);
+}
+
+static void half_row(HalfType type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
+                     int64_t columns, const Epilogue& epilogue) {
+  for_half(type, [&](auto stored) { row_of<decltype(stored)>(x, k, b, bias, c, columns, epilogue); });
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA

@@ -181,6 +181,8 @@ static constexpr PackedTiles make_packed_tiles() {
   t.panel = &panel;
   t.line = &line;
   t.row = &row;
+  t.half_panel = &half_panel;
+  t.half_row = &half_row;
   t.depthwise = &depthwise_run;
   t.pool = &pool;
   t.winograd2_filters = &winograd_filters<2>;

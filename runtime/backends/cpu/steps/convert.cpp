@@ -1,0 +1,103 @@
+// 16-bit floats become float32, and float32 16-bit floats.
+#include <algorithm>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 1024;
+
+// values: input and output of one shape, one of them float32, the other float16 or bfloat16.
+class ConvertStep final : public Step {
+ public:
+  Error bind(Binder& binder) {
+    in_ = binder.stored_input(0);
+    const View* const out = binder.stored_input(1);
+    RL_TRY(binder.error());
+    widens_ = is_half(in_->dtype);
+    out_ = binder.output_of(1, widens_ ? ScalarType::Float : out->dtype);
+    RL_TRY(binder.error());
+    RL_REQUIRE(widens_ || (in_->dtype == ScalarType::Float && is_half(out_->dtype)), InvalidProgram,
+               "a conversion has %s to make %s of", dtype_name(in_->dtype), dtype_name(out_->dtype));
+    type_ = half_type(widens_ ? in_->dtype : out_->dtype);
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "operands of a conversion do not fit");
+    for (int i = 0; i < in_->rank; ++i) {
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a conversion do not fit");
+    }
+    const View* const views[] = {out_, in_};
+    loops_ = make_loops(views, 2);
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * kWorkerFloats); }
+
+  Error run(Run& run) override {
+    if (out_->numel() == 0) return Error::Ok;
+    const int64_t inner = loops_.inner(), blocks = divide_up(inner, kBlock);
+    const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
+    for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const scratch = run.scratch + worker * kWorkerFloats;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kBlock;
+        convert(i / blocks, first, std::min(kBlock, inner - first), scratch);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return widens_ ? "conversion to float32" : "conversion from float32"; }
+
+ private:
+  static constexpr int64_t kWorkerFloats = kBlock + kBlock / 2;
+
+  void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
+    const tiles::HalfTiles& t = tiles::half_tiles();
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    const int64_t to_first = loops_.row(0, row) + first * to_step, from_first = loops_.row(1, row) + first * from_step;
+    uint16_t* const halves = reinterpret_cast<uint16_t*>(scratch + kBlock);
+    if (widens_) {
+      const uint16_t* from = static_cast<const uint16_t*>(in_->data) + from_first;
+      float* const to = out_->floats() + to_first;
+      if (from_step != 1) {
+        for (int64_t i = 0; i < n; ++i) halves[i] = from[i * from_step];
+        from = halves;
+      }
+      t.widen(type_, from, n, to_step == 1 ? to : scratch);
+      for (int64_t i = 0; to_step != 1 && i < n; ++i) to[i * to_step] = scratch[i];
+      return;
+    }
+    const float* from = in_->floats() + from_first;
+    uint16_t* const to = static_cast<uint16_t*>(out_->data) + to_first;
+    if (from_step != 1) {
+      for (int64_t i = 0; i < n; ++i) scratch[i] = from[i * from_step];
+      from = scratch;
+    }
+    t.narrow(type_, from, n, to_step == 1 ? to : halves);
+    for (int64_t i = 0; to_step != 1 && i < n; ++i) to[i * to_step] = halves[i];
+  }
+
+  bool widens_ = false;
+  tiles::HalfType type_ = tiles::HalfType::Float16;
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  Loops loops_;
+};
+
+}  // namespace
+
+Result<Step*> make_half_conversion(Binder& binder) {
+  ConvertStep* step = binder.make<ConvertStep>();
+  if (step) RL_TRY(step->bind(binder));
+  RL_TRY(binder.error());
+  return static_cast<Step*>(step);
+}
+
+}  // namespace rushlight::cpu
