@@ -54,6 +54,7 @@ def compile(
     backend_config: ExecutorchBackendConfig | None = None,
     exact: bool = False,
     compact: bool = False,
+    weights: torch.dtype | None = None,
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
@@ -61,7 +62,8 @@ def compile(
     takes them. A module is compiled as it behaves in evaluation mode. partitioner: by default
     CpuPartitioner; with `()` everything runs on kernels. exact: no algorithm whose error is of another order
     of magnitude than a plain sum's. compact: no weights in the file that take more bytes than the model's, at
-    the price of a longer load. Both are the default partitioner's. compile_config: by default every
+    the price of a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the
+    bytes. These three are the default partitioner's. compile_config: by default every
     operator that the target has a kernel for is taken, of Core ATen or not. Raises ExportError or
     CompileError naming the operator and the line of your Python where the model cannot be compiled.
     """
@@ -72,7 +74,9 @@ def compile(
         programs = model
     edge = to_edge_transform_and_lower(
         programs,
-        partitioner=[CpuPartitioner(exact=exact, compact=compact)] if partitioner is None else partitioner,
+        partitioner=[CpuPartitioner(exact=exact, compact=compact, weights=weights)]
+        if partitioner is None
+        else partitioner,
         constant_methods=constant_methods,
         compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
     )

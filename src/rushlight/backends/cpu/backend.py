@@ -8,22 +8,25 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.builder import Builder
 from rushlight.backends.cpu.byte_functions import byte_functions
+from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.finish import finish
 from rushlight.backends.cpu.folding import Constants, Values
-from rushlight.backends.cpu.graph import StorageKind
+from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import RULES, Options
 from rushlight.backends.cpu.payload import write_plan
 from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.rules_quantized import lower_quantized
 from rushlight.backends.cpu.support import operation
 from rushlight.backends.cpu.target import host_target, target_named
-from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
+from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.constants import stored_tensor
 from rushlight.ir.errors import CompileError
+
+_NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
 
 
 def compile_specs(options: Options) -> list[CompileSpec]:
@@ -32,13 +35,15 @@ def compile_specs(options: Options) -> list[CompileSpec]:
         CompileSpec("target", options.target.name.encode()),
         CompileSpec("exact", bytes([options.exact])),
         CompileSpec("compact", bytes([options.compact])),
+        *([CompileSpec("weights", _NAMES[options.weights])] if options.weights in _NAMES else []),
     ]
 
 
 def _options(specs: list[CompileSpec]) -> Options:
     given = {spec.key: spec.value for spec in specs}
     target = target_named(given["target"].decode()) if "target" in given else host_target()
-    return Options(target, given.get("exact") == b"\x01", given.get("compact") == b"\x01")
+    weights = next((dtype for dtype, name in _NAMES.items() if name == given.get("weights")), None)
+    return Options(target, given.get("exact") == b"\x01", given.get("compact") == b"\x01", weights)
 
 
 class CpuBackend(BackendDetails):
@@ -111,7 +116,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
         return
     tensor = _argument(lowering, fake, index)
     builder.add_argument(tensor)
-    lowering.set(node, tensor)
+    lowering.set(node, lowering.widened(tensor, node))
 
 
 def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
@@ -130,6 +135,7 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
     spec = next(s for s in program.graph_signature.input_specs if s.arg.name == node.name)
     data = stored_tensor(program, spec)
     assert data is not None
+    data = data.to(planned_dtype(data.dtype))
     sizes = tuple(data.shape)
     kept = data.detach().contiguous() if data.any() else None
     storage = Storage(data.numel(), data.dtype, StorageKind.STATE, data=kept)
@@ -172,9 +178,12 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
     target = _argument(lowering, fake, len(builder.plan.arguments))
     storage = tensor.storage
     is_whole = storage.dtype in (torch.int8, torch.uint8)  # whose steps may read behind it
-    if not is_whole and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
+    is_same = storage.dtype is target.dtype and not is_whole
+    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
+    elif target.dtype in HALVES:
+        lowering.emit(Draft(StepKind.CONVERT, [tensor, target]), node)
     else:
         lowering.copy(tensor, target, node)
     builder.add_argument(target, is_output=True)

@@ -29,6 +29,8 @@ DTYPES = {
     torch.bool: 11,
     torch.int8: 1,
     torch.uint8: 0,
+    torch.float16: 5,
+    torch.bfloat16: 15,
 }
 
 

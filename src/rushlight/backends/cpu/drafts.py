@@ -86,6 +86,8 @@ class ConvolutionDraft(Draft):
     padding: tuple[int, int] = (0, 0)
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
+    stored: torch.dtype = torch.float32
+    """The type in which weights are kept in the file."""
     epilogue: Epilogue = field(default_factory=Epilogue)
 
     @property
@@ -112,6 +114,7 @@ class RecurrentDraft(Draft):
     """
 
     weight: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    stored: torch.dtype = torch.float32
 
 
 @dataclass(frozen=True)

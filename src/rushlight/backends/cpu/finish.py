@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from rushlight.backends.cpu.bottlenecks import join_bottlenecks
 from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDraft
 from rushlight.backends.cpu.concatenations import place_in_concatenations
@@ -28,7 +30,7 @@ def finish(lowering: Lowering) -> None:
             _finish_convolution(lowering, draft)
         elif isinstance(draft, RecurrentDraft):
             weights = pack_panels(draft.weight.t()[None], lowering.options.target)
-            draft.operands[1] = lowering.constant(weights)
+            draft.operands[1] = lowering.stored(weights, draft.stored)
     join_bottlenecks(lowering)
 
 
@@ -45,7 +47,7 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
         source, *_, out = draft.operands
         draft.operands = [
             source,
-            lowering.constant(weights.flatten()),
+            lowering.stored(weights.flatten(), draft.stored),
             None if bias is None else lowering.constant(bias),
             out,
         ]
@@ -56,14 +58,16 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
     m = winograd_size(draft, lowering.options, lowering.symbols)
     if m:
         draft.kind = StepKind.WINOGRAD
-        compact = lowering.options.compact
+        # Transformed weights of 16 bits would be too inexact.
+        compact = lowering.options.compact or draft.stored is not torch.float32
         weights = (
             winograd_taps(draft.weight, target) if compact else winograd_weights(draft.weight, m, target)
         )
-        draft.operands[1] = lowering.constant(weights)
+        draft.operands[1] = lowering.stored(weights, draft.stored)
         draft.ints = [m, *draft.padding, channels, outputs, *e.ints(), int(compact)]
         return
-    draft.operands[1] = lowering.constant(product_weights(draft.weight, draft.groups, target))
+    weights = product_weights(draft.weight, draft.groups, target)
+    draft.operands[1] = lowering.stored(weights, draft.stored)
     draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints()]
 
 

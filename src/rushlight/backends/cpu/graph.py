@@ -50,6 +50,7 @@ class StepKind(IntEnum):
     SCALED_PRODUCT = 41
     NIBBLE_PRODUCT = 42
     SCALED_GATHER = 43
+    CONVERT = 44
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDr
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.sizes import Size, Symbols, product, same
 from rushlight.backends.cpu.target import Target
-from rushlight.backends.cpu.tensor import Storage, Tensor, contiguous, strides_in_order
+from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 
@@ -54,12 +54,14 @@ class Options:
     """How a part is planned.
 
     exact: no algorithm whose error is of another order of magnitude than a sum's. compact: weights that an
-    algorithm makes more of are stored as they are, and transformed at load.
+    algorithm makes more of are stored as they are, and transformed at load. weights: the type of 16 bits in
+    which float32 weights are stored, None for float32; those that a program has in 16 bits stay so.
     """
 
     target: Target
     exact: bool = False
     compact: bool = False
+    weights: torch.dtype | None = None
 
 
 class Lowering:
@@ -76,6 +78,8 @@ class Lowering:
         self._mapped: dict[Storage, list[Node]] = {}
         self._writer: dict[Storage, Draft] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
+        self.tables: dict[Any, Tensor] = {}
+        """Those of which steps read rows, as they are stored."""
 
     # ---- What nodes stand for ----
 
@@ -108,8 +112,19 @@ class Lowering:
 
     @staticmethod
     def constant(data: torch.Tensor) -> Tensor:
-        """A stored tensor, as row-major."""
+        """A stored tensor, as row-major, of one of the types that plans compute in."""
+        return Lowering.stored(data.to(planned_dtype(data.dtype)))
+
+    def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
+        """The type in which a weight of floats is stored."""
+        return weight.dtype if weight.dtype in HALVES else self.options.weights or torch.float32
+
+    @staticmethod
+    def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """A stored tensor, as row-major; in `dtype` if its numbers have a place there."""
         data = data.detach().contiguous()
+        if dtype in HALVES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
+            data = data.to(dtype)
         storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
         return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))
 
@@ -151,6 +166,14 @@ class Lowering:
 
     def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
         self.emit(Draft(StepKind.COPY, [source, target]), node)
+
+    def widened(self, tensor: Tensor, node: Node) -> Tensor:
+        """The tensor in the type that a plan computes in; another one lies as it does."""
+        if tensor.dtype not in HALVES:
+            return tensor
+        result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
+        self.emit(Draft(StepKind.CONVERT, [tensor, result]), node)
+        return result
 
     def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
         """The tensor in row-major memory, copied if it is not."""

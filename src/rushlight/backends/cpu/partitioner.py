@@ -21,6 +21,7 @@ from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
 from rushlight.backends.cpu.support_quantized import settle
 from rushlight.backends.cpu.target import host_target, target_named
+from rushlight.backends.cpu.tensor import HALVES
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
@@ -39,23 +40,33 @@ class CpuPartitioner(Partitioner):
     program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
     whose error is of another order of magnitude than that of a plain sum. compact: weights of Winograd
     convolutions are stored as they are, a quarter of the bytes, and transformed while the program is loaded,
-    which then takes milliseconds more and memory that is not the mapped file's. verbose: logs why nodes stay.
+    which then takes milliseconds more and memory that is not the mapped file's. weights: torch.float16 or
+    torch.bfloat16 to store float32 weights in, which halves the file and what products of few rows read; sums
+    stay float32. verbose: logs why nodes stay.
 
     After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
-    there is not.
+    there is not, and for another type of weights.
     """
 
     decomposes_leftovers = True
 
     def __init__(
-        self, target: str | None = None, *, exact: bool = False, compact: bool = False, verbose: bool = False
+        self,
+        target: str | None = None,
+        *,
+        exact: bool = False,
+        compact: bool = False,
+        weights: torch.dtype | None = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__()
+        if weights not in (None, torch.float32, *HALVES):
+            raise ValueError(f"weights are stored as float32, float16 or bfloat16, not as {weights}")
         if verbose:
             logger.setLevel(logging.DEBUG)
         chosen = host_target() if target is None else target_named(target)
         self.delegation_spec = DelegationSpec(
-            CpuBackend.__name__, compile_specs(Options(chosen, exact, compact))
+            CpuBackend.__name__, compile_specs(Options(chosen, exact, compact, weights))
         )
         self.report = WhyNoPartitionReporter()
 

@@ -81,6 +81,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
         StepKind.PRODUCT,
         [image_of(lowering, x, node, any_order), None, None, None, image],
         weight=weight.detach().float(),
+        stored=lowering.stored_dtype(weight),
         bias=None if bias is None else bias.detach().float(),
         stride=_by_axis(stride, x.rank, 1),
         padding=_by_axis(padding, x.rank, 0),

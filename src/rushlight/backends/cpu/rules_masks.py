@@ -10,7 +10,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, rule
-from rushlight.backends.cpu.tensor import Tensor
+from rushlight.backends.cpu.tensor import Tensor, planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 
@@ -40,9 +40,9 @@ ARITHMETIC = {
 
 
 def dtype_of(node: Any) -> torch.dtype | None:
-    """That of a tensor's node."""
+    """That in which a plan keeps a tensor's node."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
-    return None if fake is None else fake.dtype
+    return None if fake is None else planned_dtype(fake.dtype)
 
 
 def combine(lowering: Lowering, node: Node, name: str, a: Any, b: Any) -> None:

@@ -49,10 +49,10 @@ def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Ten
     if layer.bias_ih is None or layer.bias_hh is None:
         return None, None
     if not is_gru:
-        return layer.bias_ih + layer.bias_hh, None
+        return layer.bias_ih.float() + layer.bias_hh.float(), None
     # The reset gate multiplies the last third of the state's product, bias included.
     split = 2 * layer.hidden
-    both = layer.bias_ih.clone()
+    both = layer.bias_ih.float().clone()
     both[:split] += layer.bias_hh[:split]
     rest = torch.zeros_like(layer.bias_hh)
     rest[split:] = layer.bias_hh[split:]
@@ -119,7 +119,9 @@ def _direction(
     # One product for all steps: rows in the order in which they lie in memory.
     order = (1, 0, 2) if inputs.permute((1, 0, 2)).is_contiguous() else (0, 1, 2)
     flat = inputs.permute(order)
-    projected = product_of(lowering, node, flat, _in_blocks(layer.weight_ih, gates), bias).permute(order)
+    projected = product_of(
+        lowering, node, flat, _in_blocks(layer.weight_ih, gates), bias, lowering.stored_dtype(layer.weight_ih)
+    ).permute(order)
     draft = RecurrentDraft(
         StepKind.RECURRENT,
         [
@@ -133,5 +135,6 @@ def _direction(
         ints=[int(is_gru), layer.hidden, int(is_backward)],
         outputs=1 + len(ends),
         weight=_in_blocks(layer.weight_hh, gates),
+        stored=lowering.stored_dtype(layer.weight_hh),
     )
     lowering.emit(draft, node)

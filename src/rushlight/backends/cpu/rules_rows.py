@@ -18,9 +18,17 @@ aten = torch.ops.aten
 
 
 def product_of(
-    lowering: Lowering, node: Node, x: Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+    lowering: Lowering,
+    node: Node,
+    x: Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stored: torch.dtype | None = None,
 ) -> Tensor:
-    """x [.., k] times the transpose of weight [n, k], plus bias [n]; a new tensor, in row-major order."""
+    """x [.., k] times the transpose of weight [n, k], plus bias [n]; a new tensor, in row-major order.
+
+    stored: the type in which the weight is stored, by default what the weight's own says.
+    """
     sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
     inner = lowering.with_inner(x, x.rank - 1, node)
@@ -33,6 +41,7 @@ def product_of(
         [flat, None, None, None, view],
         weight=weight.detach().float()[:, :, None, None],
         bias=None if bias is None else bias.detach().float(),
+        stored=lowering.stored_dtype(weight) if stored is None else stored,
         in_place=(3,),
     )
     lowering.emit(draft, node)
@@ -335,7 +344,12 @@ def attention(lowering: Lowering, node: Node) -> None:
 
 @rule(aten.embedding.default)
 def embedding(lowering: Lowering, node: Node) -> None:
-    _gather(lowering, node, lowering.tensor(node.args[0]), node.args[1], counts_back=False)
+    table = node.args[0]
+    data = lowering.constant_value(table)
+    if data is not None and table not in lowering.tables:
+        lowering.tables[table] = lowering.stored(data, lowering.stored_dtype(data))
+    tensor = lowering.tensor(table) if data is None else lowering.tables[table]
+    _gather(lowering, node, tensor, node.args[1], counts_back=False)
 
 
 @rule(aten.index.Tensor)

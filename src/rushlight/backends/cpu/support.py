@@ -25,6 +25,7 @@ from rushlight.backends.cpu.quantized import MOVES
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.sizes import is_bounded
 from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized, why_not_table
+from rushlight.backends.cpu.tensor import HALVES, planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import bounds
@@ -98,7 +99,7 @@ def why_not(node: Node, constants: Constants) -> str | None:
         return _same_types(node, node)
     for source in [*node.all_input_nodes, node]:
         fake = meta.get_tensor(source)
-        if fake is None or fake.dtype is torch.float32:
+        if fake is None or planned_dtype(fake.dtype) is torch.float32:
             continue
         if moves and fake.dtype in (torch.int64, torch.int32, torch.bool):
             continue
@@ -296,7 +297,7 @@ def _softmax(node: Node, constants: Constants) -> str | None:
 
 @check(aten.sum.dim_IntList, aten.mean.dim)
 def _reduce(node: Node, constants: Constants) -> str | None:
-    if node.kwargs.get("dtype") not in (None, torch.float32):
+    if node.kwargs.get("dtype") not in (None, torch.float32, *HALVES):
         return "its result has another type"
     return None if _rank(node.args[0]) >= 1 else "its input is a scalar"
 

@@ -10,6 +10,14 @@ import torch
 from rushlight.backends.cpu.graph import StorageKind
 from rushlight.backends.cpu.sizes import Size, divide, product, same, simplify
 
+HALVES = (torch.float16, torch.bfloat16)
+"""Types that plans have in arguments and in stored weights alone."""
+
+
+def planned_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The type in which a plan keeps tensors that a program has in `dtype`: float32 for those of 16 bits."""
+    return torch.float32 if dtype in HALVES else dtype
+
 
 @dataclass(eq=False)
 class Storage:

@@ -12,8 +12,10 @@ _ITEM_BYTES = {
     1: 1,
     3: 4,
     4: 8,
+    5: 2,
     6: 4,
     11: 1,
+    15: 2,
 }  # of the dtypes that plans have, as numbered in a program file
 
 

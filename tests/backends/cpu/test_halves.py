@@ -1,0 +1,205 @@
+"""Programs in float16 and bfloat16, and weights stored in them: wholly delegated, near eager PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+import torch
+from tests.backends.cpu.support import Function, expected, lower, run
+from torch import nn
+from torch.nn import functional as F
+
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.format.pte import read_pte
+from rushlight.runtime import RushlightError
+
+EPSILON = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
+DTYPES = pytest.mark.parametrize("dtype", EPSILON, ids=lambda dtype: str(dtype).removeprefix("torch."))
+
+
+class Block(nn.Module):
+    """A layer of a transformer, whose norm is computed in float32 as language models write it."""
+
+    def __init__(self, width: int = 48, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.scale = nn.Parameter(torch.rand(width) + 0.5)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width, bias=False)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (
+            y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in self.qkv(self.norm(x)).chunk(3, -1)
+        )
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        y = x.to(torch.float32)
+        y = (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * self.scale
+        return x + self.down(F.gelu(self.up(y)))
+
+
+class Images(nn.Module):
+    """Convolutions of every algorithm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU6())
+        self.winograd = nn.Conv2d(32, 40, 3, padding=1)
+        self.deep = nn.Sequential(nn.Conv2d(40, 80, 1), nn.Hardswish(), nn.Conv2d(80, 80, 3, 1, 1, groups=80))
+        self.grouped = nn.Conv2d(80, 24, 3, 2, groups=2)
+        self.head = nn.Linear(24, 11)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.grouped(self.deep(self.winograd(self.stem(x))))
+        return self.head(F.adaptive_avg_pool2d(F.max_pool2d(y, 3, 2, 1), 1).flatten(1))
+
+
+class Words(nn.Module):
+    """A table read by rows and as the last matrix, a recurrent layer, masks and choices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(60, 40), nn.Linear(40, 60, bias=False)
+        self.head.weight = self.table.weight
+        self.gru = nn.GRU(40, 40, batch_first=True)
+
+    def forward(self, ids: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        y = torch.where(x > 0, self.table(ids), torch.tanh(x)) + x
+        y = torch.cat([self.gru(y)[0][:, :2], y[:, 2:].softmax(-1)], 1)
+        return self.head(y)
+
+
+def _cases() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
+    torch.manual_seed(2)
+    ids = torch.randint(0, 60, (2, 5))
+    return {
+        "one row": (Block().eval(), (torch.randn(1, 1, 48),)),
+        "few rows": (Block().eval(), (torch.randn(1, 4, 48),)),
+        "rows": (Block().eval(), (torch.randn(2, 37, 48),)),
+        "images": (Images().eval(), (torch.randn(2, 3, 48, 48),)),
+        "words": (Words().eval(), (ids, torch.randn(2, 5, 40))),
+    }
+
+
+CASES = _cases()
+
+
+def halved(item: Any, dtype: torch.dtype) -> Any:
+    """A module or a tensor of floats in `dtype`."""
+    if isinstance(item, torch.Tensor):
+        return item.to(dtype) if item.is_floating_point() else item
+    return copy.deepcopy(item).to(dtype)
+
+
+@DTYPES
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_of_16_bits(case: str, dtype: torch.dtype) -> None:
+    module, inputs = CASES[case]
+    half, halves = halved(module, dtype), tuple(halved(x, dtype) for x in inputs)
+    program, outside = lower(half, halves)
+    assert not outside
+    (got,) = run(program, halves)
+    (eager,) = expected(half, halves)
+    # The truth for the same weights and inputs.
+    wide = copy.deepcopy(half).float()
+    (truth,) = expected(wide, tuple(halved(x, torch.float32) for x in halves))
+    assert got.dtype is dtype and got.shape == eager.shape
+    largest = float(truth.abs().max())
+    error, error_of_eager = (float((y.float() - truth).abs().max()) for y in (got, eager))
+    # Nothing but results is rounded, but for folded weights.
+    assert error <= max(error_of_eager, EPSILON[dtype] * largest)
+    assert (got.float() - eager.float()).abs().max() <= error_of_eager + EPSILON[dtype] * largest
+
+
+@DTYPES
+@pytest.mark.parametrize("case", CASES)
+def test_weights_of_16_bits(case: str, dtype: torch.dtype) -> None:
+    module, inputs = CASES[case]
+    whole, _ = lower(module, inputs, partitioner=CpuPartitioner(compact=True))
+    program, outside = lower(module, inputs, partitioner=CpuPartitioner(weights=dtype))
+    assert not outside
+    (got,), (want,) = run(program, inputs), expected(module, inputs)
+    assert got.dtype is torch.float32
+    assert (got - want).abs().max() <= 2 * EPSILON[dtype] * want.abs().max()
+    saved = sum(w.numel() for w in module.parameters() if w.dim() > 1) * 2
+    assert len(program) < len(whole) - 0.9 * saved
+
+
+@DTYPES
+def test_a_plan_for_another_machine_runs(dtype: torch.dtype) -> None:
+    module, inputs = CASES["images"]
+    got = [
+        run(lower(module, inputs, partitioner=CpuPartitioner(target, weights=dtype))[0], inputs)[0]
+        for target in ("generic", "avx2", "avx512", "neon")
+    ]
+    for other in got[1:]:
+        assert (other - got[0]).abs().max() < 1e-5 * got[0].abs().max()
+
+
+class Cache(nn.Module):
+    """State of 16 bits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(4, 6, dtype=torch.float16))
+
+    def forward(self, at: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        self.kept[at] = x
+        return self.kept * 2 + x.sum()
+
+
+def test_state() -> None:
+    at, x = torch.tensor([1, 3]), torch.randn(2, 6).half()
+    program, outside = lower(Cache(), (at, x))
+    assert not outside
+    (got,), (want,) = run(program, (at, x)), expected(Cache(), (at, x))
+    torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
+
+
+@DTYPES
+def test_any_order_of_dimensions_and_ends(dtype: torch.dtype) -> None:
+    x = torch.randn(2, 3, 5, 7).to(dtype).to(memory_format=torch.channels_last)
+    x[0, 0, 0, :4] = torch.tensor([float("inf"), float("-inf"), float("nan"), torch.finfo(dtype).max])
+    model = Function(lambda a: (a.permute(0, 3, 1, 2).relu(), a * 2 + 1, torch.finfo(dtype).tiny * a.abs()))
+    program, outside = lower(model, (x,))
+    assert not outside
+    for got, want in zip(run(program, (x,)), expected(model, (x,)), strict=True):
+        torch.testing.assert_close(got, want, rtol=EPSILON[dtype], atol=0, equal_nan=True)
+
+
+def test_weights_that_float16_has_no_place_for_stay() -> None:
+    module = nn.Linear(32, 16)
+    module.weight.data[3, 4] = 1e5
+    x = torch.randn(3, 32)
+    program, _ = lower(module, (x,), partitioner=CpuPartitioner(weights=torch.float16))
+    torch.testing.assert_close(run(program, (x,))[0], expected(module, (x,))[0])
+
+
+def test_other_types_of_weights_are_refused() -> None:
+    with pytest.raises(ValueError, match="float16 or bfloat16, not as torch.float64"):
+        CpuPartitioner(weights=torch.float64)
+
+
+@pytest.mark.parametrize("case", ["few rows", "images", "words"])
+def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
+    module, inputs = CASES[case]
+    half, halves = halved(module, torch.float16), tuple(halved(x, torch.float16) for x in inputs)
+    data = bytearray(lower(half, halves)[0])
+    payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)
+    start = data.index(payload)
+    chosen = random.Random(case)
+    for _ in range(400):
+        at = chosen.randrange(start, start + len(payload) - 4) & ~3
+        old = bytes(data[at : at + 4])
+        word = chosen.choice(
+            [0xFFFFFFFF, 0x7FFFFFFF, 5, 15, 1 << chosen.randrange(32), chosen.randrange(256)]
+        )
+        data[at : at + 4] = word.to_bytes(4, "little")
+        try:
+            run(bytes(data), halves)
+        except RushlightError as error:
+            assert str(error)
+        data[at : at + 4] = old
