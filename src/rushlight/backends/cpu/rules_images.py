@@ -69,7 +69,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
             lowering,
             node,
             image_of(lowering, x, node, any_order),
-            weight.detach().float(),
+            weight.detach(),
             None if bias is None else bias.detach().float(),
             _by_axis(stride, x.rank, 1),
             _by_axis(padding, x.rank, 0),

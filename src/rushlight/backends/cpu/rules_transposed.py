@@ -87,7 +87,7 @@ def transposed_convolution(
     per_line = -(-columns // stride[1])
     whole = lowering.new((sizes[0], rows, per_line * stride[1], outputs))
     # [outputs, channels of a group, kh, kw]
-    grouped = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = phases(weight.shape[2], stride[0], padding[0])
     across = phases(weight.shape[3], stride[1], padding[1])
     if groups == 1:
@@ -116,6 +116,7 @@ def transposed_convolution(
                 StepKind.PRODUCT,
                 [image, None, None, None, out],
                 weight=torch.cat(parts),
+                stored=lowering.stored_dtype(weight),
                 bias=None if bias is None else bias.repeat(len(parts)),
                 padding=(-y.first, -x.first),
                 groups=groups,
