@@ -252,6 +252,26 @@ TEST_P(TilesTest, FunctionsAreWithinTwoAndAHalfUnitsOfTheLastPlace) {
   }
 }
 
+TEST_P(TilesTest, GeluIsWithinThreeTenMillionthsAndEndsExactly) {
+  std::vector<float> x;
+  for (int i = -80000; i <= 80000; ++i) x.push_back(static_cast<float>(i) * 1e-4f);
+  std::vector<float> y(x.size());
+  tiles.unary(UnaryOp::Gelu, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = x[i] * 0.5 * std::erfc(-x[i] * std::sqrt(0.5));
+    ASSERT_NEAR(y[i], exact, 3e-7 * std::max(1.0, std::fabs(static_cast<double>(x[i])))) << x[i];
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> far = {-0.0f, 6.0f, 1e30f, infinity, -6.0f, -1e30f, -infinity, std::nanf("")};
+  std::vector<float> ends(far.size());
+  tiles.unary(UnaryOp::Gelu, far.data(), ends.data(), static_cast<int64_t>(far.size()), 0, 0);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(ends[i], far[i]);
+  EXPECT_TRUE(std::signbit(ends[0]));
+  EXPECT_EQ(ends[4], 0.0f);
+  EXPECT_EQ(ends[5], 0.0f);
+  EXPECT_TRUE(std::isnan(ends[6]) && std::isnan(ends[7]));
+}
+
 TEST_P(TilesTest, ElementwiseReachesTheLastElementAndNoFurther) {
   for (int64_t n = 1; n < 4 * tiles.width; ++n) {
     const auto a = numbers(n), b = numbers(n);
