@@ -39,6 +39,7 @@ MACHINES = (
     Machine("aarch64", "cortex-a53", ("neon",), "neon"),
     Machine("aarch64", "neoverse-n1", ("neon", "neon_dotprod"), "neon"),
     Machine("aarch64", "max", ("neon", "neon_dotprod", "neon_i8mm"), "neon"),
+    Machine("riscv64", "rv64", ("generic",), "generic"),
 )
 
 

@@ -173,6 +173,7 @@ def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:
     _, compact, _ = compiled("--target", "avx2", "--compact")
     assert compact < whole
     assert compiled("--target", "avx2", "--exact")[1] != whole
+    assert compiled("--target", "avx2", "--exact", "--weights", "float16")[1] < 0.6 * compact
     assert compiled("--backend", "xnnpack")[2] == {"XnnpackBackend"}
     printed, _, backends = compiled("--backend", "none", "--explain")
     assert not backends and "all is left to kernels" in printed

@@ -27,6 +27,9 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compact", action="store_true", help="no weights larger than the model's; a longer load"
     )
+    parser.add_argument(
+        "--weights", choices=("float16", "bfloat16"), help="store float32 weights in 16 bits, half the file"
+    )
     parser.add_argument("--explain", action="store_true", help="print what is left to kernels, and why")
 
 
@@ -35,8 +38,14 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
     if options.backend == "cpu":
         from rushlight.backends.cpu.partitioner import CpuPartitioner
 
-        return [CpuPartitioner(options.target, exact=options.exact, compact=options.compact)]
-    for name in ("target", "exact", "compact"):
+        weights = None
+        if options.weights is not None:
+            import torch
+
+            weights = getattr(torch, options.weights)
+        settings = {"exact": options.exact, "compact": options.compact, "weights": weights}
+        return [CpuPartitioner(options.target, **settings)]
+    for name in ("target", "exact", "compact", "weights"):
         if getattr(options, name):
             raise InvalidArgumentError(f"--{name}: only the cpu backend has it, not {options.backend}")
     if options.backend == "none":
