@@ -86,6 +86,16 @@ def test_convolution(case: Case, with_bias: bool) -> None:
     compare(case, with_bias)
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 3e38])
+@pytest.mark.parametrize("where", ["input", "weight"])
+def test_special_numbers_reach_no_other_outputs(where: str, value: float) -> None:
+    x, w = torch.randn(1, 16, 12, 14), torch.randn(17, 16, 3, 3)
+    (x if where == "input" else w)[0, 3, 1, 2] = value
+    want = functional.conv2d(x, w, None, 1, 1)
+    args = [x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
+    check("aten::convolution.out", args, want, rtol=1e-5, atol=1e-4)
+
+
 def test_random_geometries() -> None:
     source = random.Random(7)
     done = 0

@@ -11,6 +11,9 @@ namespace {
 
 using optimized::PackedWinograd;
 
+// The sum of the squares of weights up to which transformed numbers are finite.
+constexpr double kMostSquares = 1e16;
+
 // Packed: (m + 2)^2 matrices [inputs, outputs], then the bias.
 int64_t matrix_of(const Conv& c) { return c.inputs * optimized::packing_of(tiles::tiles()).columns(c.outputs); }
 
@@ -79,6 +82,8 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
   if (m == 0) return Error::Ok;
   const tiles::Tiles& t = tiles::tiles();
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
+  // Others, and NaN, might make transformed numbers infinite.
+  if (!(t.squared_deviations(filter, 9 * c.inputs * c.outputs, 0.0f) <= kMostSquares)) return Error::Ok;
   const float* bias =
       node.inputs[2] == kNone ? nullptr : static_cast<const float*>(graph.values[node.inputs[2]].constant);
   // One output at a time is transformed: [9, inputs] to [points, inputs].

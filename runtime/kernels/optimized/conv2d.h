@@ -24,7 +24,8 @@ struct Conv2d {
 
 // False, and the failure recorded, if there is no scratch memory. Padding may be negative: rows or columns left out.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
-// By F(2 x 2, 3 x 3), which needs 2.25 times fewer multiplications; only where suits_winograd() says so.
+// By F(2 x 2, 3 x 3), which needs 2.25 times fewer multiplications; only where suits_winograd() says so, of the shape
+// and of the numbers.
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv);
 bool suits_winograd(const Conv2d& conv);
 // Of images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].

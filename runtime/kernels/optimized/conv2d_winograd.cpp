@@ -19,6 +19,8 @@ constexpr int64_t kBandFloats = 256 * 1024;
 // Fewer tiles do not repay the transform of the weights.
 constexpr int64_t kLeastTiles = 36;
 constexpr int64_t kLeastChannels = 16;
+// Sums of squares up to which transformed numbers and their products are finite.
+constexpr double kMostSquares = 1e30;
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -54,9 +56,16 @@ Sizes sizes_of(const Tiles& tiles, const Conv2d& conv, const Halo& halo, int64_t
 }  // namespace
 
 bool suits_winograd(const Conv2d& c) {
-  return c.kernel_h == 3 && c.kernel_w == 3 && c.stride_h == 1 && c.stride_w == 1 && c.dilation_h == 1 &&
-         c.dilation_w == 1 && c.groups == 1 && c.pad_h >= 0 && c.pad_w >= 0 && c.channels >= kLeastChannels &&
-         c.outputs >= kLeastChannels && (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kLeastTiles;
+  const bool fits = c.kernel_h == 3 && c.kernel_w == 3 && c.stride_h == 1 && c.stride_w == 1 && c.dilation_h == 1 &&
+                    c.dilation_w == 1 && c.groups == 1 && c.pad_h >= 0 && c.pad_w >= 0 &&
+                    c.channels >= kLeastChannels && c.outputs >= kLeastChannels &&
+                    (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kLeastTiles;
+  // An infinity or NaN would reach outputs that have no part in it.
+  const auto is_usual = [](const float* x, int64_t n) {
+    return tiles::tiles().squared_deviations(x, n, 0.0f) <= kMostSquares;
+  };
+  return fits && is_usual(c.weight, c.outputs * c.channels * 9) &&
+         is_usual(c.input, c.batch * c.channels * c.height * c.width);
 }
 
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {

@@ -10,9 +10,12 @@ import torch
 from torch import nn
 from torch.utils import _pytree
 
+from rushlight.backends.cpu.graph import Plan
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.payload import read_plan
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime
 
 Inputs = tuple[torch.Tensor, ...]
@@ -39,8 +42,14 @@ def lower(
     return edge.to_executorch().buffer, outside
 
 
-def run(program: bytes, inputs: Inputs) -> list[torch.Tensor]:
-    method = Runtime.get().load_program(program).load_method("forward")
+def plan_of(program: bytes) -> Plan:
+    """The plan of a program with one delegate."""
+    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
+    return read_plan(payload)
+
+
+def run(program: bytes, inputs: Inputs, threads: int | None = None) -> list[torch.Tensor]:
+    method = Runtime.get().load_program(program, threads=threads).load_method("forward")
     return [torch.as_tensor(item) for item in method.execute(list(inputs))]
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, run
+from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
 from torch import nn
 
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.payload import read_plan
 from rushlight.backends.cpu.work import work_of
-from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime
 
 
@@ -73,8 +71,7 @@ def test_equals_eager_on_any_number_of_threads(name: str) -> None:
     model, shape = CASES[name]
     inputs = (torch.randn(shape),)
     program, outside = lower(model, inputs)
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    plan = read_plan(payload)
+    plan = plan_of(program)
     assert not outside and StepKind.BOTTLENECK in [step.kind for step in plan.steps]
     (work,) = [item for item in work_of(plan) if item.kind is StepKind.BOTTLENECK]
     modules = [(m, out) for m, out in _convolutions(model, inputs[0])]
@@ -111,6 +108,5 @@ def test_a_map_that_is_read_twice_or_small_is_whole() -> None:
     for model, size in ((Twice(), 30), (Block(), 9)):
         inputs = (torch.randn(1, 8, size, size),)
         program, _ = lower(model, inputs)
-        (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-        assert StepKind.BOTTLENECK not in [step.kind for step in read_plan(payload).steps]
+        assert StepKind.BOTTLENECK not in [step.kind for step in plan_of(program).steps]
         assert_close(run(program, inputs), expected(model, inputs))

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, assert_close, expected, lower, run
+from tests.backends.cpu.support import Function, assert_close, expected, lower, plan_of, run
 from torch import nn
 from torch.nn import functional as F
 
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.payload import read_plan
-from rushlight.format.pte import read_pte
 
 
 class Joined(nn.Module):
@@ -89,8 +87,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
 
 
 def copies_of(program: bytes) -> int:
-    (payload,) = read_pte(program).delegate_data
-    return sum(step.kind == StepKind.COPY for step in read_plan(payload).steps)
+    return sum(step.kind == StepKind.COPY for step in plan_of(program).steps)
 
 
 @pytest.mark.parametrize("name", CASES)

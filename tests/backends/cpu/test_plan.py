@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, run
+from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
 from torch import nn
 
 from rushlight.backends.cpu import arena
-from rushlight.backends.cpu.graph import Plan, StepKind, StorageKind
+from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.payload import read_plan, write_plan
 from rushlight.backends.cpu.quantizer import CPUQuantizer
@@ -42,11 +42,6 @@ class Net(nn.Module):
         y = torch.softmax(self.linear(y.mean((2, 3))), -1)
         y = nn.functional.layer_norm(y, (5,))
         return nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum(-1, keepdim=True)
-
-
-def plan_of(program: bytes) -> Plan:
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    return read_plan(payload)
 
 
 def kinds(program: bytes) -> list[StepKind]:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from tests.backends.cpu.support import plan_of
 from torch import nn
 from torchao.quantization import PerGroup, quantize_
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
-from rushlight.backends.cpu.graph import Plan, StepKind
+from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.delegate.report import get_non_lowered_nodes
@@ -68,11 +68,6 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "functions": (nn.Sequential(nn.Linear(20, 33), nn.GELU(), nn.SiLU(), nn.Linear(33, 9)), (7, 20)),
     "net": (Net(), (2, 4, 9, 8)),
 }
-
-
-def plan_of(program: bytes) -> Plan:
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    return read_plan(payload)
 
 
 def kinds(program: bytes) -> set[StepKind]:

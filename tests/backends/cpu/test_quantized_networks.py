@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.backends.cpu.support import plan_of
 from torch import nn
 
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.exir import to_edge_transform_and_lower
-from rushlight.format.pte import read_pte
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, static_int8
 
@@ -100,8 +99,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     program = bytes(
         to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()]).to_executorch().buffer
     )
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    last = read_plan(payload).steps[-1]
+    last = plan_of(program).steps[-1]
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "model.pte").write_bytes(program)
     np.save(folder / "input.npy", x.numpy())

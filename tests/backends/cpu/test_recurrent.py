@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, run
+from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
 from tests.backends.cpu.test_values import special
 from torch import nn
 
@@ -66,8 +66,7 @@ def test_layers(name: str) -> None:
 def test_a_layer_is_two_steps() -> None:
     x = torch.randn(1, 64, 8)
     program, _ = lower(nn.LSTM(8, 16, 2, batch_first=True), (x,))
-    (payload,) = read_pte(program).delegate_data
-    kinds = [StepKind(step.kind) for step in read_plan(bytes(payload)).steps]
+    kinds = [StepKind(step.kind) for step in plan_of(program).steps]
     assert [k for k in kinds if k is not StepKind.COPY] == [StepKind.PRODUCT, StepKind.RECURRENT] * 2
 
 

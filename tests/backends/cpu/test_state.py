@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, lower
+from tests.backends.cpu.support import assert_close, lower, plan_of
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import NONE, Plan, StepKind, StorageKind
+from rushlight.backends.cpu.graph import NONE, StepKind, StorageKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime, RushlightError
@@ -44,11 +43,6 @@ class Decoder(nn.Module):
                 cache.narrow(2, at, 1).copy_(item)
         mask = torch.arange(self.most) <= position[:, None]
         return F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=mask[None, None])
-
-
-def plan_of(program: bytes) -> Plan:
-    (payload,) = read_pte(program).delegate_data
-    return read_plan(bytes(payload))
 
 
 def compare(model: nn.Module, program: bytes, calls: list[tuple[torch.Tensor, ...]]) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Inputs, assert_close, expected, lower, run
+from tests.backends.cpu.support import Inputs, assert_close, expected, lower, plan_of, run
 from torch import nn
 from torch.nn import functional as F
 
+from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.exir import to_edge
 
@@ -94,6 +95,37 @@ def test_special_numbers(name: str) -> None:
         assert torch.equal(got.isinf(), want.isinf())
         usual = want.isfinite()
         torch.testing.assert_close(got[usual], want[usual], rtol=2e-6, atol=1e-6)
+
+
+class Residual(nn.Module):
+    """A 3 x 3 convolution, transformed, with a residual and an activation."""
+
+    def __init__(self, channels: int, height: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(channels, channels, 3, padding=1)
+        self.shape = (2, channels, height, height + 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.hardswish(self.convolution(x) + x)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("channels, height", [(32, 21), (20, 30), (96, 5)])
+@pytest.mark.parametrize("exact", [True, False])
+def test_special_numbers_in_transformed_convolutions(
+    exact: bool, channels: int, height: int, threads: int
+) -> None:
+    """An infinity reaches the outputs under whose windows it is, no others, though tiles are larger."""
+    torch.manual_seed(4)
+    model = Residual(channels, height).eval()
+    inputs = (special(*model.shape),)
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    assert StepKind.WINOGRAD in [step.kind for step in plan_of(program).steps]
+    for got, want in zip(run(program, inputs, threads), expected(model, inputs), strict=True):
+        assert torch.equal(got.isnan(), want.isnan())
+        assert torch.equal(got.isinf(), want.isinf())
+        usual = want.isfinite()
+        torch.testing.assert_close(got[usual], want[usual], rtol=1e-4, atol=1e-4)
 
 
 def test_constant_rows_are_normalized_to_the_bias() -> None:

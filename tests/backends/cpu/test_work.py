@@ -7,20 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.backends.cpu.support import lower
+from tests.backends.cpu.support import lower, plan_of
 from torch import nn
 
-from rushlight.backends.cpu.graph import Plan, StepKind
-from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.work import work_of
 from rushlight.cli.main import main
-from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime, _native
-
-
-def plan_of(program: bytes) -> Plan:
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    return read_plan(payload)
 
 
 class Net(nn.Module):

@@ -12,6 +12,9 @@ namespace {
 // Floats of transformed input and products that a worker holds at a time.
 constexpr int64_t kBlockFloats = 288 * 1024;
 
+// Columns of a panel at most, and outputs of a tile.
+constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
+
 }  // namespace
 
 Error PackedWinograd::prepare(const Image& in, const Image& out, const Image* residual) {
@@ -52,14 +55,18 @@ void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const f
   for_workers(context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
     float* input = scratch + worker * (input_floats(most_) + product_floats(most_) + pointer_floats(most_));
     float* products = input + input_floats(most_);
-    const float** rows = reinterpret_cast<const float**>(products + product_floats(most_));
+    float* pointers = products + product_floats(most_);
+    const float** rows = reinterpret_cast<const float**>(pointers);
+    uint8_t* usual = flags(pointers, most_);
     const int64_t blocks = divide_up(end - begin, most_);
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t first = begin + (end - begin) * b / blocks;
       const int64_t count = begin + (end - begin) * (b + 1) / blocks - first;
-      for (int64_t i = 0; i < count; ++i) transform(first, i, count, input);
+      for (int64_t i = 0; i < count; ++i) usual[i] = transform(first, i, count, input);
       for (int64_t point = 0; point < points(); ++point) product(point, count, input, products, rows);
-      for (int64_t i = 0; i < count; ++i) finish(first, i, count, products);
+      for (int64_t i = 0; i < count; ++i) {
+        usual[i] ? finish(first, i, count, products) : finish_directly(first + i);
+      }
     }
   });
 }
@@ -70,22 +77,25 @@ void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers
   float* input = scratch;
   float* products = input + input_floats(most);
   float* pointers = products + product_floats(most);
+  uint8_t* usual = flags(pointers, most);
   for (int64_t first = 0; first < count_; first += most) {
     const int64_t count = std::min(most, count_ - first);
     for_workers(context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) transform(first, i, count, input);
+      for (int64_t i = begin; i < end; ++i) usual[i] = transform(first, i, count, input);
     });
     for_workers(context, workers, points(), [&](int64_t worker, int64_t begin, int64_t end) {
       const float** rows = reinterpret_cast<const float**>(pointers + worker * pointer_floats(most));
       for (int64_t point = begin; point < end; ++point) product(point, count, input, products, rows);
     });
     for_workers(context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) finish(first, i, count, products);
+      for (int64_t i = begin; i < end; ++i) {
+        usual[i] ? finish(first, i, count, products) : finish_directly(first + i);
+      }
     });
   }
 }
 
-void PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
+bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
   const Place at = place(first + index);
   const Image& in = in_;
   const int64_t line = at.line - pad_h, column = at.column - pad_w;
@@ -100,7 +110,7 @@ void PackedWinograd::transform(int64_t first, int64_t index, int64_t count, floa
   tile.channels = channels;
   tile.to = input + index * channels;
   tile.to_step = input_step(count);
-  (m == 4 ? tiles->packed->winograd4_input : tiles->packed->winograd2_input)(tile);
+  return (m == 4 ? tiles->packed->winograd4_input : tiles->packed->winograd2_input)(tile);
 }
 
 void PackedWinograd::product(int64_t point, int64_t count, const float* input, float* products,
@@ -141,6 +151,68 @@ void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const f
   tile.epilogue = epilogue;
   if (residual_) tile.epilogue.residual = residual_ + offset;
   (m == 4 ? tiles->packed->winograd4_output : tiles->packed->winograd2_output)(tile);
+}
+
+void PackedWinograd::finish_directly(int64_t tile) const {
+  const Place at = place(tile);
+  const int64_t panel = packing_of(*tiles).panel;
+  const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
+  const int64_t origin = at.image * out_.strides[0] + at.line * out_.strides[1] + at.column * out_.strides[2];
+  float sums[kMostOutputs * kMostColumns];
+  for (int64_t j = 0; j < outputs; j += panel) {
+    const int64_t columns = std::min(panel, outputs - j);
+    add_directly(at, j, columns, sums);
+    for (int64_t i = 0; i < lines * width; ++i) {
+      const int64_t offset = origin + i / width * out_.strides[1] + i % width * out_.strides[2] + j;
+      float* const to = out_.data + offset;
+      float* const sum = sums + i * kMostColumns;
+      if (residual_) {
+        for (int64_t o = 0; o < columns; ++o) sum[o] += residual_[offset + o];
+      }
+      if (epilogue.clamps) {
+        tiles->unary(tiles::UnaryOp::Clamp, sum, sum, columns, epilogue.low, epilogue.high);
+      }
+      std::copy(sum, sum + columns, to);
+      if (epilogue.applies) tiles->unary(epilogue.op, to, to, columns, epilogue.p, epilogue.q);
+    }
+  }
+}
+
+// sums[i * kMostColumns + o]: output first + o of the i-th pixel of the tile, in rows of those that exist.
+void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const {
+  const Packing packing = packing_of(*tiles);
+  const int64_t step = std::min(packing.panel, packing.columns(outputs) - first);
+  const int64_t point_step = channels * packing.columns(outputs);
+  const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
+  for (int64_t i = 0; i < lines * width; ++i) {
+    for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[first + o] : 0.0f;
+  }
+  // Taps are multiples of transformed ones at the points 0 and infinity, and of the difference of those at 1 and -1.
+  const float scales[] = {m == 4 ? 4.0f : 1.0f, m == 4 ? -3.0f : 1.0f, 1.0f};
+  const int64_t last = m + 1;
+  for (int64_t c = 0; c < channels; ++c) {
+    const float* const row = weights + first * channels + c * step;
+    const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * point_step; };
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t ky = tap / 3, kx = tap % 3;
+      const int64_t y0 = ky == 2 ? last : ky, x0 = kx == 2 ? last : kx;
+      const int64_t y1 = ky == 1 ? 2 : y0, x1 = kx == 1 ? 2 : x0;
+      const float* const u[] = {point(y0, x0), point(y0, x1), point(y1, x0), point(y1, x1)};
+      float filter[kMostColumns];
+      for (int64_t o = 0; o < columns; ++o) {
+        float value = u[0][o];
+        if (kx == 1) value -= u[1][o];
+        if (ky == 1) value -= kx == 1 ? u[2][o] - u[3][o] : u[2][o];
+        filter[o] = value * scales[ky] * scales[kx];
+      }
+      for (int64_t i = 0; i < lines * width; ++i) {
+        const int64_t y = at.line + i / width + ky - pad_h, x = at.column + i % width + kx - pad_w;
+        if (y < 0 || y >= in_.sizes[1] || x < 0 || x >= in_.sizes[2]) continue;
+        const float value = in_.data[at.image * in_.strides[0] + y * in_.strides[1] + x * in_.strides[2] + c];
+        for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] += value * filter[o];
+      }
+    }
+  }
 }
 
 }  // namespace rushlight::optimized

@@ -44,12 +44,20 @@ class PackedWinograd {
   int64_t product_step(int64_t count) const { return count * outputs + 16; }
   int64_t input_floats(int64_t count) const { return round_up(points() * input_step(count), 16); }
   int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
-  static int64_t pointer_floats(int64_t count) { return round_up(2 * count, 16); }
+  // Of rows; then, for every tile, whether its numbers may be transformed, in a byte.
+  static int64_t pointer_floats(int64_t count) { return round_up(2 * count, 16) + round_up(count, 64) / 4; }
+  static uint8_t* flags(float* pointers, int64_t count) {
+    return reinterpret_cast<uint8_t*>(pointers + round_up(2 * count, 16));
+  }
 
   void run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const;
-  void transform(int64_t first, int64_t index, int64_t count, float* input) const;
+  bool transform(int64_t first, int64_t index, int64_t count, float* input) const;
   void product(int64_t point, int64_t count, const float* input, float* products, const float** rows) const;
   void finish(int64_t first, int64_t index, int64_t count, const float* products) const;
+  // A tile by its sums as they are, of filters found from the transformed ones: infinities and NaN reach no other
+  // outputs than they should.
+  void finish_directly(int64_t tile) const;
+  void add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const;
 
   Image in_, out_;
   const float* residual_ = nullptr;

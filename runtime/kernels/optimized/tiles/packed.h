@@ -134,9 +134,10 @@ struct PackedTiles {
   // weights[9][channels] (channels: products of inputs and outputs) to (m + 2)^2 rows to[f * stride + c].
   void (*winograd2_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
   void (*winograd4_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
-  void (*winograd2_input)(const WinogradInput& tile);
+  // False if a number of the input is not finite, or so large that transformed numbers may not be (1e19).
+  bool (*winograd2_input)(const WinogradInput& tile);
   void (*winograd2_output)(const WinogradOutput& tile);
-  void (*winograd4_input)(const WinogradInput& tile);
+  bool (*winograd4_input)(const WinogradInput& tile);
   void (*winograd4_output)(const WinogradOutput& tile);
   // Applies the epilogue's `op` alone to rows that are `step` apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);

@@ -16,6 +16,7 @@ from rushlight.backends.cpu.target import Target
 
 # In multiplications per cycle of a tile at its best, by measurement.
 _TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
+_MOST_WEIGHT = 1e8  # transformed numbers stay finite for inputs of 1e19; larger ones are not transformed
 
 
 def finish(lowering: Lowering) -> None:
@@ -80,6 +81,8 @@ def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -
     outputs, channels, *kernel = draft.weight.shape
     plain = draft.groups == 1 and draft.stride == (1, 1) and draft.dilation == (1, 1)
     if not plain or kernel != [3, 3] or max(draft.padding) > 2 or channels < 16 or outputs < 16:
+        return 0
+    if not draft.weight.abs().max() <= _MOST_WEIGHT:  # nor may it be NaN
         return 0
     source, residual = draft.operands[0], draft.residual
     assert source is not None

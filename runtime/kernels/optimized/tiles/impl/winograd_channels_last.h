@@ -64,17 +64,21 @@ struct Winograd<4> {
   }
 };
 
+// Gives sums of squares of what it has read.
 template <int M, bool Inside, bool Whole>
-RL_INLINE void winograd_input_at(const WinogradInput& t, int64_t c, int64_t left) {
+RL_INLINE Floats winograd_input_at(const WinogradInput& t, int64_t c, int64_t left) {
   constexpr int kIn = M + 2;
   Floats columns[kIn][kIn];  // [x][y]
+  Floats squares{};
   RL_UNROLL for (int x = 0; x < kIn; ++x) {
-    Floats d[kIn];
+    Floats d[kIn], square{};
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
       const bool exists = Inside || (y >= t.first_line && y < t.lines && x >= t.first_column && x < t.columns);
       const float* p = t.from + y * t.line_step + x * t.column_step + c;
       d[y] = exists ? (Whole ? load(p) : load_few(p, left)) : Floats{};
+      square += d[y] * d[y];
     }
+    squares += square;
     Winograd<M>::input(d, columns[x]);
   }
   RL_UNROLL for (int y = 0; y < kIn; ++y) {
@@ -86,19 +90,22 @@ RL_INLINE void winograd_input_at(const WinogradInput& t, int64_t c, int64_t left
       Whole ? store(p, v[x]) : store_few(p, v[x], left);
     }
   }
+  return squares;
 }
 
 template <int M>
-static void winograd_tile_input(const WinogradInput& t) {
+static bool winograd_tile_input(const WinogradInput& t) {
   constexpr int kIn = M + 2;
   const bool inside = t.first_line <= 0 && t.first_column <= 0 && t.lines >= kIn && t.columns >= kIn;
+  Floats squares{};
   int64_t c = 0;
   if (inside) {
-    for (; c + kWidth <= t.channels; c += kWidth) winograd_input_at<M, true, true>(t, c, kWidth);
+    for (; c + kWidth <= t.channels; c += kWidth) squares += winograd_input_at<M, true, true>(t, c, kWidth);
   } else {
-    for (; c + kWidth <= t.channels; c += kWidth) winograd_input_at<M, false, true>(t, c, kWidth);
+    for (; c + kWidth <= t.channels; c += kWidth) squares += winograd_input_at<M, false, true>(t, c, kWidth);
   }
-  if (c < t.channels) winograd_input_at<M, false, false>(t, c, t.channels - c);
+  if (c < t.channels) squares += winograd_input_at<M, false, false>(t, c, t.channels - c);
+  return sum(squares) <= __FLT_MAX__;
 }
 
 template <int M, bool Whole>
