@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
-from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number
+from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import SAMPLES
 
@@ -34,6 +34,7 @@ def page(results: Results) -> str:
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
+    parts += _others(results)
     parts += _same_library(results)
     parts += _quantized_networks(results)
     for head, *rows in results.quantization:
@@ -52,10 +53,15 @@ def _columns(results: Results, int8: bool) -> list[str]:
     return [name for name, system in SYSTEMS.items() if name in used and system.int8 == int8]
 
 
+def _main(results: Results, int8: bool) -> list[str]:
+    """The networks with a table of all systems: those with an aim."""
+    return [model for model in results.models(int8) if model in RATIOS]
+
+
 def _latency(results: Results, threads: int, int8: bool) -> list[str]:
     systems = _columns(results, int8)
     body = []
-    for model in results.models(int8):
+    for model in _main(results, int8):
         block = results.block(model, threads, int8)
         if not block:
             continue
@@ -129,7 +135,7 @@ def _starts(results: Results) -> list[str]:
         for int8 in (False, True):
             systems = _columns(results, int8)
             threads = results.threads()[-1:]
-            blocks = [(m, results.block(m, t, int8)) for m in results.models(int8) for t in threads]
+            blocks = [(m, results.block(m, t, int8)) for m in _main(results, int8) for t in threads]
             body = [
                 [model, *(number(getattr(block.get(name), key, None), scale, digits) for name in systems)]
                 for model, block in blocks
@@ -144,15 +150,46 @@ def _starts(results: Results) -> list[str]:
 def _compile(results: Results) -> list[str]:
     if not results.compile:
         return []
-    body = [[model, *compile_cells(systems)] for model, systems in results.compile.items()]
+    body = [[model, *compile_cells(systems)] for model, systems in results.compile.items() if model in RATIOS]
     return ["## Compiling an exported program, and the memory planned\n", *_table(COMPILE, body)]
+
+
+def _others(results: Results) -> list[str]:
+    """Networks without an aim of their own: ours beside the fastest peer, and the memory planned."""
+    models = [model for model in results.models(False) if model not in RATIOS]
+    if not models:
+        return []
+    head = [""]
+    for threads in results.threads():
+        count = f"{threads} thread{'s' if threads > 1 else ''}"
+        head += [f"Rushlight, {count}, ms", "fastest peer, ms", "ratio"]
+    head += ["planned MB", "ExecuTorch's", "ours / ExecuTorch's"]
+    body = []
+    for model in models:
+        cells = [model]
+        for threads in results.threads():
+            found = ratio(results.block(model, threads, False), False)
+            cells += _beside(found) if found else ["", "", ""]
+        body.append([*cells, *planned_cells(results.compile.get(model, {}))])
+    what = "of ExecuTorch + XNNPACK, ONNX Runtime, OpenVINO"
+    return [
+        "## Other networks, float32\n",
+        f"The fastest {what}. Memory planned: ExecuTorch's without a delegate.\n",
+        *_table(head, body),
+    ]
+
+
+def _beside(found: tuple[float, Row, Row]) -> list[str]:
+    value, ours, theirs = found
+    label = SYSTEMS[theirs.system].label
+    return [number(ours.milliseconds), f"{number(theirs.milliseconds)} ({label})", f"{value:.2f}"]
 
 
 def _same_library(results: Results) -> list[str]:
     """Ours through XnnpackBackend over ExecuTorch's through its own, float32."""
     head = ("", *(f"{threads} thread{'s' if threads > 1 else ''}" for threads in results.threads()))
     body = []
-    for model in results.models(False):
+    for model in _main(results, False):
         ratios = []
         for threads in results.threads():
             block = results.block(model, threads, False)

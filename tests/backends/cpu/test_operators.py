@@ -173,6 +173,9 @@ CASES: dict[str, Case] = {
     "conv_depthwise_tall": Case(nn.Conv2d(6, 6, (3, 1), (2, 1), (1, 0), groups=6), IMAGE),
     "conv_depthwise_long": Case(nn.Conv2d(6, 6, (65, 1), padding=(32, 0), groups=6), ((1, 6, 40, 3),)),
     "conv_depthwise_wide": Case(nn.Conv2d(6, 6, (1, 70), padding=(0, 35), groups=6), ((1, 6, 3, 40),)),
+    "conv_1d_depthwise_wide": Case(  # divided by columns, with what dilation reaches of both sides
+        nn.Conv1d(72, 72, 3, padding=40, dilation=40, groups=72), ((1, 72, 2001),)
+    ),
     "conv_1d_depthwise_long": Case(nn.Conv1d(6, 6, 301, padding=150, groups=6), ((1, 6, 200),)),
     "conv_depthwise_few": Case(nn.Conv2d(6, 6, 7, padding=6, groups=6), ((1, 6, 2, 3),)),
     "conv_grouped": Case(nn.Conv2d(6, 4, (3, 1), groups=2), IMAGE),

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kBlockFloats = 5 * 1024;
 constexpr int64_t kMostChannels = 64, kLeastChannels = 32;
 constexpr int64_t kLeastColumns = 16;
+// Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
+constexpr int64_t kLineColumns = 64;
 
 }  // namespace
 
@@ -31,6 +33,13 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
   in_.data = const_cast<float*>(in);
   out_.data = out;
   if (work() / 2 < kSerialWork) workers = 1;
+  if (out_.sizes[0] * out_.sizes[1] == 1) {
+    for_workers(context, workers, divide_up(out_.sizes[2], kLeastColumns), [&](int64_t, int64_t begin, int64_t end) {
+      const int64_t last = std::min(end * kLeastColumns, out_.sizes[2]);
+      parts(in_.data, in_.sizes[1], 0, 1, begin * kLeastColumns, last, out_.data, 0, out_.strides[2]);
+    });
+    return;
+  }
   for_workers(context, workers, out_.sizes[0] * out_.sizes[1], [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
@@ -44,12 +53,26 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
 
 void PackedDepthwise::rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
                            int64_t pixel_step) const {
+  parts(in, ring, y, count, 0, out_.sizes[2], out, row_step, pixel_step);
+}
+
+void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last,
+                            float* out, int64_t row_step, int64_t pixel_step) const {
+  if (window.kernel_h == 1) {
+    for (int64_t x = first; x < last; x += kLineColumns) {
+      for (int64_t c = 0; c < channels; c += kMostChannels) {
+        const Part part{c, std::min(kMostChannels, channels - c), x, std::min(kLineColumns, last - x)};
+        for (int64_t i = 0; i < count; ++i) lines(part, in, ring, y + i, 1, out + i * row_step, row_step, pixel_step);
+      }
+    }
+    return;
+  }
   // As many channels and columns at a time as stay in the first level cache from row to row.
   const int64_t reach = (window.kernel_w - 1) * window.dilation_w;
   const auto floats = [&](int64_t outputs, int64_t block) {
     return ((outputs - 1) * window.stride_w + reach + 1) * window.kernel_h * block;
   };
-  const int64_t width = out_.sizes[2];
+  const int64_t width = last - first;
   // Windows that take two rows at a time.
   const Window& w = window;
   const bool pairs = w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h == 1 && w.stride_w == 1 && w.dilation_h == 1 &&
@@ -58,8 +81,8 @@ void PackedDepthwise::rows(const float* in, int64_t ring, int64_t y, int64_t cou
   while (block > kLeastChannels && floats(width, block) > kBlockFloats) block /= 2;
   while (columns > kLeastColumns && floats(columns, block) > kBlockFloats) columns = round_up(columns / 2, 4);
   for (int64_t c = 0; c < channels; c += block) {
-    for (int64_t x = 0; x < width; x += columns) {
-      const Part part{c, std::min(block, channels - c), x, std::min(columns, width - x)};
+    for (int64_t x = first; x < last; x += columns) {
+      const Part part{c, std::min(block, channels - c), x, std::min(columns, last - x)};
       for (int64_t i = 0; i < count;) {
         const int64_t some = pairs && i + 1 < count ? 2 : 1;
         lines(part, in, ring, y + i, some, out + i * row_step, row_step, pixel_step);

@@ -38,6 +38,9 @@ class PackedDepthwise {
     int64_t channel, channels;
     int64_t column, columns;  // of the output
   };
+  // Columns [first, last) of `rows`.
+  void parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last, float* out,
+             int64_t row_step, int64_t pixel_step) const;
   void lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to, int64_t row_step,
              int64_t step) const;
 
