@@ -25,6 +25,22 @@ inline tiles::ByteRange read_range(Binder& binder, uint32_t first) {
   return range;
 }
 
+// Of ByteLoops::add() for operands with these zero points and factors.
+inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_factor) {
+  return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
+}
+
+// What a step adds to numbers of zero point `zero` before they leave it, but for where it lies. ints: the zero point
+// of what is added, range of the sums. floats: the scales of both, over that of the sums.
+inline tiles::ByteSum read_sum(Binder& binder, int32_t zero, uint32_t first_int, uint32_t first_float) {
+  tiles::ByteSum sum{};
+  const int32_t other_zero = read_zero(binder, first_int);
+  sum.range = read_range(binder, first_int + 1);
+  sum.factor = binder.number(first_float), sum.other_factor = binder.number(first_float + 1);
+  sum.offset = sum_offset(zero, other_zero, sum.factor, sum.other_factor);
+  return sum;
+}
+
 // Whether elements lie in the order of the dimensions, next to each other.
 inline bool is_dense(const View& view) {
   int64_t expected = 1;
@@ -41,6 +57,13 @@ Result<Step*> make_byte_winograd(Binder& binder);
 inline Error require_images(const View& in, const View& out) {
   RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),
              InvalidProgram, "operands of an 8-bit step over images do not fit");
+  return Error::Ok;
+}
+
+inline Error require_residual(const View& residual, const View& out) {
+  bool fits = residual.rank == 4 && is_dense(residual);
+  for (int i = 0; fits && i < 4; ++i) fits = residual.sizes[i] == out.sizes[i];
+  RL_REQUIRE(fits, InvalidProgram, "a residual does not fit");
   return Error::Ok;
 }
 

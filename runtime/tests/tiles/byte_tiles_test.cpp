@@ -152,6 +152,34 @@ TEST_P(ByteTilesTest, RequantizeRoundsTiesToEvenAndClamps) {
   }
 }
 
+TEST_P(ByteTilesTest, RequantizedNumbersAreAddedAsByThemselves) {
+  const int64_t rows = 5, columns = 59, step = 64, out_step = 71;
+  const std::vector<float> multiplier = reals(columns, 0.001f, 0.4f), offset = reals(columns, -40, 40);
+  std::vector<int32_t> sums(static_cast<size_t>(rows * step)), correction(static_cast<size_t>(columns));
+  for (int32_t& sum : sums) sum = static_cast<int32_t>(random() % 4000) - 2000;
+  for (int32_t& number : correction) number = static_cast<int32_t>(random() % 200);
+  const std::vector<int8_t> others = numbers(rows * out_step);
+  for (const bool has_offset : {false, true}) {
+    for (const int32_t least : {-128, -17}) {
+      Requantize how{correction.data(), multiplier.data(), has_offset ? offset.data() : nullptr, -17, least, 120};
+      const SumRows from{sums.data(), step, rows, columns, out_step};
+      const ByteRange range{3, least == -128 ? -128 : 3, 127};
+      std::vector<uint8_t> apart(others.size(), 77), out(others.begin(), others.end());
+      tiles.requantize(how, from, apart.data());
+      how.sum = {reinterpret_cast<const int8_t*>(out.data()), 0.73f, -1.31f, 5.5f, range};
+      for (int64_t i = 0; i < rows; ++i) {
+        int8_t* const row = reinterpret_cast<int8_t*>(apart.data()) + i * out_step;
+        tiles.loops.add(row, others.data() + i * out_step, columns, 0.73f, -1.31f, 5.5f, range, row);
+      }
+      tiles.requantize(how, from, out.data());
+      for (int64_t i = 0; i < rows * out_step; ++i) {
+        const auto at = static_cast<size_t>(i);
+        ASSERT_EQ(out[at], i % out_step < columns ? apart[at] : static_cast<uint8_t>(others[at])) << i;
+      }
+    }
+  }
+}
+
 TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
   if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
   for (const int64_t k : {1, 30, 1203, 6000}) {

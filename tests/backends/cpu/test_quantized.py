@@ -15,6 +15,7 @@ from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.delegate.report import get_non_lowered_nodes
@@ -160,6 +161,38 @@ def test_residuals_of_dynamic_products() -> None:
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 2e-2 * want.abs().max()
+
+
+class Shortcuts(nn.Module):
+    """The sums of all convolutions are theirs: Winograd's, and those that are the second operand, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.beside = nn.Conv2d(24, 37, 1), nn.Conv2d(24, 37, 3, padding=1)
+        self.down, self.square = nn.Conv2d(37, 32, 1), nn.Conv2d(32, 32, 3, padding=1)
+        self.grouped, self.linear = nn.Conv2d(32, 32, 1, groups=2), nn.Linear(32, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.down(torch.relu(self.up(x) + self.beside(x)))
+        y = y + torch.relu(self.square(y))
+        y = F.relu6(self.grouped(y) + y).flatten(2).transpose(1, 2).contiguous()
+        return y + self.linear(y)
+
+
+def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = input_of((1, 24, 14, 13))
+    exported = quantize(Shortcuts().eval(), (x,), CPUQuantizer().set_global(static_int8()), [(x,)])
+    fused = lower(exported)
+    assert StepKind.BYTE_BINARY not in kinds(fused)
+    monkeypatch.setattr(QuantizedLowering, "byte_product_of", lambda *_: None)
+    apart = lower(exported)
+    assert [step.kind for step in plan_of(apart).steps].count(StepKind.BYTE_BINARY) == 4
+    with torch.no_grad():
+        want = exported.module()(x)
+    assert (run(apart, x) - want).abs().max() < 2.01 * quantum(apart)
+    # Where the product is the second operand, sums in another order may give another number halfway.
+    steps = (run(fused, x) - run(apart, x)).abs() / quantum(fused)
+    assert float(steps.max()) < 1.01 and float((steps > 0.5).float().mean()) < 1e-3
 
 
 class Small(nn.Module):

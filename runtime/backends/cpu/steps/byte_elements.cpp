@@ -60,7 +60,7 @@ class ByteBinaryStep final : public Step {
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
     const tiles::ByteLoops& t = tiles::byte_tiles().loops;
-    const float offset = -(static_cast<float>(zeros_[0]) * factors_[0] + static_cast<float>(zeros_[1]) * factors_[1]);
+    const float offset = sum_offset(zeros_[0], zeros_[1], factors_[0], factors_[1]);
     for_blocks(run, loops_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
       const int8_t* a = gathered(1, row, first, n, scratch);

@@ -17,8 +17,8 @@ constexpr int64_t kTailFloats = 64 * 1024;  // of results
 // values: input [n, h, w, c], packed weights, offsets or none, residual or none, scales and zero points of rows or
 // none, multipliers, output [n, h, w, o]. Offsets and multipliers are floats by output channel: a result is the sum of
 // products times multiplier (and the row's scale) plus offset. ints: window (8), groups, channels of a group, outputs
-// of a group, packing (3), zero point of the input, range of the output, epilogue (2). floats: epilogue (4). Residual
-// and epilogue are those of float results.
+// of a group, packing (3), zero point of the input, range of the output, epilogue (2), and with a residual of
+// int8 results its sum (4). floats: epilogue (4) of float results, the same sum (2).
 class ByteProductStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -38,7 +38,6 @@ class ByteProductStep final : public Step {
     if (weights_ == nullptr) weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
     const int64_t count = groups_ * outputs_;
     offsets_ = binder.optional_constant(2, count);
-    residual_ = binder.optional_input(3);
     multipliers_ = binder.constant(6, count);
     out_ = binder.any_output(7);
     if (binder.has(4)) {
@@ -47,9 +46,11 @@ class ByteProductStep final : public Step {
     }
     RL_TRY(binder.error());
     is_float_ = out_->dtype == ScalarType::Float;
-    RL_REQUIRE(is_float_ || (out_->dtype == ScalarType::Char && !residual_ && !row_scales_), InvalidProgram,
+    RL_REQUIRE(is_float_ || (out_->dtype == ScalarType::Char && !row_scales_), InvalidProgram,
                "an 8-bit product cannot give %s", dtype_name(out_->dtype));
-    if (is_float_) return Error::Ok;
+    if (binder.has(3)) residual_ = binder.input_of(3, out_->dtype);
+    if (is_float_) return binder.error();
+    if (residual_) sum_ = read_sum(binder, range_.zero, 20, 4);
     corrections_ = binder.array<int32_t>(static_cast<size_t>(count));
     RL_TRY(binder.error());
     for (int64_t g = 0; g < groups_; ++g) {
@@ -68,12 +69,7 @@ class ByteProductStep final : public Step {
                         (static_cast<double>(out_->sizes[2]) * static_cast<double>(window_.stride_w) +
                          static_cast<double>(window_.kernel_w * window_.dilation_w));
     RL_REQUIRE(most < 1e9, InvalidProgram, "the window of an 8-bit convolution is too large");
-    if (residual_) {
-      RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_), InvalidProgram, "a residual does not fit");
-      for (int i = 0; i < 4; ++i) {
-        RL_REQUIRE(residual_->sizes[i] == out_->sizes[i], InvalidProgram, "a residual does not fit");
-      }
-    }
+    if (residual_) RL_TRY(require_residual(*residual_, *out_));
     if (row_scales_ == nullptr) return Error::Ok;
     RL_REQUIRE(row_scales_->rank == 1 && row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
                    (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == pixels_) && is_dense(*row_scales_) &&
@@ -158,7 +154,8 @@ class ByteProductStep final : public Step {
     static constexpr float kOne = 1;
     if (!is_float_) {
       p.out_kind = tiles::ByteProduct::Out::Bytes;
-      p.requantize = {corrections_ + first, multiplier, offset, range_.zero, range_.least, range_.most};
+      p.requantize = {corrections_ + first, multiplier, offset, range_.zero, range_.least, range_.most, sum_};
+      if (residual_) p.requantize.sum.others = static_cast<const int8_t*>(residual_->data) + first;
       p.out = static_cast<uint8_t*>(out_->data) + first;
     } else {
       p.out_kind = tiles::ByteProduct::Out::Floats;
@@ -207,6 +204,7 @@ class ByteProductStep final : public Step {
   int64_t groups_ = 1, channels_ = 1, outputs_ = 1, depth_ = 1, pixels_ = 0;
   int32_t zero_ = 0;
   tiles::ByteRange range_{};
+  tiles::ByteSum sum_{};
   tiles::Epilogue epilogue_{};
   tiles::ByteWindow bytes_{};
   const tiles::Tiles* floats_ = nullptr;

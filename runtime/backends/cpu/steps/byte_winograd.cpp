@@ -27,6 +27,10 @@ class ByteWinogradStep final : public Step {
     range_ = read_range(binder, 15);
     in_ = binder.input_of(0, ScalarType::Char);
     out_ = binder.output_of(7, ScalarType::Char);
+    if (binder.has(3)) {
+      residual_ = binder.input_of(3, ScalarType::Char);
+      sum_ = read_sum(binder, range_.zero, 20, 4);
+    }
     const uint8_t* const weights = binder.packed_bytes(1, 11, 1, 9 * channels_, outputs_);
     offsets_ = binder.optional_constant(2, outputs_);
     multipliers_ = binder.constant(6, outputs_);
@@ -52,6 +56,7 @@ class ByteWinogradStep final : public Step {
     RL_TRY(require_images(*in_, *out_));
     RL_REQUIRE(in_->sizes[3] == channels_ && out_->sizes[3] == outputs_, InvalidProgram,
                "an 8-bit convolution has the wrong channels");
+    if (residual_) RL_TRY(require_residual(*residual_, *out_));
     tile_rows_ = divide_up(out_->sizes[1], m_);
     tile_columns_ = divide_up(out_->sizes[2], m_);
     count_ = out_->sizes[0] * tile_rows_ * tile_columns_;
@@ -162,13 +167,19 @@ class ByteWinogradStep final : public Step {
     const int64_t height = out_->sizes[1], width = out_->sizes[2];
     int32_t* const pixels = sums + points() * sums_step();
     loops_->output(m_, products, sums_step(), round_up(columns, t.lanes), pixels, kColumns);
-    const tiles::Requantize how{corrections_ + column, multipliers_ + column, offsets_ ? offsets_ + column : nullptr,
-                                range_.zero,           range_.least,          range_.most};
-    uint8_t* to = static_cast<uint8_t*>(out_->data);
-    to += ((at.image * height + at.line) * width + at.column) * outputs_ + column;
+    tiles::Requantize how{corrections_ + column,
+                          multipliers_ + column,
+                          offsets_ ? offsets_ + column : nullptr,
+                          range_.zero,
+                          range_.least,
+                          range_.most,
+                          sum_};
+    int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + column;
     const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min<int64_t>(m_, width - at.column);
-    for (int64_t y = 0; y < lines; ++y, to += width * outputs_) {
-      t.requantize(how, {pixels + y * m_ * kColumns, kColumns, across, columns, outputs_}, to);
+    for (int64_t y = 0; y < lines; ++y, place += width * outputs_) {
+      if (residual_) how.sum.others = static_cast<const int8_t*>(residual_->data) + place;
+      t.requantize(how, {pixels + y * m_ * kColumns, kColumns, across, columns, outputs_},
+                   static_cast<uint8_t*>(out_->data) + place);
     }
   }
 
@@ -177,6 +188,7 @@ class ByteWinogradStep final : public Step {
   int64_t pad_h_ = 0, pad_w_ = 0, channels_ = 1, outputs_ = 1;
   int32_t zero_ = 0;
   tiles::ByteRange range_{};
+  tiles::ByteSum sum_{};
   int16_t* filters_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;
@@ -184,6 +196,7 @@ class ByteWinogradStep final : public Step {
   int8_t* padding_ = nullptr;
   int64_t tile_rows_ = 0, tile_columns_ = 0, count_ = 0, most_ = 1;
   const View* in_ = nullptr;
+  const View* residual_ = nullptr;
   const View* out_ = nullptr;
 };
 
@@ -192,7 +205,7 @@ int best_tile(Binder& binder) {
   const Window window = read_window(binder, 0);
   const View* const in = binder.any_input(0);
   const View* const out = binder.any_output(7);
-  if (binder.error() != Error::Ok || binder.has(3) || binder.has(4) || out->dtype != ScalarType::Char ||
+  if (binder.error() != Error::Ok || binder.has(4) || out->dtype != ScalarType::Char ||
       binder.integer(8, 1, 1 << 20) != 1 || in->rank != 4 || out->rank != 4) {
     return 0;
   }

@@ -45,6 +45,7 @@ void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t c
       how.correction = correction;
       how.multiplier += column;
       if (how.offset) how.offset += column;
+      if (how.sum.others) how.sum.others += at;
       return tiles.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
     }
     case ByteProduct::Out::Floats: {

@@ -40,14 +40,27 @@ struct SumRows {
   int64_t out_stride;
 };
 
+// A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
+struct ByteRange {
+  int32_t zero, least, most;
+};
+
+// A sum of numbers and others, in `range`: number * factor + offset + other * other_factor, as ByteLoops::add() has it.
+struct ByteSum {
+  const int8_t* others = nullptr;  // they lie as the numbers do; null: nothing is added
+  float factor, other_factor, offset;
+  ByteRange range;
+};
+
 // out[i, j] = clamp(round(float(sums[i, j] + correction[j]) * multiplier[j] + offset[j]) + zero, least, most), rounded
-// to nearest, ties to even.
+// to nearest, ties to even. With a sum, these numbers, which are int8, are added to others.
 struct Requantize {
   const int32_t* correction;  // [n] or null: 0
   const float* multiplier;    // [n]
   const float* offset;        // [n] or null: 0
   int32_t zero;
   int32_t least, most;  // of int8 or of uint8
+  ByteSum sum = {};
 };
 
 // out[i, j] = clamp(float(sums[i, j] - zero_i * right_sums[j]) * (scale_i * multiplier[j]) + offset[j], least, most),
@@ -97,11 +110,6 @@ struct ScaledDots {
   int64_t scale_stride;  // from column to column
   int64_t groups, group;
   float* sums;
-};
-
-// A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
-struct ByteRange {
-  int32_t zero, least, most;
 };
 
 // real = (number - zero) * scale; `step` is 1, or 0 for one number.

@@ -50,17 +50,31 @@ class Meaning:
         return (self.scale, self.zero) == (other.scale, other.zero)
 
 
+@dataclass(frozen=True)
+class ByteSum:
+    """The sum of a step's int8 result and its residual.
+
+    zero: the residual's. factors: the scales of both over that of the sum. result: what the sum means.
+    """
+
+    zero: int
+    factors: tuple[float, float]
+    result: Meaning
+
+
 @dataclass(eq=False)
 class ByteProductDraft(ConvolutionDraft):
     """A convolution or product over int8.
 
     operands: input, weights, offsets, residual, scales and zero points of rows, multipliers, output. weight:
     int8. scales: of sums of products, by output channel, but for those of rows. result: None for floats.
+    sum: of the result, which is int8, and the residual.
     """
 
     scales: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     zero: int = 0
     result: Meaning | None = None
+    sum: ByteSum | None = None
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
         self.scales = self.scales * scale
@@ -90,6 +104,10 @@ class ByteProductDraft(ConvolutionDraft):
         sizes = [self.groups, channels, outputs // self.groups]
         self.ints = [*window, *sizes, *packing, *ends, *self.epilogue.ints()]
         self.floats = self.epilogue.floats()
+        if self.sum is not None:
+            end = self.sum.result
+            self.ints += [self.sum.zero, end.zero, end.low, end.high]
+            self.floats += self.sum.factors
 
     def _is_winograd(self, lowering: Lowering) -> bool:
         """Whether the step may be run by fewer products of int16."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import GroupedWeight, Meaning
+from rushlight.backends.cpu.byte_drafts import ByteProductDraft, GroupedWeight, Meaning
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.graph import StepKind
@@ -102,6 +102,13 @@ class QuantizedLowering(Lowering):
             return None
         draft = super().sole_writer(source, user)
         return None if draft is None or draft.out.dtype is torch.int8 else draft
+
+    def byte_product_of(self, source: Node, user: Node) -> ByteProductDraft | None:
+        """The product whose int8 result `user` alone reads, if that can still be added to something."""
+        draft = super().sole_writer(source, user)
+        if not isinstance(draft, ByteProductDraft) or draft.is_depthwise or draft.sum is not None:
+            return None
+        return draft
 
     def _real(self, tensor: Tensor, meaning: Meaning, node: Node) -> Tensor:
         key = (tensor, meaning)

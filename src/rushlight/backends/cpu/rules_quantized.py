@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.byte_drafts import (
     ByteProductDraft,
+    ByteSum,
     Meaning,
     NibbleProductDraft,
     ScaledProductDraft,
@@ -351,6 +353,12 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     sizes = lowering.sizes(node)
     meanings = [lowering.meanings[a], lowering.meanings[b]]
     raws = [lowering.raw(a), lowering.raw(b)]
+    if (
+        is_op(node, aten.add.Tensor)
+        and a is not b
+        and (_add_to(lowering, node, a, b) or _add_to(lowering, node, b, a))
+    ):
+        return True
     out_meaning = wanted.meaning
     multiplies = is_op(node, aten.mul.Tensor)
     factors = [m.scale / out_meaning.scale for m in meanings]
@@ -374,6 +382,23 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         in_place=(0, 1),
     )
     return _done(lowering, node, draft, out)
+
+
+def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
+    """Fuses source + other, both int8, into the product that computes `source`."""
+    draft = lowering.byte_product_of(source, node)
+    wanted = lowering.wanted(node)
+    x, y = lowering.raw(source), lowering.raw(other)
+    if draft is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
+        return False
+    own, others = lowering.meanings[source], lowering.meanings[other]
+    if draft.result is None or not own.is_as(draft.result):
+        return False
+    factors = (own.scale / wanted.meaning.scale, others.scale / wanted.meaning.scale)
+    draft.sum = ByteSum(others.zero, factors, wanted.meaning)
+    draft.operands[3] = replace(draft.out, storage=y.storage, offset=y.offset + draft.out.offset - x.offset)
+    lowering.drafts.remove(draft)
+    return _done(lowering, node, draft, x)
 
 
 def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:

@@ -10,57 +10,11 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-RL_INLINE Lanes widen(const int8_t* p) {
-#if defined(__AVX2__)
-  const __m128i bytes = kLanes == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))
-                                    : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-#if defined(__AVX512BW__)
-  // The masked form is the one that GCC 12 does not warn of.
-  const __m512i wide = _mm512_maskz_cvtepi8_epi32(0xffff, bytes);
-#else
-  const __m256i wide = _mm256_cvtepi8_epi32(bytes);
-#endif
-  static_assert(sizeof(wide) == sizeof(Lanes));
-  Lanes lanes;
-  std::memcpy(&lanes, &wide, sizeof(lanes));
-  return lanes;
-#else
-  typedef int8_t LooseBytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
-  return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p), Lanes);
-#endif
-}
-
-// Bounds as reals before the zero point is added, and what makes the bits of a rounded number the number.
-struct Clamp {
-  float least, most;
-  int32_t zero;
-};
-
-RL_INLINE Clamp clamp_of(const ByteRange& range) {
-  return {static_cast<float>(range.least - range.zero), static_cast<float>(range.most - range.zero),
-          range.zero - kRoundingBits};
-}
-
-RL_INLINE void store_rounded(int8_t* to, Reals x, const Clamp& clamp) {
-  const Reals least = clamp.least - Reals{}, most = clamp.most - Reals{};
-  x = x > least ? x : least;
-  x = x < most ? x : most;
-  store_narrow(reinterpret_cast<uint8_t*>(to), Narrowed(reinterpret_cast<Lanes>(x + kRounding) + clamp.zero));
-}
-
-RL_INLINE int8_t rounded(float x, const Clamp& clamp) {
-  x = x > clamp.least ? x : clamp.least;
-  x = (x < clamp.most ? x : clamp.most) + kRounding;
-  int32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  return static_cast<int8_t>(bits + clamp.zero);
-}
-
 static void quantize(const float* from, int64_t n, float factor, const ByteRange& range, int8_t* to) {
   const Clamp clamp = clamp_of(range);
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store_rounded(to + i, load_reals(from + i) * factor, clamp);
-  for (; i < n; ++i) to[i] = rounded(from[i] * factor, clamp);
+  for (; i < n; ++i) to[i] = static_cast<int8_t>(rounded(from[i] * factor, clamp));
 }
 
 static void expand(const int8_t* from, int64_t n, int32_t zero, float scale, float* to) {
@@ -106,7 +60,7 @@ static void add(const int8_t* a, const int8_t* b, int64_t n, float a_factor, flo
   }
   for (; i < n; ++i) {
     const float x = static_cast<float>(a[i]) * a_factor + offset;
-    to[i] = rounded(static_cast<float>(b[i]) * b_factor + x, clamp);
+    to[i] = static_cast<int8_t>(rounded(static_cast<float>(b[i]) * b_factor + x, clamp));
   }
 }
 
@@ -119,7 +73,8 @@ static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero
     store_rounded(to + i, x * __builtin_convertvector(widen(b + i) - b_zero, Reals) * factor, clamp);
   }
   for (; i < n; ++i) {
-    to[i] = rounded(static_cast<float>(a[i] - a_zero) * static_cast<float>(b[i] - b_zero) * factor, clamp);
+    to[i] = static_cast<int8_t>(
+        rounded(static_cast<float>(a[i] - a_zero) * static_cast<float>(b[i] - b_zero) * factor, clamp));
   }
 }
 
