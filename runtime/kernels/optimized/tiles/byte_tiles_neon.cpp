@@ -1,18 +1,12 @@
-#include <arm_neon.h>
-
-#include <cstdint>
-#include <cstring>
-
-#include "kernels/optimized/tiles/impl/inline.h"
-
 #define RL_TILES_ISA neon_bytes
+
+#include "kernels/optimized/tiles/impl/byte_neon.h"
 
 namespace rushlight::tiles::neon_bytes {
 
 // smull and sadalp: two products of int8 fit 16 bits each.
 inline constexpr int kLanes = 4, kGroup = 2, kTileRows = 8, kTileVectors = 2, kLeftOffset = 0;
 using Left = int8_t;
-using Sums = int32x4_t;
 using Right = int8x8_t;
 using Spread = int8x8_t;
 
@@ -28,17 +22,6 @@ inline constexpr int kDotRows = 4;
 using Line = int8x8_t;
 RL_INLINE Line load_line(const Left* p) { return vld1_s8(p); }
 RL_INLINE void add_lines(Sums& sums, Line left, Right right) { add_products(sums, left, right); }
-
-#define RL_TILES_PAIRS
-RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
-  uint32_t a, b;
-  std::memcpy(&a, first, sizeof(a));
-  std::memcpy(&b, second, sizeof(b));
-  const uint8x8_t bytes = veor_u8(vreinterpret_u8_u32(vset_lane_u32(b, vdup_n_u32(a), 1)), vdup_n_u8(flip));
-  const int16x8_t numbers = vmovl_s8(vreinterpret_s8_u8(bytes));
-  const int16x4x2_t w = vld2_s16(weights);
-  sums = vmlal_s16(vmlal_s16(sums, vget_low_s16(numbers), w.val[0]), vget_high_s16(numbers), w.val[1]);
-}
 
 }  // namespace rushlight::tiles::neon_bytes
 

@@ -1,18 +1,13 @@
-#include <arm_neon.h>
-
-#include <cstdint>
-#include <cstring>
+#define RL_TILES_ISA neon_i8mm_bytes
+#define RL_TILES_SDOT
 
 #include "kernels/optimized/tiles/byte_tiles.h"
-#include "kernels/optimized/tiles/impl/inline.h"
-
-#define RL_TILES_ISA neon_i8mm_bytes
+#include "kernels/optimized/tiles/impl/byte_neon.h"
 
 namespace rushlight::tiles::neon_i8mm_bytes {
 
 inline constexpr int kLanes = 4, kGroup = 8, kTileRows = 10, kTileVectors = 2, kLeftOffset = 0;
 using Left = int8_t;
-using Sums = int32x4_t;
 
 // smmla: two rows times two columns, eight numbers each.
 #define RL_TILES_OWN_TILE
@@ -46,23 +41,7 @@ static void byte_tile(const ByteTile& t) {
   }
 }
 
-inline constexpr int kDotRows = 5, kDotStep = 16;
-using Line = int8x16_t;
-using Right = int8x16_t;
-RL_INLINE Line load_line(const Left* p) { return vld1q_s8(p); }
-RL_INLINE Right load_right(const int8_t* p) { return vld1q_s8(p); }
-RL_INLINE void add_lines(Sums& sums, Line left, Right right) { sums = vdotq_s32(sums, left, right); }
-
-#define RL_TILES_PAIRS
-RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t flip, const int16_t* weights) {
-  uint32_t a, b;
-  std::memcpy(&a, first, sizeof(a));
-  std::memcpy(&b, second, sizeof(b));
-  const uint8x8_t bytes = veor_u8(vreinterpret_u8_u32(vset_lane_u32(b, vdup_n_u32(a), 1)), vdup_n_u8(flip));
-  const int16x8_t numbers = vmovl_s8(vreinterpret_s8_u8(bytes));
-  const int16x4x2_t w = vld2_s16(weights);
-  sums = vmlal_s16(vmlal_s16(sums, vget_low_s16(numbers), w.val[0]), vget_high_s16(numbers), w.val[1]);
-}
+inline constexpr int kDotStep = 16;
 
 }  // namespace rushlight::tiles::neon_i8mm_bytes
 

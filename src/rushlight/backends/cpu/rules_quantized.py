@@ -13,6 +13,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.byte_drafts import (
     ByteProductDraft,
     ByteSum,
+    GroupedWeight,
     Meaning,
     NibbleProductDraft,
     ScaledProductDraft,
@@ -248,27 +249,21 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     if weight.numbers.dim() != 2:
         return False
     raw = lowering.raw(source)
-    rows = product(raw.sizes[:-1])
     scales = None
     if source in lowering.dynamic:
         left, *scales = lowering.quantized_rows(raw, lowering.dynamic[source], node)
     else:
         left = lowering.contiguous(raw, node)
-    image = left.reshape((1, 1, rows, raw.sizes[-1]))
-    assert image is not None
 
     def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        sizes = lowering.sizes(node)
-        out = lowering.new(sizes, dtype=dtype)
-        view = out.reshape((1, 1, rows, sizes[-1]))
-        assert view is not None
-        return out, view
+        out = lowering.new(lowering.sizes(node), dtype=dtype)
+        return out, _as_image(out)
 
     numbers = weight.numbers[:, :, None, None]
     offset = _bias(lowering, bias, numbers.shape[0])
     pair_of_rows = None if scales is None else (scales[0], scales[1])
     stored = StoredWeight(numbers, weight.scales)
-    _finish_product(lowering, node, source, stored, result, image, pair_of_rows, bias=offset)
+    _finish_product(lowering, node, source, stored, result, _as_image(left), pair_of_rows, bias=offset)
     return True
 
 
@@ -278,24 +273,10 @@ def _scaled_product(
     weight = lowering.grouped(weight_node)
     if weight is None:
         return False
-    x = lowering.tensor(source)
-    rows = product(x.sizes[:-1])
-    left = lowering.contiguous(x, node).reshape((1, 1, rows, x.sizes[-1]))
-    sizes = lowering.sizes(node)
-    out = lowering.new(sizes)
-    image = out.reshape((1, 1, rows, sizes[-1]))
-    assert left is not None and image is not None
-    draft = ScaledProductDraft(
-        StepKind.SCALED_PRODUCT,
-        [left, None, None, None, None, image],
-        weight=weight.numbers[:, :, None, None],
-        bias=_bias(lowering, bias, weight.numbers.shape[0]),
-        grouped=weight,
-        in_place=(3,),
+    left = lowering.contiguous(lowering.tensor(source), node)
+    return _emit_grouped(
+        lowering, node, ScaledProductDraft, StepKind.SCALED_PRODUCT, [left, None], weight, bias
     )
-    lowering.emit(draft, node)
-    lowering.set(node, out)
-    return True
 
 
 def _nibble_product(
@@ -303,15 +284,27 @@ def _nibble_product(
 ) -> bool:
     weight = lowering.grouped(weight_node)
     assert weight is not None
-    raw = lowering.raw(source)
-    left, scales, zeros = lowering.quantized_rows(raw, lowering.dynamic[source], node)
-    rows, sizes = product(raw.sizes[:-1]), lowering.sizes(node)
-    out = lowering.new(sizes)
-    before, after = left.reshape((1, 1, rows, raw.sizes[-1])), out.reshape((1, 1, rows, sizes[-1]))
-    assert before is not None and after is not None
-    draft = NibbleProductDraft(
-        StepKind.NIBBLE_PRODUCT,
-        [before, None, None, None, scales, zeros, None, None, after],
+    left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
+    operands = [left, scales, zeros, None, None]
+    return _emit_grouped(lowering, node, NibbleProductDraft, StepKind.NIBBLE_PRODUCT, operands, weight, bias)
+
+
+def _emit_grouped(
+    lowering: QuantizedLowering,
+    node: Node,
+    make: type[ScaledProductDraft],
+    kind: StepKind,
+    operands: list[Tensor | None],
+    weight: GroupedWeight,
+    bias: Any,
+) -> bool:
+    """Emits a product with a matrix of small numbers; operands: the input, and those behind the residual."""
+    left, *others = operands
+    out = lowering.new(lowering.sizes(node))
+    assert left is not None
+    draft = make(
+        kind,
+        [_as_image(left), None, None, None, *others, _as_image(out)],
         weight=weight.numbers[:, :, None, None],
         bias=_bias(lowering, bias, weight.numbers.shape[0]),
         grouped=weight,
@@ -320,6 +313,13 @@ def _nibble_product(
     lowering.emit(draft, node)
     lowering.set(node, out)
     return True
+
+
+def _as_image(tensor: Tensor) -> Tensor:
+    """[1, 1, rows, columns] of a row-major tensor [.., columns]."""
+    image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
+    assert image is not None
+    return image
 
 
 def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
