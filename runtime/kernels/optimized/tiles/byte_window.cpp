@@ -170,13 +170,17 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
   uint8_t* cell = static_cast<uint8_t*>(to);
   const uint8_t* const end = cell + (w.kernel[1] * run + kLine - 1) / kLine * kLine;
-  for (int64_t y = 0; y < w.kernel[1]; ++y, from += width * step) {
-    if (w.dilation[2] != 1) {
-      for (int64_t x = 0; x < w.kernel[2]; ++x, cell += step) {
-        std::memcpy(cell, from + x * w.dilation[2] * step, static_cast<size_t>(step));
+  // Read once: for all that compilers know, bytes are written over the window.
+  const int64_t height = w.kernel[1], taps = w.kernel[2], next_tap = w.dilation[2] * step, next_line = width * step;
+  if (next_tap != step) {
+    for (int64_t y = 0; y < height; ++y, from += next_line) {
+      for (int64_t x = 0; x < taps; ++x, cell += step) {
+        std::memcpy(cell, from + x * next_tap, static_cast<size_t>(step));
       }
-      continue;
     }
+    return;
+  }
+  for (int64_t y = 0; y < height; ++y, from += next_line, cell += run) {
     // What is copied beyond a run of the window is overwritten by the next one, or lies beyond the row.
     if (run <= kCopied && cell + kCopied <= end) {
       std::memcpy(cell, from, kCopied);
@@ -187,7 +191,6 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
     } else {
       std::memcpy(cell, from, static_cast<size_t>(run));
     }
-    cell += run;
   }
 }
 
