@@ -252,11 +252,23 @@ def test_what_does_not_fit_is_said(name: str, args: list[Any], out: torch.Tensor
         call_kernel(f"quantized_decomposed::{name}", [*args, out], "quantized")
 
 
-def test_a_range_of_nothing_or_of_nan_is_refused() -> None:
+@pytest.mark.parametrize("name", ["choose_qparams", "choose_qparams_symmetric"])
+def test_a_range_of_nothing_is_refused(name: str) -> None:
     outs = [torch.ones(1, dtype=torch.float64), torch.ones(1, dtype=torch.int64)]
-    for x in (torch.ones(0), torch.tensor([1.0, math.nan])):
-        for name in ("choose_qparams.Tensor_out", "choose_qparams_symmetric.Tensor_out"):
-            with pytest.raises(Exception, match="no range"):
-                call_kernel(
-                    f"quantized_decomposed::{name}", [x, -128, 127, 1e-5, torch.int8, *outs], "quantized"
-                )
+    with pytest.raises(Exception, match="no range"):
+        call_kernel(
+            f"quantized_decomposed::{name}.Tensor_out",
+            [torch.ones(0), -128, 127, 1e-5, torch.int8, *outs],
+            "quantized",
+        )
+
+
+@pytest.mark.parametrize("name", ["choose_qparams", "choose_qparams_symmetric"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_ranges_without_end_are_eagers(name: str, value: float) -> None:
+    outs = [torch.ones(1, dtype=torch.float64), torch.ones(1, dtype=torch.int64)]
+    arguments = [torch.tensor([1.0, value, -2.0]), -128, 127, 1e-5, torch.int8]
+    call_kernel(f"quantized_decomposed::{name}.Tensor_out", [*arguments, *outs], "quantized")
+    scale, zero_point = getattr(torch.ops.quantized_decomposed, name).tensor(*arguments)
+    torch.testing.assert_close(outs[0], scale, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(outs[1], zero_point)

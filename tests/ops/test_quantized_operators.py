@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def run(name: str, args: Sequence[Any], want: torch.Tensor, **tolerance: float) 
         out = torch.empty_like(want).fill_(77)
         call_kernel(f"{namespace}::{name}", [*args, out], library, threads=2)  # type: ignore[arg-type]
         if want.is_floating_point():
-            torch.testing.assert_close(out, want, **tolerance)
+            torch.testing.assert_close(out, want, equal_nan=True, **tolerance)
         elif want.numel():
             difference = (out.int() - want.int()).abs()
             assert difference.max() <= 1, (name, library)
@@ -142,6 +143,18 @@ def test_dynamic_linear(shape: tuple[int, ...], outputs: int, per_token: bool, s
         weight = pack(torch.randint(-8, 8, (outputs, depth)).to(torch.int8), 4)
         args = [x, weight, scales, None, *how]
         run("dynamic_linear_4bit.out", args, own.dynamic_linear_4bit(*args), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("per_token,symmetric", [(True, False), (False, False), (False, True)])
+def test_dynamic_linear_of_special_numbers(per_token: bool, symmetric: bool, value: float) -> None:
+    x = torch.randn(9, 64)
+    x[2, 5] = value
+    args: list[Any] = [x, wholes((17, 64)), torch.rand(17), torch.randn(17), per_token, symmetric]
+    args += [-128, 127, torch.finfo(torch.float32).eps]
+    want = own.dynamic_linear(*args)
+    assert want[2].isnan().all() and want.isnan().sum() == (17 if per_token else want.numel())
+    run("dynamic_linear.out", args, want, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

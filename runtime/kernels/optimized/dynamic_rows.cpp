@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/optimized/workers.h"
@@ -17,7 +18,7 @@ constexpr int64_t kGrain = 16 * 1024;
 // What a worker reads of a tensor at a time.
 constexpr int64_t kPart = 4096;
 
-// The one range of a whole tensor, 0 included; false and the failure recorded if a number is NaN.
+// The one range of a whole tensor, 0 included, NaN if a number is; false if there is no memory.
 bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantized::Extremes* extremes) {
   const tiles::ByteTiles& tiles = tiles::byte_tiles();
   const int64_t workers = n < kGrain ? 1 : worker_count(context);
@@ -34,8 +35,8 @@ bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantize
     extremes->least = std::min(extremes->least, parts[w].least);
     extremes->most = std::max(extremes->most, parts[w].most);
   }
-  if (!ordered) context.fail(Error::InvalidArgument, "a tensor with NaN has no range");
-  return ordered;
+  if (!ordered) *extremes = {NAN, NAN};
+  return true;
 }
 
 }  // namespace
@@ -60,25 +61,23 @@ bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, cons
                 : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
   }
   const tiles::ByteTiles& tiles = tiles::byte_tiles();
-  std::atomic<bool> ordered{true};
   context.parallel_for(0, r.rows, kGrain / r.depth + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* const row = x + i * r.depth;
       Affine chosen = whole;
       if (range.per_token) {
         float least, most;
-        if (!tiles.extremes(row, r.depth, &least, &most)) ordered = false;
+        if (!tiles.extremes(row, r.depth, &least, &most)) least = most = NAN;
         chosen = quantized::choose_token_affine(least, most);
       }
-      r.scales[i] = static_cast<float>(chosen.scale);
+      r.scales[i] = quantized::scale_of_sums(chosen);
       r.zeros[i] = static_cast<int32_t>(chosen.zero);
       tiles.quantize_bytes(row, r.depth,
                            {r.zeros[i], static_cast<int32_t>(range.quant_min), static_cast<int32_t>(range.quant_max)},
                            1.0f / r.scales[i], reinterpret_cast<uint8_t*>(r.numbers + i * r.depth));
     }
   });
-  if (!ordered) context.fail(Error::InvalidArgument, "a token with NaN has no range");
-  return ordered;
+  return true;
 }
 
 }  // namespace rushlight::optimized

@@ -45,11 +45,7 @@ bool extremes_of(KernelRuntimeContext& context, const Tensor& in, Extremes* extr
       }
     }
   });
-  if (nan) {
-    context.fail(Error::InvalidArgument, "a tensor with NaN has no range");
-    return false;
-  }
-  *extremes = found;
+  *extremes = nan ? Extremes{NAN, NAN} : found;
   return true;
 }
 

@@ -39,7 +39,7 @@ Token<T> choose_token(T least, T most) {
 
 Affine choose_token_affine(float least, float most) {
   const Token<float> token = choose_token(least, most);
-  return {token.scale, static_cast<int64_t>(token.zero)};
+  return {token.scale, token.zero == token.zero ? static_cast<int64_t>(token.zero) : 0};
 }
 
 void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, const Tensor& in, ScalarType, Tensor& scale,

@@ -42,25 +42,21 @@ bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const Dynami
                                                ScalarType::Char)
                             : choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
   }
-  bool nan = false;
   for (int64_t i = 0; i < r.rows; ++i) {
     Affine chosen = whole;
     if (range.per_token) {
       float least = 0, most = 0;
+      bool nan = false;
       for (int64_t l = 0; l < r.depth; ++l) {
         const float value = x[i * r.depth + l];
         least = value < least ? value : least;
         most = value > most ? value : most;
         nan |= value != value;
       }
-      chosen = choose_token_affine(least, most);
+      chosen = nan ? choose_token_affine(NAN, NAN) : choose_token_affine(least, most);
     }
-    r.scales[i] = static_cast<float>(chosen.scale);
+    r.scales[i] = scale_of_sums(chosen);
     r.zeros[i] = static_cast<int32_t>(chosen.zero);
-  }
-  if (nan) {
-    context.fail(Error::InvalidArgument, "a token with NaN has no range");
-    return false;
   }
   context.parallel_for(0, r.rows, 8192 / (r.depth + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

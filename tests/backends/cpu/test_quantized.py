@@ -141,6 +141,19 @@ def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
     assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 3e38])
+@pytest.mark.parametrize("config", [dynamic_int8(), dynamic_int8(per_token=True), dynamic_int8_weight_int4()])
+def test_special_numbers_in_dynamic_products(config: Any, value: float) -> None:
+    model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 33))
+    x = input_of((7, 64))
+    exported = quantize(model, (x,), CPUQuantizer().set_global(config), [(x,)])
+    program = lower(exported)
+    x[3, 11] = value
+    with torch.no_grad():
+        want = exported.module()(x)
+    torch.testing.assert_close(run(program, x), want, rtol=1e-2, atol=1e-2, equal_nan=True)
+
+
 class Residuals(nn.Module):
     def __init__(self) -> None:
         super().__init__()

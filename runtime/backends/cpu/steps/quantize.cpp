@@ -152,11 +152,12 @@ class QuantizeRowsStep final : public Step {
         extremes.least = std::min(extremes.least, run.scratch[w * 16]);
         extremes.most = std::max(extremes.most, run.scratch[w * 16 + 1]);
       }
+      if (!ordered) extremes = {NAN, NAN};
       whole = choice_ == Choice::Symmetric
                   ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_),
                                                 ScalarType::Char)
                   : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_));
-      scales_->floats()[0] = static_cast<float>(whole.scale);
+      scales_->floats()[0] = quantized::scale_of_sums(whole);
       static_cast<int32_t*>(zeros_->data)[0] = static_cast<int32_t>(whole.zero);
     }
     for_workers(run.context, workers, rows, [&](int64_t, int64_t begin, int64_t end) {
@@ -165,9 +166,9 @@ class QuantizeRowsStep final : public Step {
         quantized::Affine chosen = whole;
         if (is_by_row()) {
           float least = 0, most = 0;
-          if (!t.extremes(row, depth, &least, &most)) ordered = false;
+          if (!t.extremes(row, depth, &least, &most)) least = most = NAN;
           chosen = quantized::choose_token_affine(least, most);
-          scales_->floats()[i] = static_cast<float>(chosen.scale);
+          scales_->floats()[i] = quantized::scale_of_sums(chosen);
           static_cast<int32_t*>(zeros_->data)[i] = static_cast<int32_t>(chosen.zero);
         }
         const tiles::ByteRange range{static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_),
@@ -176,7 +177,6 @@ class QuantizeRowsStep final : public Step {
                          static_cast<int8_t*>(out_->data) + i * depth);
       }
     });
-    RL_REQUIRE(ordered, InvalidArgument, "a tensor with NaN has no range");
     return Error::Ok;
   }
 
