@@ -1,7 +1,6 @@
 #include "rushlight/module/file_loader.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "module/mapping.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight {
@@ -38,8 +38,7 @@ Error check_range(size_t offset, size_t size, size_t available) {
   return Error::Ok;
 }
 
-Error read_range(int file, size_t offset, size_t size, size_t available, void* buffer) {
-  RL_TRY(check_range(offset, size, available));
+Error read_range(int file, size_t offset, size_t size, void* buffer) {
   auto* out = static_cast<uint8_t*>(buffer);
   size_t done = 0;
   while (done < size) {
@@ -54,18 +53,15 @@ Error read_range(int file, size_t offset, size_t size, size_t available, void* b
 
 void release_memory(void*, const void* data, size_t) { platform::release(const_cast<void*>(data)); }
 
-size_t page_size() {
-  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-void unmap(void*, const void* data, size_t size) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
-  const size_t lead = address % page_size();
-  ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
-}
-
 }  // namespace
+
+Result<FreeableBuffer> read_file(int file, size_t offset, size_t size) {
+  void* memory = platform::allocate(size, kAlignment);
+  RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for %zu bytes of a file", size);
+  FreeableBuffer buffer(memory, size, release_memory);
+  RL_TRY(read_range(file, offset, size, memory));
+  return buffer;
+}
 
 Result<std::unique_ptr<FileDataLoader>> FileDataLoader::open(const char* path) {
   RL_ASSIGN(const OpenFile opened, open_file(path));
@@ -76,15 +72,12 @@ FileDataLoader::~FileDataLoader() { ::close(file_); }
 
 Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, SegmentKind) {
   RL_TRY(check_range(offset, size, size_));
-  void* memory = platform::allocate(size, kAlignment);
-  RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for %zu bytes of a file", size);
-  FreeableBuffer buffer(memory, size, release_memory);
-  RL_TRY(read_range(file_, offset, size, size_, memory));
-  return buffer;
+  return read_file(file_, offset, size);
 }
 
 Error FileDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
-  return read_range(file_, offset, size, size_, buffer);
+  RL_TRY(check_range(offset, size, size_));
+  return read_range(file_, offset, size, buffer);
 }
 
 Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path) {
@@ -97,19 +90,12 @@ MmapDataLoader::~MmapDataLoader() { ::close(file_); }
 Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentKind) {
   RL_TRY(check_range(offset, size, size_));
   if (size == 0) return FreeableBuffer("", 0);
-  const size_t lead = offset % page_size();
-  void* mapped = ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_,
-                        static_cast<off_t>(offset - lead));
-  RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
-             std::strerror(errno));
-#if defined(MADV_WILLNEED)
-  ::madvise(mapped, size + lead, MADV_WILLNEED);  // a disk reads ahead of what is computed
-#endif
-  return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+  return map_file(file_, offset, size);
 }
 
 Error MmapDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
-  return read_range(file_, offset, size, size_, buffer);
+  RL_TRY(check_range(offset, size, size_));
+  return read_range(file_, offset, size, buffer);
 }
 
 }  // namespace rushlight

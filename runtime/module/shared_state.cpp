@@ -34,7 +34,7 @@ Error LoadedProgram::State::read(const Program& program) {
 bool LoadedProgram::State::shares(size_t memory) const { return arenas_.count(memory) != 0; }
 
 Result<Span<uint8_t>> LoadedProgram::State::arena(size_t memory, size_t size) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const platform::Lock lock(mutex_);
   Span<uint8_t>& arena = arenas_[memory];
   if (!arena.data()) {
     void* bytes = platform::allocate(size, kAlignment);
@@ -49,7 +49,7 @@ Result<Span<uint8_t>> LoadedProgram::State::arena(size_t memory, size_t size) {
 
 bool LoadedProgram::State::holds(size_t memory, size_t offset) {
   if (!shares(memory)) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const platform::Lock lock(mutex_);
   return !held_.emplace(memory, offset).second;
 }
 

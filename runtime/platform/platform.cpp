@@ -50,14 +50,13 @@ void log_to_stderr(LogLevel level, const char* message) {
   std::fprintf(stderr, "rushlight %s: %s\n", names[static_cast<int>(level)], message);
 }
 
-// Blocks from twice this size on lie in pages of this size, where the system has them: a page is filled when it is
-// first touched, which costs more for 512 small ones.
-constexpr size_t kLargePage = size_t{2} << 20;
-
 void* allocate_aligned(size_t size, size_t alignment) {
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   void* memory = nullptr;
 #if defined(MADV_HUGEPAGE)
+  // Blocks from twice this size on lie in pages of this size: a page is filled when it is first touched, which costs
+  // more for 512 small ones.
+  constexpr size_t kLargePage = size_t{2} << 20;
   if (size >= 2 * kLargePage && alignment <= kLargePage && posix_memalign(&memory, kLargePage, size) == 0) {
     madvise(memory, size / kLargePage * kLargePage, MADV_HUGEPAGE);
     return memory;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "rushlight/exec/method.h"
 #include "rushlight/module/growing_allocator.h"
 #include "rushlight/module/tensor_ptr.h"
+#include "rushlight/platform/mutex.h"
 #include "rushlight/program/data_file.h"
 #include "rushlight/program/program.h"
 
@@ -46,7 +46,7 @@ class LoadedProgram {
    private:
     friend class LoadedProgram;
     Error read(const Program& program);
-    std::mutex mutex_;
+    platform::Mutex mutex_;
     std::map<size_t, Span<uint8_t>> arenas_;  // empty until one is asked for
     std::set<std::pair<size_t, size_t>> held_;
   };

@@ -1,5 +1,3 @@
-#include "rushlight/module/library.h"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "module/elf.h"
 #include "rushlight/core/library.h"
+#include "rushlight/module/library.h"
 
 namespace rushlight {
 namespace {

@@ -1,5 +1,3 @@
-#include "rushlight/threads/thread_pool.h"
-
 #include <pthread.h>
 
 #include <chrono>
@@ -8,6 +6,8 @@
 #include <mutex>
 #include <new>
 #include <thread>
+
+#include "rushlight/threads/thread_pool.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>

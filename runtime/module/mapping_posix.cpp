@@ -1,0 +1,38 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "module/mapping.h"
+
+namespace rushlight {
+namespace {
+
+size_t page_size() {
+  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+void unmap(void*, const void* data, size_t size) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  const size_t lead = address % page_size();
+  ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
+}
+
+}  // namespace
+
+Result<FreeableBuffer> map_file(int file, size_t offset, size_t size) {
+  const size_t lead = offset % page_size();
+  void* mapped = ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file,
+                        static_cast<off_t>(offset - lead));
+  RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
+             std::strerror(errno));
+#if defined(MADV_WILLNEED)
+  ::madvise(mapped, size + lead, MADV_WILLNEED);  // a disk reads ahead of what is computed
+#endif
+  return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+}
+
+}  // namespace rushlight

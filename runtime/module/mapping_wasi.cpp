@@ -1,0 +1,7 @@
+#include "module/mapping.h"
+
+namespace rushlight {
+
+Result<FreeableBuffer> map_file(int file, size_t offset, size_t size) { return read_file(file, offset, size); }
+
+}  // namespace rushlight
