@@ -118,16 +118,19 @@ const float* Binder::optional_constant(uint32_t index, int64_t count) {
   return has(index) ? constant(index, count) : nullptr;
 }
 
-const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t n) {
-  const int64_t count = packed_floats(matrices, k, planned_.columns(n));
-  const float* planned = constant(index, count);
+const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t n, const int64_t* terms) {
+  int64_t total = terms ? 0 : matrices;
+  for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i];
+  const float* planned = constant(index, packed_floats(total, k, planned_.columns(n)));
   const Packing own = packing_of(tiles_);
   if (planned == nullptr || (own.vector == planned_.vector && own.panel == planned_.panel)) return planned;
-  const int64_t own_count = packed_floats(matrices, k, own.columns(n));
+  const int64_t own_count = packed_floats(total, k, own.columns(n));
   float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
   if (copy == nullptr) return nullptr;
-  for (int64_t i = 0; i < matrices; ++i) {
-    repack(planned + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
+  for (int64_t i = 0, before = 0; i < matrices; ++i) {
+    const int64_t depth = terms ? terms[i] * k : k;
+    repack(planned + before * planned_.columns(n), planned_, copy + before * own.columns(n), own, depth, n);
+    before += depth;
   }
   return copy;
 }

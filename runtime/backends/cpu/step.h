@@ -126,8 +126,8 @@ class Binder {
   // `count` floats of a constant, next to each other: those of 16 bits become float32 now.
   const float* constant(uint32_t index, int64_t count);
   const float* optional_constant(uint32_t index, int64_t count);
-  // Packed matrices [k, n], in the machine's own packing: repacked if the plan's is another.
-  const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n);
+  // Packed matrices [k, n], or [terms[i] * k, n], in the machine's own packing: repacked if the plan's is another.
+  const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
   // The same, floats of 16 bits left as they are. Empty, and the failure kept, if there are none.
   optimized::PackedWeights packed_weights(uint32_t index, int64_t matrices, int64_t k, int64_t n);
   // `count` int8 of a constant, next to each other.

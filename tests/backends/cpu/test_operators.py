@@ -207,6 +207,10 @@ CASES: dict[str, Case] = {
     "conv_winograd_relu": Case(
         nn.Sequential(nn.Conv2d(32, 48, 3, padding=1), nn.ReLU()), ((1, 32, 27, 29),), tolerance=1e-5
     ),
+    "conv_winograd_apart": Case(
+        nn.Sequential(nn.Conv2d(64, 72, 3, 2, padding=1), nn.ReLU()), ((2, 64, 28, 30),)
+    ),
+    "conv_winograd_apart_odd": Case(nn.Conv2d(36, 44, 3, 2, padding=(2, 0)), ((1, 36, 37, 43),)),
     "div": Case(lambda a, b: a / b / 3, ((5, 8), (5, 1)), is_positive=True),
     "elementwise": Case(
         lambda x: torch.exp(x) + F.hardswish(x) + F.hardsigmoid(x) + F.silu(x) + torch.erf(x), MATRIX

@@ -92,6 +92,18 @@ def test_winograd_tiles_are_smaller_where_weights_outweigh_pixels(
 
 
 @pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("compact", [False, True])
+def test_windows_two_apart_share_products(target: str, compact: bool) -> None:
+    torch.manual_seed(0)
+    model = nn.Conv2d(64, 72, 3, 2, padding=1)
+    inputs = (torch.randn(1, 64, 28, 28),)
+    partitioner = CpuPartitioner(target, exact=True, compact=compact)
+    program, _ = lower(model, inputs, partitioner=partitioner)
+    assert kinds(program).count(StepKind.WINOGRAD) == (0 if compact else 1)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+@pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
 def test_a_plan_for_another_machine_runs(target: str) -> None:
     model = nn.Sequential(block(), nn.Conv2d(32, 50, 1), nn.Conv2d(50, 50, 3, groups=50))
     program, _ = lower(model, IMAGE, partitioner=CpuPartitioner(target))

@@ -97,27 +97,29 @@ def test_special_numbers(name: str) -> None:
         torch.testing.assert_close(got[usual], want[usual], rtol=2e-6, atol=1e-6)
 
 
-class Residual(nn.Module):
-    """A 3 x 3 convolution, transformed, with a residual and an activation."""
+class Transformed(nn.Module):
+    """A 3 x 3 convolution, transformed, with an activation, and a residual at stride 1."""
 
-    def __init__(self, channels: int, height: int) -> None:
+    def __init__(self, channels: int, height: int, stride: int) -> None:
         super().__init__()
-        self.convolution = nn.Conv2d(channels, channels, 3, padding=1)
+        self.convolution = nn.Conv2d(channels, channels, 3, stride, padding=1)
         self.shape = (2, channels, height, height + 3)
+        self.stride = stride
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.hardswish(self.convolution(x) + x)
+        y = self.convolution(x)
+        return F.hardswish(y + x if self.stride == 1 else y)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("channels, height", [(32, 21), (20, 30), (96, 5)])
+@pytest.mark.parametrize("channels, height, stride", [(32, 21, 1), (20, 30, 1), (96, 5, 1), (36, 40, 2)])
 @pytest.mark.parametrize("exact", [True, False])
 def test_special_numbers_in_transformed_convolutions(
-    exact: bool, channels: int, height: int, threads: int
+    exact: bool, channels: int, height: int, stride: int, threads: int
 ) -> None:
     """An infinity reaches the outputs under whose windows it is, no others, though tiles are larger."""
     torch.manual_seed(4)
-    model = Residual(channels, height).eval()
+    model = Transformed(channels, height, stride).eval()
     inputs = (special(*model.shape),)
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
     assert StepKind.WINOGRAD in [step.kind for step in plan_of(program).steps]

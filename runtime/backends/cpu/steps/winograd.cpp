@@ -8,10 +8,12 @@ namespace {
 
 // Weights of 16 bits that are transformed at once.
 constexpr int64_t kPiece = 256;
+constexpr int64_t kMostPoints = 36;
 
 // values: input [n, h, w, c], weights, bias, residual, output [n, h, w, o]; ints: m (2 or 4), padding above and left,
-// channels, outputs, then the epilogue, and 1 if weights are as they were. Weights are (m + 2)^2 packed matrices
-// [channels, outputs]; as they were, nine, and transformed when the plan is loaded.
+// channels, outputs, then the epilogue, 1 if weights are as they were, and the stride, 1 if it is left out. Weights are
+// packed matrices, one for each point; as they were, at stride 1, nine of [channels, outputs], and transformed when the
+// plan is loaded.
 class WinogradStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -23,10 +25,19 @@ class WinogradStep final : public Step {
     c.channels = binder.integer(3, 1, 1 << 24);
     c.outputs = binder.integer(4, 1, 1 << 24);
     c.epilogue = binder.epilogue(5, 0);
-    RL_REQUIRE(c.m != 3, InvalidProgram, "a Winograd convolution has tiles of 3");
+    const bool transforms = binder.int_count() > 7 && binder.integer(7, 0, 1) != 0;
+    c.stride = binder.int_count() > 8 ? binder.integer(8, 1, 2) : 1;
+    RL_REQUIRE(c.m != 3 && (c.stride == 1 || (c.m == 2 && !transforms)), InvalidProgram,
+               "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),
+               static_cast<long long>(c.stride));
     in_ = binder.input(0);
-    c.weights = binder.int_count() > 7 && binder.integer(7, 0, 1) ? transformed(binder)
-                                                                  : binder.packed(1, points(), c.channels, c.outputs);
+    if (transforms) {
+      c.weights = transformed(binder);
+    } else {
+      int64_t terms[kMostPoints];
+      for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
+      c.weights = binder.packed(1, c.points(), c.channels, c.outputs, terms);
+    }
     c.bias = binder.optional_constant(2, round_up(c.outputs, 64));
     residual_ = binder.optional_input(3);
     out_ = binder.output(4);
@@ -50,20 +61,19 @@ class WinogradStep final : public Step {
   }
 
   const char* name() const override {
+    if (convolution_.stride == 2) return "Winograd, stride 2";
     return convolution_.m == 4 ? "Winograd convolution F4" : "Winograd convolution F2";
   }
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  int64_t points() const { return (convolution_.m + 2) * (convolution_.m + 2); }
-
   // Null if the binder refuses.
   const float* transformed(Binder& binder) const {
     const optimized::PackedWinograd& c = convolution_;
     const optimized::PackedWeights taps = binder.packed_weights(1, 9, c.channels, c.outputs);
     if (taps.floats == nullptr && taps.halves == nullptr) return nullptr;
     const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
-    float* weights = binder.array<float>(static_cast<size_t>(points() * matrix));
+    float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
     const tiles::PackedTiles& packed = *c.tiles->packed;
     const auto transform = c.m == 4 ? packed.winograd4_filters : packed.winograd2_filters;

@@ -33,7 +33,7 @@ Error PackedWinograd::prepare(const Image& in, const Image& out, const Image* re
   tile_rows_ = divide_up(out.sizes[1], m);
   tile_columns_ = divide_up(out.sizes[2], m);
   count_ = out.sizes[0] * tile_rows_ * tile_columns_;
-  const int64_t tile_floats = points() * (channels + outputs);
+  const int64_t tile_floats = inputs() * channels + points() * outputs;
   most_ = round_up(std::max<int64_t>(1, kBlockFloats / tile_floats), tiles->gemm_rows);
   most_ = std::max<int64_t>(1, std::min(most_, count_));
   return Error::Ok;
@@ -98,7 +98,7 @@ void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers
 bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
   const Place at = place(first + index);
   const Image& in = in_;
-  const int64_t line = at.line - pad_h, column = at.column - pad_w;
+  const int64_t line = at.line * stride - pad_h, column = at.column * stride - pad_w;
   tiles::WinogradInput tile{};
   tile.from = in.data + at.image * in.strides[0] + line * in.strides[1] + column * in.strides[2];
   tile.line_step = in.strides[1];
@@ -110,22 +110,29 @@ bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, floa
   tile.channels = channels;
   tile.to = input + index * channels;
   tile.to_step = input_step(count);
-  return (m == 4 ? tiles->packed->winograd4_input : tiles->packed->winograd2_input)(tile);
+  const tiles::PackedTiles& t = *tiles->packed;
+  return (stride == 2 ? t.winograd_apart_input : m == 4 ? t.winograd4_input : t.winograd2_input)(tile);
 }
 
 void PackedWinograd::product(int64_t point, int64_t count, const float* input, float* products,
                              const float** rows) const {
-  const float* from = input + point * input_step(count);
-  for (int64_t i = 0; i < count; ++i) rows[i] = from + i * channels;
+  const int64_t y = point / axis_points(), x = point % axis_points();
+  int64_t taps = 0;
+  for (int64_t i = axis_first(y); i < axis_first(y) + axis_terms(y); ++i) {
+    for (int64_t j = axis_first(x); j < axis_first(x) + axis_terms(x); ++j, ++taps) {
+      const float* from = input + (i * axis_inputs() + j) * input_step(count);
+      for (int64_t r = 0; r < count; ++r) rows[taps * count + r] = from + r * channels;
+    }
+  }
   const Packing packing = packing_of(*tiles);
   Panels p{};
   p.tiles = tiles;
   p.rows = rows;
   p.row_step = p.m = count;
-  p.taps = 1;
+  p.taps = taps;
   p.k = channels;
   p.n = outputs;
-  p.b = weights + point * channels * packing.columns(outputs);
+  p.b = weights + terms_before(point) * channels * packing.columns(outputs);
   p.continues = point + 1 < points();
   p.c = products + point * product_step(count);
   p.c_step = outputs;
@@ -150,7 +157,8 @@ void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const f
   tile.columns = std::min(tile.columns, m);
   tile.epilogue = epilogue;
   if (residual_) tile.epilogue.residual = residual_ + offset;
-  (m == 4 ? tiles->packed->winograd4_output : tiles->packed->winograd2_output)(tile);
+  const tiles::PackedTiles& t = *tiles->packed;
+  (stride == 2 ? t.winograd_apart_output : m == 4 ? t.winograd4_output : t.winograd2_output)(tile);
 }
 
 void PackedWinograd::finish_directly(int64_t tile) const {
@@ -180,38 +188,52 @@ void PackedWinograd::finish_directly(int64_t tile) const {
 
 // sums[i * kMostColumns + o]: output first + o of the i-th pixel of the tile, in rows of those that exist.
 void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const {
-  const Packing packing = packing_of(*tiles);
-  const int64_t step = std::min(packing.panel, packing.columns(outputs) - first);
-  const int64_t point_step = channels * packing.columns(outputs);
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   for (int64_t i = 0; i < lines * width; ++i) {
     for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[first + o] : 0.0f;
   }
-  // Taps are multiples of transformed ones at the points 0 and infinity, and of the difference of those at 1 and -1.
-  const float scales[] = {m == 4 ? 4.0f : 1.0f, m == 4 ? -3.0f : 1.0f, 1.0f};
-  const int64_t last = m + 1;
   for (int64_t c = 0; c < channels; ++c) {
-    const float* const row = weights + first * channels + c * step;
-    const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * point_step; };
     for (int64_t tap = 0; tap < 9; ++tap) {
       const int64_t ky = tap / 3, kx = tap % 3;
-      const int64_t y0 = ky == 2 ? last : ky, x0 = kx == 2 ? last : kx;
-      const int64_t y1 = ky == 1 ? 2 : y0, x1 = kx == 1 ? 2 : x0;
-      const float* const u[] = {point(y0, x0), point(y0, x1), point(y1, x0), point(y1, x1)};
       float filter[kMostColumns];
-      for (int64_t o = 0; o < columns; ++o) {
-        float value = u[0][o];
-        if (kx == 1) value -= u[1][o];
-        if (ky == 1) value -= kx == 1 ? u[2][o] - u[3][o] : u[2][o];
-        filter[o] = value * scales[ky] * scales[kx];
-      }
+      find_filter(ky, kx, c, first, columns, filter);
       for (int64_t i = 0; i < lines * width; ++i) {
-        const int64_t y = at.line + i / width + ky - pad_h, x = at.column + i % width + kx - pad_w;
+        const int64_t y = (at.line + i / width) * stride + ky - pad_h;
+        const int64_t x = (at.column + i % width) * stride + kx - pad_w;
         if (y < 0 || y >= in_.sizes[1] || x < 0 || x >= in_.sizes[2]) continue;
         const float value = in_.data[at.image * in_.strides[0] + y * in_.strides[1] + x * in_.strides[2] + c];
         for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] += value * filter[o];
       }
     }
+  }
+}
+
+// A tap as it was, of channel c and outputs first + o, o < columns, which are in one panel.
+void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns,
+                                 float* filter) const {
+  const Packing packing = packing_of(*tiles);
+  const int64_t step = std::min(packing.panel, packing.columns(outputs) - first);
+  const int64_t point_step = channels * packing.columns(outputs);
+  if (stride == 2) {
+    // Taps are terms at the points 0 and infinity.
+    const int64_t point = (ky == 2 ? 6 : 0) + (kx == 2 ? 2 : 0), term = (ky > 0 ? 2 : 0) + (kx > 0 ? 1 : 0);
+    const float* const row = weights + terms_before(point) * point_step + first * terms(point) * channels;
+    std::copy_n(row + (term * channels + c) * step, columns, filter);
+    return;
+  }
+  // Taps are multiples of transformed ones at the points 0 and infinity, and of the difference of those at 1 and -1.
+  const float scales[] = {m == 4 ? 4.0f : 1.0f, m == 4 ? -3.0f : 1.0f, 1.0f};
+  const int64_t last = m + 1;
+  const float* const row = weights + first * channels + c * step;
+  const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * point_step; };
+  const int64_t y0 = ky == 2 ? last : ky, x0 = kx == 2 ? last : kx;
+  const int64_t y1 = ky == 1 ? 2 : y0, x1 = kx == 1 ? 2 : x0;
+  const float* const u[] = {point(y0, x0), point(y0, x1), point(y1, x0), point(y1, x1)};
+  for (int64_t o = 0; o < columns; ++o) {
+    float value = u[0][o];
+    if (kx == 1) value -= u[1][o];
+    if (ky == 1) value -= kx == 1 ? u[2][o] - u[3][o] : u[2][o];
+    filter[o] = value * scales[ky] * scales[kx];
   }
 }
 

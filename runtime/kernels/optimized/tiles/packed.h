@@ -76,17 +76,18 @@ struct DepthwiseRun {
   float low, high;
 };
 
-// Tiles of F(m x m, 3 x 3): m + 2 rows and columns of input, m of output. Vectors along channels.
+// Tiles of F(m x m, 3 x 3): m + 2 rows and columns of input, m of output. Of windows two pixels apart: 5 of input, 3 of
+// products, 2 of output. Vectors along channels.
 struct WinogradInput {
   const float* from;  // channel 0 of the upper left pixel
   int64_t line_step, column_step;
   int64_t first_line, lines, first_column, columns;  // those that exist: others are zero
   int64_t channels;
-  float* to;  // [(m + 2)^2] rows of channels, to_step apart
+  float* to;  // as many rows of channels as there are pixels, to_step apart
   int64_t to_step;
 };
 struct WinogradOutput {
-  const float* from;  // [(m + 2)^2] rows of channels, from_step apart
+  const float* from;  // a row of channels for each product, from_step apart
   int64_t from_step;
   int64_t channels;
   const float* bias;  // [channels] or null
@@ -139,6 +140,8 @@ struct PackedTiles {
   void (*winograd2_output)(const WinogradOutput& tile);
   bool (*winograd4_input)(const WinogradInput& tile);
   void (*winograd4_output)(const WinogradOutput& tile);
+  bool (*winograd_apart_input)(const WinogradInput& tile);
+  void (*winograd_apart_output)(const WinogradOutput& tile);
   // Applies the epilogue's `op` alone to rows that are `step` apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
   // y[i] = e^(scale * (x[i] - the largest of x)), or 0 where that is hardly a normal number; gives their sum. n > 0,

@@ -10,7 +10,14 @@ from rushlight.backends.cpu.concatenations import place_in_concatenations
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
-from rushlight.backends.cpu.pack import pack_panels, padded, product_weights, winograd_taps, winograd_weights
+from rushlight.backends.cpu.pack import (
+    pack_panels,
+    padded,
+    product_weights,
+    winograd_taps,
+    winograd_weights,
+    winograd_weights_apart,
+)
 from rushlight.backends.cpu.sizes import Symbols, same
 from rushlight.backends.cpu.target import Target
 
@@ -59,34 +66,45 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
     m = winograd_size(draft, lowering.options, lowering.symbols)
     if m:
         draft.kind = StepKind.WINOGRAD
-        # Transformed weights of 16 bits would be too inexact.
-        compact = lowering.options.compact or draft.stored is not torch.float32
-        weights = (
-            winograd_taps(draft.weight, target) if compact else winograd_weights(draft.weight, m, target)
-        )
+        compact = stores_taps(draft, lowering.options)
+        if draft.stride == (2, 2):
+            weights = winograd_weights_apart(draft.weight, target)
+        elif compact:
+            weights = winograd_taps(draft.weight, target)
+        else:
+            weights = winograd_weights(draft.weight, m, target)
         draft.operands[1] = lowering.stored(weights, draft.stored)
-        draft.ints = [m, *draft.padding, channels, outputs, *e.ints(), int(compact)]
+        draft.ints = [m, *draft.padding, channels, outputs, *e.ints(), int(compact), draft.stride[0]]
         return
     weights = product_weights(draft.weight, draft.groups, target)
     draft.operands[1] = lowering.stored(weights, draft.stored)
     draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints()]
 
 
+def stores_taps(draft: ConvolutionDraft, options: Options) -> bool:
+    """Whether the file has weights as they are: transformed ones of 16 bits would be too inexact."""
+    return options.compact or draft.stored is not torch.float32
+
+
 def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -> int:
-    """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0.
+    """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0; 2 at stride 2.
 
     Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's) and up to 1e-5
     for m = 4, which `exact` refuses.
     """
     outputs, channels, *kernel = draft.weight.shape
-    plain = draft.groups == 1 and draft.stride == (1, 1) and draft.dilation == (1, 1)
-    if not plain or kernel != [3, 3] or max(draft.padding) > 2 or channels < 16 or outputs < 16:
+    apart = draft.stride == (2, 2)
+    if kernel != [3, 3] or draft.groups != 1 or draft.dilation != (1, 1) or max(draft.padding) > 2:
+        return 0
+    if channels < 16 or outputs < 16 or not (draft.stride == (1, 1) or apart):
+        return 0
+    if apart and stores_taps(draft, options):
         return 0
     if not draft.weight.abs().max() <= _MOST_WEIGHT:  # nor may it be NaN
         return 0
     source, residual = draft.operands[0], draft.residual
     assert source is not None
-    if any(
+    if not apart and any(
         not same(out, size + 2 * padding - 2)
         for out, size, padding in zip(draft.out.sizes[1:3], source.sizes[1:3], draft.padding, strict=True)
     ):
@@ -94,12 +112,13 @@ def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -
     if residual is not None and not residual.lies_as(draft.out):
         return 0
     images, height, width = (symbols.upper(size) for size in draft.out.sizes[:3])
-    costs = {0: product_cycles(images * height * width, 9 * channels, outputs, options.target)}
-    for m in (2,) if options.exact else (2, 4):
+    target = options.target
+    costs = {0: product_cycles(images * height * width, 9 * channels, outputs, target)}
+    for m in (2,) if options.exact or apart else (2, 4):
         tiles = images * -(-height // m) * -(-width // m)
-        points = (m + 2) ** 2
-        products = points * product_cycles(tiles, channels, outputs, options.target)
-        moves = tiles * points * (channels + outputs) / options.target.vector * _TRANSFORM
+        inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
+        products = inputs * product_cycles(tiles, channels, outputs, target)
+        moves = tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
         costs[m] = products + moves * 2
     return min(costs, key=lambda m: costs[m])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import torch
 
@@ -56,6 +58,23 @@ def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tens
     g = torch.from_numpy(np.kron(WINOGRAD_G[m], WINOGRAD_G[m]))
     points = g @ weight.reshape(outputs * channels, 9).t().double()
     return pack_panels(points.float().view(-1, outputs, channels).transpose(1, 2), target)
+
+
+# What the points 0, 1 and infinity of F(2, 2) over even inputs take of three taps at stride 2: the middle one
+# meets the odd inputs, whose products are added to those at 0 and infinity.
+_APART = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
+
+
+def winograd_weights_apart(weight: torch.Tensor, target: Target) -> torch.Tensor:
+    """Weights [outputs, channels, 3, 3] of a stride of 2 as 9 packed matrices [terms * channels, outputs]."""
+    outputs, channels = weight.shape[:2]
+    taps = weight.reshape(outputs * channels, 9).t().double()
+    packed = []
+    for rows, columns in product(_APART, _APART):
+        points = torch.from_numpy(np.kron(np.array(rows, np.float64), np.array(columns, np.float64))) @ taps
+        matrix = points.float().view(-1, outputs, channels).transpose(1, 2).reshape(1, -1, outputs)
+        packed.append(pack_panels(matrix, target))
+    return torch.cat(packed)
 
 
 def padded(bias: torch.Tensor, multiple: int = 64) -> torch.Tensor:

@@ -1,4 +1,5 @@
-// The transforms of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016) for channels-last images.
+// The transforms of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016) for channels-last images, and those of
+// 3 x 3 windows two pixels apart.
 #pragma once
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
@@ -9,12 +10,15 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+// Along an axis kInputs numbers become as many, of which the sums of products are kPoints, which become kOutputs.
+
 // The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016); m = 4 at the points 0, 1, -1, 2, -2.
 template <int M>
 struct Winograd;
 
 template <>
 struct Winograd<2> {
+  static constexpr int kInputs = 4, kPoints = 4, kOutputs = 2;
   RL_INLINE void filter(const Floats* g, Floats* u) {
     const Floats outer = g[0] + g[2];
     u[0] = g[0];
@@ -36,6 +40,7 @@ struct Winograd<2> {
 
 template <>
 struct Winograd<4> {
+  static constexpr int kInputs = 6, kPoints = 6, kOutputs = 4;
   RL_INLINE void filter(const Floats* g, Floats* u) {
     const Floats outer = (g[0] + g[2]) * (-1.0f / 6), far = g[0] * (1.0f / 24) + g[2] * (1.0f / 6);
     u[0] = 0.25f * g[0];
@@ -64,27 +69,54 @@ struct Winograd<4> {
   }
 };
 
+// Windows two apart: F(2, 2) of the even inputs d0, d2, d4 at the points 0, 1 and infinity, where the middle tap's
+// products with the odd ones are added to those at 0 and infinity:
+// (d0 - d2) w0 + d1 w1, d2 (w0 + w2), d3 w1 + (d4 - d2) w2.
+struct WinogradApart {
+  static constexpr int kInputs = 5, kPoints = 3, kOutputs = 2;
+  RL_INLINE void input(const Floats* d, Floats* v) {
+    v[0] = d[0] - d[2];
+    v[1] = d[1];
+    v[2] = d[2];
+    v[3] = d[3];
+    v[4] = d[4] - d[2];
+  }
+  RL_INLINE void output(const Floats* p, Floats* y) {
+    y[0] = p[0] + p[1];
+    y[1] = p[1] + p[2];
+  }
+};
+
+// Where the pixels of a tile are; of one that does not exist no channel is ever another than the first, which are zero.
+template <int Inputs>
+struct WinogradPixels {
+  const float* from[Inputs * Inputs];
+  int64_t mask[Inputs * Inputs];
+};
+
 // Gives sums of squares of what it has read.
-template <int M, bool Inside, bool Whole>
-RL_INLINE Floats winograd_input_at(const WinogradInput& t, int64_t c, int64_t left) {
-  constexpr int kIn = M + 2;
+template <typename W, bool Inside, bool Whole>
+RL_INLINE Floats winograd_input_at(const WinogradInput& t, const WinogradPixels<W::kInputs>& pixels, int64_t c,
+                                   int64_t left) {
+  constexpr int kIn = W::kInputs;
   Floats columns[kIn][kIn];  // [x][y]
   Floats squares{};
   RL_UNROLL for (int x = 0; x < kIn; ++x) {
     Floats d[kIn], square{};
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
-      const bool exists = Inside || (y >= t.first_line && y < t.lines && x >= t.first_column && x < t.columns);
-      const float* p = t.from + y * t.line_step + x * t.column_step + c;
-      d[y] = exists ? (Whole ? load(p) : load_few(p, left)) : Floats{};
+      const int i = y * kIn + x;
+      const float* p =
+          Inside ? t.from + y * t.line_step + x * t.column_step + c : pixels.from[i] + (c & pixels.mask[i]);
+      d[y] = Whole ? load(p) : load_few(p, left);
       square += d[y] * d[y];
     }
     squares += square;
-    Winograd<M>::input(d, columns[x]);
+    W::input(d, columns[x]);
   }
   RL_UNROLL for (int y = 0; y < kIn; ++y) {
     Floats row[kIn], v[kIn];
     RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
-    Winograd<M>::input(row, v);
+    W::input(row, v);
     RL_UNROLL for (int x = 0; x < kIn; ++x) {
       float* p = t.to + (y * kIn + x) * t.to_step + c;
       Whole ? store(p, v[x]) : store_few(p, v[x], left);
@@ -93,24 +125,35 @@ RL_INLINE Floats winograd_input_at(const WinogradInput& t, int64_t c, int64_t le
   return squares;
 }
 
-template <int M>
+template <typename W>
 static bool winograd_tile_input(const WinogradInput& t) {
-  constexpr int kIn = M + 2;
+  constexpr int kIn = W::kInputs;
+  alignas(64) static constexpr float kZeros[kWidth] = {};
   const bool inside = t.first_line <= 0 && t.first_column <= 0 && t.lines >= kIn && t.columns >= kIn;
+  WinogradPixels<kIn> pixels;
   Floats squares{};
-  int64_t c = 0;
+  const int64_t whole = t.channels / kWidth * kWidth;
   if (inside) {
-    for (; c + kWidth <= t.channels; c += kWidth) squares += winograd_input_at<M, true, true>(t, c, kWidth);
-  } else {
-    for (; c + kWidth <= t.channels; c += kWidth) squares += winograd_input_at<M, false, true>(t, c, kWidth);
+    for (int64_t c = 0; c < whole; c += kWidth) squares += winograd_input_at<W, true, true>(t, pixels, c, kWidth);
+    if (whole == t.channels) return sum(squares) <= __FLT_MAX__;
   }
-  if (c < t.channels) squares += winograd_input_at<M, false, false>(t, c, t.channels - c);
+  for (int y = 0; y < kIn; ++y) {
+    for (int x = 0; x < kIn; ++x) {
+      const bool exists = y >= t.first_line && y < t.lines && x >= t.first_column && x < t.columns;
+      pixels.from[y * kIn + x] = exists ? t.from + y * t.line_step + x * t.column_step : kZeros;
+      pixels.mask[y * kIn + x] = exists ? -1 : 0;
+    }
+  }
+  for (int64_t c = inside ? whole : 0; c < whole; c += kWidth) {
+    squares += winograd_input_at<W, false, true>(t, pixels, c, kWidth);
+  }
+  if (whole < t.channels) squares += winograd_input_at<W, false, false>(t, pixels, whole, t.channels - whole);
   return sum(squares) <= __FLT_MAX__;
 }
 
-template <int M, bool Whole>
+template <typename W, bool Whole>
 RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t left) {
-  constexpr int kIn = M + 2;
+  constexpr int kIn = W::kPoints, M = W::kOutputs;
   Floats columns[kIn][M];  // [x][y]
   RL_UNROLL for (int x = 0; x < kIn; ++x) {
     Floats m[kIn];
@@ -118,14 +161,14 @@ RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t le
       const float* p = t.from + (y * kIn + x) * t.from_step + c;
       m[y] = Whole ? load(p) : load_few(p, left);
     }
-    Winograd<M>::output(m, columns[x]);
+    W::output(m, columns[x]);
   }
   const Floats bias = t.bias ? (Whole ? load(t.bias + c) : load_few(t.bias + c, left)) : Floats{};
   RL_UNROLL for (int y = 0; y < M; ++y) {
     if (y >= t.lines) break;
     Floats row[kIn], v[M];
     RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
-    Winograd<M>::output(row, v);
+    W::output(row, v);
     RL_UNROLL for (int x = 0; x < M; ++x) {
       if (x >= t.columns) break;
       const int64_t at = y * t.line_step + x * t.column_step + c;
@@ -136,11 +179,11 @@ RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t le
   }
 }
 
-template <int M>
+template <typename W>
 static void winograd_tile_output(const WinogradOutput& t) {
   int64_t c = 0;
-  for (; c + kWidth <= t.channels; c += kWidth) winograd_output_at<M, true>(t, c, kWidth);
-  if (c < t.channels) winograd_output_at<M, false>(t, c, t.channels - c);
+  for (; c + kWidth <= t.channels; c += kWidth) winograd_output_at<W, true>(t, c, kWidth);
+  if (c < t.channels) winograd_output_at<W, false>(t, c, t.channels - c);
   if (!t.epilogue.applies) return;
   for (int64_t y = 0; y < t.lines; ++y) {
     for (int64_t x = 0; x < t.columns; ++x) {
@@ -194,10 +237,12 @@ static constexpr PackedTiles make_packed_tiles() {
   t.pool = &pool;
   t.winograd2_filters = &winograd_filters<2>;
   t.winograd4_filters = &winograd_filters<4>;
-  t.winograd2_input = &winograd_tile_input<2>;
-  t.winograd2_output = &winograd_tile_output<2>;
-  t.winograd4_input = &winograd_tile_input<4>;
-  t.winograd4_output = &winograd_tile_output<4>;
+  t.winograd2_input = &winograd_tile_input<Winograd<2>>;
+  t.winograd2_output = &winograd_tile_output<Winograd<2>>;
+  t.winograd4_input = &winograd_tile_input<Winograd<4>>;
+  t.winograd4_output = &winograd_tile_output<Winograd<4>>;
+  t.winograd_apart_input = &winograd_tile_input<WinogradApart>;
+  t.winograd_apart_output = &winograd_tile_output<WinogradApart>;
   t.apply = &apply;
   t.exponentials = &exponentials;
   t.lstm = &lstm;
