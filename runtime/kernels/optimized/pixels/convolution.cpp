@@ -44,10 +44,12 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
                out.sizes[2] >= kLeastLine * tiles->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
-  // Pixels of the input under a row of the output, each used by several taps.
-  const int64_t row_floats =
-      gathers_ || is_plain_ ? std::min(depth(), kMostDepth) : channels * window.stride_h * window.stride_w;
-  block_ = std::max<int64_t>(1, kBlockBytes / (std::max<int64_t>(1, row_floats) * 4));
+  // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
+  const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
+  const int64_t row_floats = gathers_ || taps() == 1 ? std::min(depth(), kMostDepth) : channels * pixels;
+  // Weights of 16 bits take half the cache, and become float32 once for each block.
+  const int64_t bytes = weights.halves ? 2 * kBlockBytes : kBlockBytes;
+  block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   block_ = std::min(kMostRows, round_up(block_, tiles->gemm_rows));
   return Error::Ok;
 }
