@@ -16,6 +16,13 @@ constexpr int64_t kLeastColumns = 16;
 // Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
 constexpr int64_t kLineColumns = 64;
 
+// Whether tiles take two rows at a time, which share lines of the input.
+bool takes_pairs(const Window& w) {
+  const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
+  const bool is_small = w.kernel_w == 3 || w.kernel_w == 5;
+  return is_square && ((is_small && w.stride_w <= 2) || (w.kernel_w == 7 && w.stride_w == 1));
+}
+
 }  // namespace
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {
@@ -73,10 +80,7 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
     return ((outputs - 1) * window.stride_w + reach + 1) * window.kernel_h * block;
   };
   const int64_t width = last - first;
-  // Windows that take two rows at a time.
-  const Window& w = window;
-  const bool pairs = w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h == 1 && w.stride_w == 1 && w.dilation_h == 1 &&
-                     w.dilation_w == 1;
+  const bool pairs = takes_pairs(window);
   int64_t block = kMostChannels, columns = width;
   while (block > kLeastChannels && floats(width, block) > kBlockFloats) block /= 2;
   while (columns > kLeastColumns && floats(columns, block) > kBlockFloats) columns = round_up(columns / 2, 4);
@@ -96,8 +100,8 @@ void PackedDepthwise::lines(const Part& part, const float* image, int64_t ring, 
                             int64_t row_step, int64_t step) const {
   const Image& in = in_;
   const int64_t top = y * window.stride_h - window.pad_h;
-  const int64_t count = window.kernel_h + rows - 1;
-  const float* lines[kMostRows + 1];
+  const int64_t count = window.kernel_h + (rows - 1) * window.stride_h;
+  const float* lines[kMostRows + 2];
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = top + i * window.dilation_h;
     lines[i] = at < 0 || at >= in.sizes[1] ? nullptr : image + at % ring * in.strides[1] + part.channel;

@@ -54,10 +54,10 @@ struct LineTile {
   Epilogue epilogue;
 };
 
-// Outputs next to each other in a row of a depthwise convolution, or in two rows if its windows are 3 x 3 with strides
-// and dilations of 1.
+// Outputs next to each other in a row of a depthwise convolution, or in two rows if both strides are equal, dilations
+// are 1, and windows are 3 x 3, 5 x 5 with strides of at most 2 or 7 x 7 with strides of 1.
 struct DepthwiseRun {
-  // Column 0 of the kernel_h + rows - 1 rows under the windows, null if a row does not exist.
+  // Column 0 of the kernel_h + (rows - 1) * stride rows under the windows, null if a row does not exist.
   const float* const* lines;
   int64_t rows;         // of outputs
   int64_t column_step;  // floats to the next column of the input

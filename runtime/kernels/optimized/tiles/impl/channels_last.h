@@ -40,15 +40,31 @@ struct Reach<Columns, true> {
   }
 };
 
-// `Rows` rows of `Outputs` outputs, the first with its window at column `at`, of vectors of channels from c on, or of
-// `left` < kWidth channels. Inside: no window leaves the image's sides.
+// Adds what one line of the input, `line`, has for `Rows` rows of outputs, of which the first has its weights at
+// `weights`, and the next ones `weight_step` floats before those of the one before.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Reach>
+RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, const float* weights, int64_t tap_step,
+                                 int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
+  // Those under all outputs at a tap: the ones of the next tap, of which Stride - 1 lie between, come in at the end.
+  constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
+  Floats in[kColumns];
+  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = reach.template load<Whole>(line, x, left);
+  RL_UNROLL for (int kx = 0; kx < Kernel; ++kx, weights += tap_step) {
+    in[kx + kHeld - 1] = reach.template load<Whole>(line, kx + kHeld - 1, left);
+    RL_UNROLL for (int r = 0; r < Rows; ++r) {
+      const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
+      RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] += weight * in[i * Stride + kx];
+    }
+  }
+}
+
+// `Rows` (1 or 2) rows of `Outputs` outputs, the first with its window at column `at`, of vectors of channels from c
+// on, or of `left` < kWidth channels. Inside: no window leaves the image's sides.
 template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
-  constexpr int kLines = (Rows - 1) * Stride + Kernel, kColumns = (Outputs - 1) * Stride + Kernel;
+  constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
   const Reach<kColumns, Inside> reach(d, at);
-  const float* lines[kLines];
-  RL_UNROLL for (int l = 0; l < kLines; ++l) lines[l] = d.lines[l];
-  const float* const weights = d.weights;
+  const float* const* const lines = d.lines;
   const float* const bias = d.bias;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
   const int64_t end = Whole ? d.channels - kWidth : c;
@@ -57,25 +73,22 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
     Floats acc[Rows][Outputs];
     const Floats start = bias ? load_channels<Whole>(bias + c, left) : Floats{};
     RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
-    const auto add_line = [&](const float* line, int l) __attribute__((always_inline)) {
-      Floats in[kColumns];
-      RL_UNROLL for (int x = 0; x < kColumns; ++x) in[x] = reach.template load<Whole>(line + c, x, left);
-      RL_UNROLL for (int kx = 0; kx < Kernel; ++kx) {
-        RL_UNROLL for (int r = 0; r < Rows; ++r) {
-          const int ky = l - r * Stride;
-          if (ky < 0 || ky >= Kernel) continue;
-          const Floats weight = load_channels<Whole>(weights + ky * weight_step + kx * tap_step + c, left);
-          RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] += weight * in[i * Stride + kx];
-        }
+    const float* weights = d.weights + c;
+    int l = 0;
+    for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
+      if (!lines[l]) continue;
+      depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc);
+    }
+    if constexpr (Rows == 2) {
+      for (; l < Kernel; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, weight_step, left,
+                                                             acc);
       }
-    };
-    if constexpr (Rows == 1) {
-      for (int l = 0; l < Kernel; ++l) {
-        if (lines[l]) add_line(lines[l], l);
-      }
-    } else {
-      RL_UNROLL for (int l = 0; l < kLines; ++l) {
-        if (lines[l]) add_line(lines[l], l);
+      weights -= Stride * weight_step;
+      for (; l < Kernel + Stride; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc + 1);
       }
     }
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -148,14 +161,18 @@ static void depthwise_line(const DepthwiseRun& d) {
   for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x);
 }
 
+template <int Kernel, int Stride>
+static void depthwise_lines(const DepthwiseRun& d) {
+  d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
+}
+
 static void depthwise_run(const DepthwiseRun& d) {
-  if (d.rows == 2) return depthwise_line<3, 1, 2>(d);
   const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
-  if (kernel == 3 && d.stride == 1) return depthwise_line<3, 1, 1>(d);
-  if (kernel == 3 && d.stride == 2) return depthwise_line<3, 2, 1>(d);
-  if (kernel == 5 && d.stride == 1) return depthwise_line<5, 1, 1>(d);
-  if (kernel == 5 && d.stride == 2) return depthwise_line<5, 2, 1>(d);
-  if (kernel == 7 && d.stride == 1) return depthwise_line<7, 1, 1>(d);
+  if (kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
+  if (kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);
+  if (kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
+  if (kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
+  if (kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
   depthwise_line<0, 0, 1>(d);
 }
 

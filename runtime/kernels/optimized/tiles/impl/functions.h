@@ -52,7 +52,7 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
     case UnaryOp::Sigmoid:
       return body([](Floats v) { return sigmoid(v); });
     case UnaryOp::Silu:
-      return body([](Floats v) { return v / (1.0f + exp(-v)); });
+      return body([](Floats v) { return silu(v); });
     case UnaryOp::Gelu:
       return body([](Floats v) { return gelu(v); });
     case UnaryOp::GeluTanh:
