@@ -1,7 +1,7 @@
 """Tests of the tiles and whole programs on emulated processors of other kinds: `make cross`.
 
-Every build has its toolchain file; QEMU runs it once for each processor of the table, whose tile sets must
-be among those tested. Results of programs are compared with those of this machine.
+Every build has its toolchain file; QEMU runs it once for each processor of the table (Wasmtime, if it is
+WebAssembly), whose tile sets must be among those tested. Results of programs are compared with those here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from program_results import arguments, check
 
 ROOT = Path(__file__).resolve().parent.parent
+CROSS = ROOT / ".venv-cross"
 NAMES = ("rushlight_tiles_tests", "executor_runner")
 # Programs that need kernels, which these builds leave out.
 LEFT_OUT = ("block_int4",)
@@ -27,7 +28,10 @@ LEFT_OUT = ("block_int4",)
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor. cpu: QEMU's name. tiles: the sets that tests must find; target: plans are made for it."""
+    """A processor.
+
+    build: a toolchain file. cpu: QEMU's name. tiles: sets that tests must find. target: what plans are for.
+    """
 
     build: str
     cpu: str
@@ -36,11 +40,24 @@ class Machine:
 
 
 MACHINES = (
-    Machine("aarch64", "cortex-a53", ("neon",), "neon"),
-    Machine("aarch64", "neoverse-n1", ("neon", "neon_dotprod"), "neon"),
-    Machine("aarch64", "max", ("neon", "neon_dotprod", "neon_i8mm"), "neon"),
-    Machine("riscv64", "rv64", ("generic",), "generic"),
+    Machine("aarch64-linux", "cortex-a53", ("neon",), "neon"),
+    Machine("aarch64-linux", "neoverse-n1", ("neon", "neon_dotprod"), "neon"),
+    Machine("aarch64-linux", "max", ("neon", "neon_dotprod", "neon_i8mm"), "neon"),
+    Machine("riscv64-linux", "rv64", ("generic",), "generic"),
+    Machine("wasm32-wasi", "simd128", ("generic",), "generic"),
 )
+
+
+def environment() -> Path:
+    """The folder of the programs in the environment apart, which is made if it is missing or another's."""
+    wanted = (ROOT / "requirements/cross.txt").read_text()
+    mark = CROSS / ".installed"
+    if not mark.exists() or mark.read_text() != wanted:
+        subprocess.run([sys.executable, "-m", "venv", str(CROSS)], check=True)
+        pip = [CROSS / "bin/python", "-m", "pip", "install", "-q", "-r", ROOT / "requirements/cross.txt"]
+        subprocess.run(pip, check=True)
+        mark.write_text(wanted)
+    return CROSS / "bin"
 
 
 def configure_and_build(name: str, jobs: int) -> Path:
@@ -49,7 +66,8 @@ def configure_and_build(name: str, jobs: int) -> Path:
     tools = Path(sys.executable).parent
     settings = {
         "CMAKE_MAKE_PROGRAM": tools / "ninja",
-        "CMAKE_TOOLCHAIN_FILE": ROOT / f"runtime/cmake/toolchains/{name}-linux.cmake",
+        "CMAKE_TOOLCHAIN_FILE": ROOT / f"runtime/cmake/toolchains/{name}.cmake",
+        "RUSHLIGHT_ZIG": environment() / "python-zig",
         "RUSHLIGHT_BUILD_TESTS": "ON",
         "RUSHLIGHT_BUILD_CLI": "ON",
         "RUSHLIGHT_BUILD_KERNELS": "OFF",
@@ -62,13 +80,20 @@ def configure_and_build(name: str, jobs: int) -> Path:
     return folder
 
 
+def emulator(machine: Machine) -> list[object]:
+    """The command that runs a program of the machine. Raises RuntimeError if there is none."""
+    if machine.build.startswith("wasm32"):
+        return [CROSS / "bin/python", ROOT / "scripts/wasm_run.py"]
+    processor = machine.build.partition("-")[0].removesuffix("v")
+    qemu = shutil.which(f"qemu-{processor}") or shutil.which(f"qemu-{processor}-static")
+    if qemu is None:
+        raise RuntimeError(f"no qemu-{processor}: scripts/system-packages cross installs it")
+    return [qemu, "-cpu", machine.cpu, "-L", f"/usr/{processor}-linux-gnu"]
+
+
 def emulated(machine: Machine, command: Sequence[object], where: Path) -> tuple[int, str]:
     """Exit status and output of a program built for the machine, run in the folder `where`."""
-    qemu = shutil.which(f"qemu-{machine.build}") or shutil.which(f"qemu-{machine.build}-static")
-    if qemu is None:
-        raise RuntimeError(f"no qemu-{machine.build}: scripts/system-packages cross installs it")
-    prefix = [qemu, "-cpu", machine.cpu, "-L", f"/usr/{machine.build}-linux-gnu"]
-    words = [str(word) for word in (*prefix, *command)]
+    words = [str(word) for word in (*emulator(machine), *command)]
     environment = {**os.environ, "RUSHLIGHT_LOG": "info"}
     done = subprocess.run(
         words, cwd=where, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -104,7 +129,6 @@ def main() -> int:
     args = parser.parse_args()
     machines = [machine for machine in MACHINES if not args.build or machine.build in args.build]
     folders = {machine.build: configure_and_build(machine.build, args.jobs) for machine in machines}
-    bad = False
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(args.jobs) as pool:
         folder = Path(name)
         targets = sorted({machine.target for machine in machines})
@@ -118,11 +142,15 @@ def main() -> int:
                     continue
                 run = pool.submit(wrong_program, machine, programs, program)
                 runs.append((machine, program.stem, run))
-        for machine, what, run in runs:
-            wrong = run.result()
-            print(f"{machine.build} {machine.cpu}: {what}: {wrong or 'as here'}", flush=True)
-            bad = bad or wrong is not None
-    return int(bad)
+        wrong = [(machine, what, said) for machine, what, run in runs if (said := run.result())]
+    for machine, what, said in wrong:
+        print(f"{machine.build} {machine.cpu}: {what}: {said}")
+    for machine in machines:
+        ran = [what for other, what, _ in runs if other is machine]
+        failed = [what for other, what, _ in wrong if other is machine]
+        text = f"wrong: {', '.join(failed)}" if failed else f"as here: {', '.join(ran)}"
+        print(f"{machine.build:16}{machine.cpu:26}{'+'.join(machine.tiles):32}{text}")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

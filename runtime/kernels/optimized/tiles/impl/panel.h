@@ -255,8 +255,14 @@ static void row_of(const float* x, int64_t k, const typename Stored::Item* b, co
     if (bias) bias += n;
     if (e.residual) e.residual += n;
   };
-  for (; columns >= 4 * kPanel; advance(4 * kPanel)) row_part<Stored, 4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
-  for (; columns >= kPanel; advance(kPanel)) row_part<Stored, 1, kTileVectors>(x, k, b, bias, c, kPanel, e);
+  while (columns >= 4 * kPanel) {
+    row_part<Stored, 4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
+    advance(4 * kPanel);
+  }
+  while (columns >= kPanel) {
+    row_part<Stored, 1, kTileVectors>(x, k, b, bias, c, kPanel, e);
+    advance(kPanel);
+  }
   if (columns > 0) {
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
     if (vectors == 1) row_part<Stored, 1, 1>(x, k, b, bias, c, columns, e);

@@ -1,0 +1,22 @@
+# Clang with the libraries of many systems, as `pip install ziglang` brings it. ZIG_FLAGS: its target, and the processor's
+# features. RUSHLIGHT_ZIG names the program where it is not found.
+find_program(RUSHLIGHT_ZIG NAMES zig python-zig DOC "The program `zig`, or `python-zig` of the Python package ziglang")
+if(NOT RUSHLIGHT_ZIG)
+  message(FATAL_ERROR "no zig found: `pip install ziglang`, or set RUSHLIGHT_ZIG to the program")
+endif()
+foreach(language C CXX)
+  set(CMAKE_${language}_FLAGS_INIT "${ZIG_FLAGS}")
+  set(CMAKE_${language}_ARCHIVE_CREATE "\"${RUSHLIGHT_ZIG}\" ar qc <TARGET> <LINK_FLAGS> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_APPEND "\"${RUSHLIGHT_ZIG}\" ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_FINISH "\"${RUSHLIGHT_ZIG}\" ranlib <TARGET>")
+endforeach()
+set(CMAKE_C_COMPILER ${RUSHLIGHT_ZIG} cc)
+set(CMAKE_CXX_COMPILER ${RUSHLIGHT_ZIG} c++)
+# A program would need the C++ library built first, once for every set of options.
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_ZIG)
+set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR})  # nothing of this machine's
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
