@@ -10,7 +10,7 @@ from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
 from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
-from benchmarks.systems import SYSTEMS
+from benchmarks.systems import PEER_NAMES, SYSTEMS
 from benchmarks.worker import SAMPLES
 
 _HEAD = """# Benchmarks
@@ -171,10 +171,11 @@ def _others(results: Results) -> list[str]:
             found = ratio(results.block(model, threads, False), False)
             cells += _beside(found) if found else ["", "", ""]
         body.append([*cells, *planned_cells(results.compile.get(model, {}))])
-    what = "of ExecuTorch + XNNPACK, ONNX Runtime, OpenVINO"
+    used = {row.system for row in results.rows if row.model in models and row.milliseconds}
+    peers = ", ".join(SYSTEMS[name].label for name in PEER_NAMES if name in used)
     return [
         "## Other networks, float32\n",
-        f"The fastest {what}. Memory planned: ExecuTorch's without a delegate.\n",
+        f"The fastest of {peers}, where they were prepared. Memory planned: ExecuTorch's without a delegate.\n",
         *_table(head, body),
     ]
 
