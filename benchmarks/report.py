@@ -175,7 +175,7 @@ def _others(results: Results) -> list[str]:
     peers = ", ".join(SYSTEMS[name].label for name in PEER_NAMES if name in used)
     return [
         "## Other networks, float32\n",
-        f"The fastest of {peers}, where they were prepared. Memory planned: ExecuTorch's without a delegate.\n",
+        f"The fastest of {peers}, where prepared. Memory planned: ExecuTorch's without a delegate.\n",
         *_table(head, body),
     ]
 

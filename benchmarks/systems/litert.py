@@ -1,7 +1,8 @@
 """LiteRT with its XNNPACK delegate, over litert-torch.
 
-A conversion takes minutes, mostly of constants. The converter's lightweight one takes seconds, but what it gives runs
-slower (ResNet-18: 2.1 times), so that it would be no fair peer; its second version needs TensorFlow's nightly builds.
+A conversion takes minutes, mostly of constants. The converter's lightweight one takes seconds, but what it
+gives runs slower (ResNet-18: 2.1 times), so that it would be no fair peer; its second version needs nightly
+builds of TensorFlow.
 """
 
 from __future__ import annotations
