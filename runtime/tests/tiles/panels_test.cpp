@@ -102,19 +102,31 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   }
 }
 
-TEST_P(PanelsTest, ExponentialsOfARow) {
+TEST_P(PanelsTest, SharesOfARow) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const int64_t n : {1, 3, 16, 33, 1000}) {
-    const auto x = numbers(n);
-    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
-    const float total = tiles.packed->exponentials(x.data(), 2.5f, y.data(), n);
-    double sum = 0;
-    for (const float value : x) sum += std::exp(2.5 * value);
-    for (int64_t i = 0; i < n; ++i) {
-      const size_t at = static_cast<size_t>(i);
-      ASSERT_NEAR(y[at] / total, std::exp(2.5 * x[at]) / sum, 1e-6);
+    for (const int masks : {0, 1, 2}) {
+      const auto x = numbers(n), mask = numbers(n);
+      std::vector<float> y(static_cast<size_t>(n) + 16, 77.0f);
+      std::copy(x.begin(), x.begin() + n, y.begin());
+      const tiles::AttentionMasks m{2.5f, {masks > 0 ? mask.data() : nullptr, masks > 1 ? x.data() : nullptr}, false};
+      const float share = tiles.packed->attention_share(m, y.data(), n);
+      const auto score = [&](size_t i) {
+        return 2.5 * x[i] + (masks > 0 ? mask[i] : 0.0f) + (masks > 1 ? x[i] : 0.0f);
+      };
+      double sum = 0;
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i) sum += std::exp(score(i));
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+        ASSERT_NEAR(y[i] * share, std::exp(score(i)) / sum, 1e-6) << n << " " << masks << " " << i;
+      }
+      EXPECT_EQ(y[static_cast<size_t>((n + tiles.width - 1) / tiles.width * tiles.width)], 77.0f);
     }
-    EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
   }
+  std::vector<float> none(40, -kInfinity);
+  EXPECT_TRUE(std::isnan(tiles.packed->attention_share({1.0f, {}, false}, none.data(), 21)));
+  std::fill(none.begin(), none.end(), -kInfinity);
+  EXPECT_EQ(tiles.packed->attention_share({1.0f, {}, true}, none.data(), 21), 1.0f);
+  for (size_t i = 0; i < 21; ++i) EXPECT_EQ(none[i], 0.0f);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Scaled dot product attention: a few rows of scores at a time, which never leave the first level cache.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "backends/cpu/image.h"
@@ -11,16 +9,27 @@ namespace rushlight::cpu {
 
 namespace {
 
+using tiles::AttentionMasks;
+using tiles::AttentionTile;
+
 // Queries for which keys and values are read as they are, and not packed.
 constexpr int64_t kFewQueries = 4;
 // Scores that are held at a time, if these are several tiles' at all.
 constexpr int64_t kScoreFloats = 6 * 1024;
-constexpr int64_t kMostRows = 64;
+
+// Fetches rows [first, last) of a head into the second level cache.
+void fetch(const View& view, const float* head, int64_t first, int64_t last) {
+  for (int64_t i = first; i < last; ++i) {
+    const float* const row = head + i * view.strides[2];
+    for (int64_t j = 0; j < view.sizes[3]; j += 16) __builtin_prefetch(row + j, 0, 2);
+  }
+}
 
 // values: query [b, h, t, d], key [b, g, s, d], value [b, g, s, e], mask [b, h, t, s] (float32: added; bool: where to
-// look), keys and values behind these [b, g, r, d], [b, g, r, e] or none (or five values in all), output [b, h, t, e];
-// h is a multiple of g. For keys in two pieces there are a few queries alone. ints: whether a query sees keys up to its
-// own place alone. floats: scale. Last dimensions are contiguous, but for the mask.
+// look), keys and values behind these [b, g, r, d], [b, g, r, e] or none (or no such values), a second mask of float32
+// or none (or no such value), output [b, h, t, e]; h is a multiple of g. For keys in two pieces there are a few queries
+// alone. ints: whether a query sees keys up to its own place alone. floats: scale. Last dimensions are contiguous, but
+// for the masks'.
 class AttentionStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -30,14 +39,14 @@ class AttentionStep final : public Step {
     query_ = binder.input(0);
     key_ = binder.input(1);
     value_ = binder.input(2);
-    mask_ = binder.has(3) ? binder.any_input(3) : nullptr;
-    if (binder.value_count() > 5) {
+    const uint32_t count = binder.value_count();
+    masks_[0] = binder.has(3) ? binder.any_input(3) : nullptr;
+    if (count > 6) {
       key_pieces_[1] = binder.optional_input(4);
       value_pieces_[1] = binder.optional_input(5);
-      out_ = binder.output(6);
-    } else {
-      out_ = binder.output(4);
     }
+    if (count > 7 && masks_[0]) masks_[1] = binder.optional_input(6);
+    out_ = binder.output(count > 7 ? 7 : count > 6 ? 6 : 4);
     key_pieces_[0] = key_;
     value_pieces_[0] = value_;
     pieces_ = key_pieces_[1] && value_pieces_[1] ? 2 : 1;
@@ -63,17 +72,18 @@ class AttentionStep final : public Step {
       }
       keys_ += tail.sizes[2];
     }
-    if (mask_) {
-      fits = fits && mask_->rank == 4 && mask_->sizes[3] == keys_ &&
-             (mask_->dtype == ScalarType::Float || mask_->dtype == ScalarType::Bool);
-      for (int i = 0; i < 3; ++i) fits = fits && mask_->sizes[i] == q.sizes[i];
+    for (const View* mask : masks_) {
+      if (mask == nullptr) continue;
+      fits = fits && mask->rank == 4 && mask->sizes[3] == keys_ &&
+             (mask->dtype == ScalarType::Float || mask->dtype == ScalarType::Bool);
+      for (int i = 0; i < 3; ++i) fits = fits && mask->sizes[i] == q.sizes[i];
     }
     RL_REQUIRE(fits, InvalidProgram, "operands of an attention do not fit");
     queries_ = q.sizes[2];
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
-    rows_ = tiles_->gemm_rows;
-    rows_ *= std::clamp<int64_t>(kScoreFloats / (rows_ * score_step()), 1, kMostRows / rows_);
+    const int64_t rows = tiles_->gemm_rows;
+    together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMostRows / rows);
     return Error::Ok;
   }
 
@@ -88,25 +98,16 @@ class AttentionStep final : public Step {
       }
       return Error::Ok;
     }
-    const int64_t groups = divide_up(queries_, rows_);
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
-    for_workers(run.context, workers, heads * groups, [&](int64_t worker, int64_t begin, int64_t end) {
-      float* scratch = run.scratch + worker * worker_floats();
-      int64_t packed = -1;
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t head = i / groups, group = i % groups;
-        const int64_t first = queries_ * group / groups;
-        const int64_t count = queries_ * (group + 1) / groups - first;
-        if (queries_ > kFewQueries) {
-          const int64_t source = shared_head(head);
-          if (packed != source) pack(source, scratch);
-          packed = source;
-          tile(head, first, static_cast<int>(count), scratch);
-        } else {
-          few(head, first, count, scratch);
-        }
-      }
-    });
+    if (queries_ <= kFewQueries) {
+      for_workers(run.context, workers, heads, [&](int64_t worker, int64_t begin, int64_t end) {
+        for (int64_t head = begin; head < end; ++head) few(head, run.scratch + worker * worker_floats());
+      });
+    } else {
+      for_workers(run.context, workers, heads * tiles_of_head(), [&](int64_t worker, int64_t begin, int64_t end) {
+        many(begin, end, run.scratch + worker * worker_floats());
+      });
+    }
     return Error::Ok;
   }
 
@@ -115,12 +116,16 @@ class AttentionStep final : public Step {
 
  private:
   Packing packing() const { return packing_of(*tiles_); }
+  int64_t tiles_of_head() const { return divide_up(queries_, tiles_->gemm_rows); }
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
+  // Of rows of scores, and of masks.
+  int64_t score_rows() const { return std::max(together_ * tiles_->gemm_rows, kFewQueries); }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
-  int64_t score_floats() const { return round_up(std::max(rows_, kFewQueries) * score_step(), 16); }
+  int64_t score_floats() const { return score_rows() * score_step(); }
+  int64_t mask_floats(int index) const { return masks_[index] && !is_direct(index) ? score_floats() : 0; }
   int64_t worker_floats() const {
-    return key_floats() + value_floats() + score_floats() + (scales_first() ? round_up(rows_ * depth_, 16) : 0);
+    return key_floats() + value_floats() + score_floats() + mask_floats(0) + mask_floats(1);
   }
 
   static float* row(const View& view, int64_t head, int64_t index) {
@@ -150,96 +155,118 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Whether scores are scaled before exponentials are.
-  bool scales_first() const { return mask_ != nullptr || !(scale_ > 0); }
+  // Whether rows of a mask are added as they are.
+  bool is_direct(int index) const {
+    const View& mask = *masks_[index];
+    return mask.dtype == ScalarType::Float && (mask.strides[3] == 1 || keys_ == 1);
+  }
 
-  // Scores (scaled ones if scales_first()) to shares, all of which are to be multiplied by the result.
-  float share(int64_t head, int64_t query, float* scores) const {
-    if (mask_) {
-      const int64_t at = head / mask_->sizes[1] * mask_->strides[0] + head % mask_->sizes[1] * mask_->strides[1] +
-                         query * mask_->strides[2];
-      if (mask_->dtype == ScalarType::Float) {
-        const float* mask = mask_->floats() + at;
-        for (int64_t j = 0; j < keys_; ++j) scores[j] += mask[j * mask_->strides[3]];
-      } else {
-        const uint8_t* mask = static_cast<const uint8_t*>(mask_->data) + at;
-        for (int64_t j = 0; j < keys_; ++j) {
-          if (!mask[j * mask_->strides[3]]) scores[j] = -std::numeric_limits<float>::infinity();
-        }
+  // Of `count` queries of a head; steps from one query's to the next's. `scratch` takes what has to be written first.
+  AttentionMasks masks_of(int64_t head, int64_t first, int64_t count, float* scratch, int64_t* steps) const {
+    AttentionMasks result{scale_, {}, masks_[0] && masks_[0]->dtype == ScalarType::Bool};
+    for (int i = 0; i < 2; scratch += mask_floats(i++)) {
+      steps[i] = 0;
+      if (masks_[i] == nullptr) break;
+      const View& mask = *masks_[i];
+      const int64_t at =
+          head / mask.sizes[1] * mask.strides[0] + head % mask.sizes[1] * mask.strides[1] + first * mask.strides[2];
+      if (is_direct(i)) {
+        result.masks[i] = mask.floats() + at;
+        steps[i] = mask.strides[2];
+        continue;
+      }
+      for (int64_t r = 0; r < count; ++r) write_mask(mask, at + r * mask.strides[2], scratch + r * score_step());
+      result.masks[i] = scratch;
+      steps[i] = score_step();
+    }
+    return result;
+  }
+
+  void write_mask(const View& mask, int64_t at, float* to) const {
+    if (mask.dtype == ScalarType::Float) {
+      for (int64_t j = 0; j < keys_; ++j) to[j] = mask.floats()[at + j * mask.strides[3]];
+    } else {
+      const uint8_t* const from = static_cast<const uint8_t*>(mask.data) + at;
+      for (int64_t j = 0; j < keys_; ++j) {
+        to[j] = from[j * mask.strides[3]] ? 0.0f : -std::numeric_limits<float>::infinity();
       }
     }
-    const int64_t seen = is_causal_ ? std::min(keys_, query + 1) : keys_;
-    if (mask_ && mask_->dtype == ScalarType::Bool && tiles_->extreme(true, scores, seen) == -kInfinity) {
-      std::fill_n(scores, keys_, 0.0f);  // a query that may look nowhere sees nothing
-      return 1.0f;
-    }
-    const float total = tiles_->packed->exponentials(scores, scales_first() ? 1.0f : scale_, scores, seen);
-    std::fill_n(scores + seen, keys_ - seen, 0.0f);
-    return 1.0f / total;
   }
 
-  void tile(int64_t head, int64_t first, int count, float* scratch) const {
-    float* scores = scratch + key_floats() + value_floats();
-    float* scaled = scores + score_floats();
-    const float* rows[kMostRows];
-    float shares[kMostRows];
-    for (int i = 0; i < count; ++i) {
-      rows[i] = row(*query_, head, first + i);
-      if (!scales_first()) continue;
-      tiles_->unary(tiles::UnaryOp::Affine, rows[i], scaled + i * depth_, depth_, scale_, -0.0f);
-      rows[i] = scaled + i * depth_;
+  // Tiles [begin, end) of those of all heads.
+  void many(int64_t begin, int64_t end, float* scratch) const {
+    float* const scores = scratch + key_floats() + value_floats();
+    const int64_t tiles = tiles_of_head();
+    for (int64_t at = begin, packed = -1; at < end;) {
+      const int64_t head = at / tiles, tile = at - head * tiles;
+      const int64_t source = shared_head(head);
+      if (at == begin) fetch_head(head, 0, tiles);
+      if (packed != source) pack(source, scratch);
+      packed = source;
+      const int64_t left = std::min(end - at, tiles - tile);
+      const int64_t count = divide_up(left, divide_up(left, together_));
+      if (end > (head + 1) * tiles) fetch_head(head + 1, tile, tile + count);
+      group(head, queries_ * tile / tiles, queries_ * (tile + count) / tiles, scratch, scores);
+      at += count;
     }
-    optimized::Panels p{};
-    p.tiles = tiles_;
-    p.rows = rows;
-    p.row_step = p.m = count;
-    p.taps = 1;
-    p.k = depth_;
-    p.n = keys_;
-    p.b = scratch;
-    p.c = scores;
-    p.c_step = score_step();
-    multiply(p, 0, divide_up(keys_, packing().panel));
-    for (int i = 0; i < count; ++i) {
-      shares[i] = share(head, first + i, scores + i * score_step());
-      rows[i] = scores + i * score_step();
-    }
-    p.k = keys_;
-    p.n = width_;
-    p.b = scratch + key_floats();
-    p.c = row(*out_, head, first);
-    p.c_step = out_->strides[2];
-    multiply(p, 0, divide_up(width_, packing().panel));
-    for (int i = 0; i < count; ++i) scale(p.c + i * p.c_step, shares[i]);
   }
 
-  void scale(float* values, float factor) const {
-    tiles_->unary(tiles::UnaryOp::Affine, values, values, width_, factor, -0.0f);
+  // A head's share of rows, since they lie apart, and nothing else sees them coming.
+  void fetch_head(int64_t head, int64_t tile, int64_t last) const {
+    const int64_t tiles = tiles_of_head(), source = shared_head(head), k = key_->sizes[2];
+    fetch(*key_, row(*key_, source, 0), k * tile / tiles, k * last / tiles);
+    fetch(*value_, row(*value_, source, 0), k * tile / tiles, k * last / tiles);
+    fetch(*query_, row(*query_, head, 0), queries_ * tile / tiles, queries_ * last / tiles);
   }
 
-  void few(int64_t head, int64_t first, int64_t count, float* scratch) const {
+  void group(int64_t head, int64_t first, int64_t last, const float* packed, float* scores) const {
+    AttentionTile t{};
+    t.queries = row(*query_, head, first);
+    t.query_step = query_->strides[2];
+    t.rows = last - first;
+    t.depth = depth_;
+    t.keys = keys_;
+    t.width = width_;
+    t.packed_keys = packed;
+    t.packed_values = packed + key_floats();
+    t.is_causal = is_causal_;
+    t.seen = is_causal_ ? first + 1 : keys_;
+    t.masks = masks_of(head, first, t.rows, scores + score_floats(), t.mask_steps);
+    t.scores = scores;
+    t.score_step = score_step();
+    t.out = row(*out_, head, first);
+    t.out_step = out_->strides[2];
+    tiles_->packed->attention(t);
+  }
+
+  void few(int64_t head, float* scratch) const {
     const int64_t source = shared_head(head);
-    std::fill_n(scratch, count * score_step(), 0.0f);
+    int64_t steps[2];
+    AttentionMasks masks = masks_of(head, 0, queries_, scratch + score_floats(), steps);
+    std::fill_n(scratch, queries_ * score_step(), 0.0f);
     for (int64_t piece = 0, at = 0; piece < pieces_; at += key_pieces_[piece++]->sizes[2]) {
       const View& keys = *key_pieces_[piece];
-      tiles_->add_dots(count, keys.sizes[2], depth_, row(*query_, head, first), query_->strides[2],
-                       row(keys, source, 0), keys.strides[2], scratch + at, score_step());
+      tiles_->add_dots(queries_, keys.sizes[2], depth_, row(*query_, head, 0), query_->strides[2], row(keys, source, 0),
+                       keys.strides[2], scratch + at, score_step());
     }
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < queries_; ++i) {
       float* scores = scratch + i * score_step();
-      if (scales_first()) tiles_->unary(tiles::UnaryOp::Affine, scores, scores, keys_, scale_, -0.0f);
-      const float factor = share(head, first + i, scores);
-      float* to = row(*out_, head, first + i);
+      const int64_t seen = is_causal_ ? std::min(keys_, i + 1) : keys_;
+      const float factor = tiles_->packed->attention_share(masks, scores, seen);
+      float* to = row(*out_, head, i);
       std::fill_n(to, width_, 0.0f);
-      for (int64_t piece = 0, at = 0; piece < pieces_; at += value_pieces_[piece++]->sizes[2]) {
+      for (int64_t piece = 0, at = 0; piece < pieces_ && at < seen; at += key_pieces_[piece++]->sizes[2]) {
         const View& values = *value_pieces_[piece];
-        tiles_->add_scaled_rows(values.sizes[2], scores + at, row(values, source, 0), values.strides[2], width_, to);
+        tiles_->add_scaled_rows(std::min(values.sizes[2], seen - at), scores + at, row(values, source, 0),
+                                values.strides[2], width_, to);
       }
-      scale(to, factor);
+      tiles_->unary(tiles::UnaryOp::Affine, to, to, width_, factor, -0.0f);
+      for (int k = 0; k < 2; ++k) {
+        if (masks.masks[k]) masks.masks[k] += steps[k];
+      }
     }
   }
 
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   bool is_causal_ = false;
   float scale_ = 1;
   const tiles::Tiles* tiles_ = nullptr;
@@ -249,10 +276,10 @@ class AttentionStep final : public Step {
   const View* key_pieces_[2] = {};
   const View* value_pieces_[2] = {};
   int64_t pieces_ = 1;
-  const View* mask_ = nullptr;
+  const View* masks_[2] = {};
   const View* out_ = nullptr;
   int64_t queries_ = 0, keys_ = 0, depth_ = 0, width_ = 0;
-  int64_t rows_ = 1;  // of scores that are held at a time
+  int64_t together_ = 1;  // tiles whose scores are held at a time
 };
 
 }  // namespace

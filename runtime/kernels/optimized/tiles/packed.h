@@ -112,6 +112,34 @@ struct RecurrentCell {
   float* out;  // [units]
 };
 
+// What is done to the scores of an attention before their exponentials: times scale, plus each mask that is there.
+struct AttentionMasks {
+  float scale;
+  const float* masks[2];  // of one query, or null; the second only with the first
+  bool may_be_empty;      // whether a query whose scores are all -infinity gets zeros; NaN otherwise
+};
+
+// Queries [rows, depth] and their results [rows, width] for keys packed as [depth, keys], values packed as [keys,
+// width].
+struct AttentionTile {
+  static constexpr int64_t kMostRows = 64;
+
+  const float* queries;
+  int64_t query_step;
+  int64_t rows;  // <= kMostRows
+  int64_t depth, keys, width;
+  const float* packed_keys;
+  const float* packed_values;
+  bool is_causal;         // then the first query sees keys [0, seen), the next ones one more each
+  int64_t seen;           // keys, unless is_causal
+  AttentionMasks masks;   // of the first query
+  int64_t mask_steps[2];  // floats to the next query's
+  float* scores;          // [rows, score_step]
+  int64_t score_step;     // at least `keys`, rounded up to vectors
+  float* out;
+  int64_t out_step;
+};
+
 struct PackedTiles {
   // Rows of a tile that is `vectors` wide: most for one vector, least for the widest.
   int narrow_rows;
@@ -144,9 +172,10 @@ struct PackedTiles {
   void (*winograd_apart_output)(const WinogradOutput& tile);
   // Applies the epilogue's `op` alone to rows that are `step` apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
-  // y[i] = e^(scale * (x[i] - the largest of x)), or 0 where that is hardly a normal number; gives their sum. n > 0,
-  // scale > 0; y may be x.
-  float (*exponentials)(const float* x, float scale, float* y, int64_t n);
+  void (*attention)(const AttentionTile& tile);
+  // n scores to exponentials, or 0 where those would hardly be normal numbers, less the largest; what their sum is to
+  // be multiplied by for 1. The vectors that hold `scores` are written whole. n > 0.
+  float (*attention_share)(const AttentionMasks& masks, float* scores, int64_t n);
   void (*lstm)(const RecurrentCell& cell);
   void (*gru)(const RecurrentCell& cell);
 };

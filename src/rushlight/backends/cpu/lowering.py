@@ -217,6 +217,16 @@ class Lowering:
         is_whole = same(product(draft.out.sizes), tensor.storage.numel)
         return draft if is_whole and draft.out.storage is tensor.storage and tensor.is_dense() else None
 
+    def source_of(self, tensor: Tensor, reader: Draft) -> Draft | None:
+        """The step that wrote all of a tensor's memory, if the step `reader` alone reads it."""
+        draft = self._writer.get(tensor.storage)
+        if draft is None or draft.outputs != 1 or tensor.storage.kind is not StorageKind.ARENA:
+            return None
+        mapped = set(self._mapped.get(tensor.storage, ()))
+        users = {user for node in mapped for user in node.users} - mapped
+        is_whole = draft.out.storage is tensor.storage and draft.out.is_dense()
+        return draft if mapped and is_whole and draft in self.drafts and users <= set(reader.nodes) else None
+
     def fused(self, draft: Draft, source: Node, node: Node) -> None:
         """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
         self.drafts.remove(draft)

@@ -1,4 +1,4 @@
-"""Matrix products, norms, softmax, reductions, attention."""
+"""Matrix products, norms, softmax, reductions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.rules_attention import four, written_out_attention
 from rushlight.backends.cpu.sizes import product, same
 from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import aten_op
@@ -75,6 +76,8 @@ def matmul(lowering: Lowering, node: Node) -> None:
     if weight is not None and weight.dim() == 2:
         _product(lowering, node, node.args[0], weight.t(), None)
         return
+    if written_out_attention(lowering, node):
+        return
     a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
     sizes = lowering.sizes(node)
     out = lowering.new(sizes)
@@ -83,15 +86,9 @@ def matmul(lowering: Lowering, node: Node) -> None:
     b = b.expand((*batch, *b.sizes[-2:]))
     if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
         b = lowering.with_inner(b, b.rank - 1, node)
-    draft = Draft(StepKind.MATRIX_PRODUCT, [*(_four(t) for t in (a, b, out))])
+    draft = Draft(StepKind.MATRIX_PRODUCT, [*(four(t) for t in (a, b, out))])
     lowering.emit(draft, node)
     lowering.set(node, out)
-
-
-def _four(tensor: Tensor) -> Tensor:
-    while tensor.rank < 4:
-        tensor = tensor.with_one(0)
-    return tensor
 
 
 def _rows(lowering: Lowering, node: Node, kind: StepKind, source: Any, length: int) -> tuple[Tensor, Tensor]:
@@ -277,69 +274,6 @@ def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
         tuple(tensor.strides[a] for a in axes),
         tensor.offset,
     )
-
-
-FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
-
-
-def _tensor(lowering: Lowering, item: Any) -> Tensor:
-    return item if isinstance(item, Tensor) else lowering.tensor(item)
-
-
-def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
-    """Keys, values, and those behind them, where concatenations that nothing else reads join them.
-
-    Their copies are dropped: a few queries read both pieces where they are.
-    """
-    query = lowering.tensor(node.args[0])
-    sources: list[Tensor] = []
-    for item in node.args[1:3]:
-        if not isinstance(item, Node) or aten_op(item.target) is not aten.cat.default:
-            return None
-        parts: Any = item.args[0]
-        axis = int(argument(item, 1, 0)) % query.rank
-        if len(parts) != 2 or len(item.users) != 1 or axis != query.rank - 2:
-            return None
-        sources += [lowering.tensor(part) for part in parts]
-    queries = query.sizes[-2]
-    if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
-        return None
-    joined = {lowering.tensor(item).storage for item in node.args[1:3]}
-    lowering.drafts[:] = [draft for draft in lowering.drafts if draft.out.storage not in joined]
-    return [sources[0], sources[2], sources[1], sources[3]]
-
-
-@rule(aten.scaled_dot_product_attention.default)
-def attention(lowering: Lowering, node: Node) -> None:
-    pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
-    query, key, value, key_tail, value_tail = (
-        None if n is None else _four(lowering.with_inner(_tensor(lowering, n), -1, node))
-        for n in (node.args[0], *pieces)
-    )
-    assert query is not None and key is not None and value is not None
-    mask_node = argument(node, 3)
-    mask = None if mask_node is None else lowering.tensor(mask_node)
-    sizes = lowering.sizes(node)
-    out = lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
-    scale = argument(node, 6)
-    if scale is None:
-        scale = float(query.sizes[-1]) ** -0.5
-    data = lowering.constant_value(mask_node)
-    if data is not None and data.dtype is torch.bool and bool(data.all()):
-        mask = None
-    if mask is not None:
-        keys = key.sizes[2] if key_tail is None else key.sizes[2] + key_tail.sizes[2]
-        mask = _four(mask).expand((*query.sizes[:3], keys))
-    draft = Draft(
-        StepKind.ATTENTION,
-        [query, key, value, mask, key_tail, value_tail, out],
-        ints=[int(bool(argument(node, 5, False)))],
-        floats=[float(scale)],
-    )
-    lowering.emit(draft, node)
-    while out.rank > len(sizes):
-        out = out.without(0)
-    lowering.set(node, out)
 
 
 @rule(aten.embedding.default)

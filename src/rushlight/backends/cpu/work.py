@@ -42,6 +42,8 @@ def work_of(plan: Plan) -> list[Work]:
         moved = sum(_bytes(plan, index, shapes[index]) for index in set(used))
         kind = StepKind(step.kind)
         operations = _operations(kind, [shapes[index] for index in used], step.ints)
+        if kind is StepKind.ATTENTION and len(step.values) > 6 and step.values[4] != NONE:
+            operations += operations // shapes[step.values[1]][2] * shapes[step.values[4]][2]
         result.append(Work(kind, operations, moved, shapes[used[-1]]))
     return result
 
@@ -70,8 +72,7 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
         return 2 * outputs * shapes[0][-1]
     if kind is StepKind.ATTENTION:
         query, key, value, *_ = shapes
-        keys = key[2] + (shapes[-3][2] if len(shapes) >= 6 else 0)
-        return 2 * prod(query[:3]) * keys * (query[3] + value[3])
+        return 2 * prod(query[:3]) * key[2] * (query[3] + value[3])
     if kind is StepKind.RECURRENT:
         *times, columns = shapes[0]
         return 2 * prod(times) * columns * ints[1]

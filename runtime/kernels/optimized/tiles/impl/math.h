@@ -50,16 +50,18 @@ RL_INLINE Floats exp_or_zero(Floats x) {
   return select(x < least, Floats{}, value);
 }
 
-// 2^x for x <= 0, or 0 where that is not far above the least normal number; 1.1 ulp.
+// 2^x for x <= 0, or 0 where that is hardly a normal number; 1.1 ulp.
 RL_INLINE Floats exp2_or_zero(Floats x) {
-  const float magic = 12582912.0f;
-  const Floats shifted = x + magic;
-  const Floats r = x - (shifted - magic);
-  const Floats scale = power_of_two(as_ints(shifted) - as_ints(splat(magic)));
+  // Adding this rounds to an integer, whose exponent's bits come last; 2^-127 has those of 0.
+  const float magic = 12582912.0f + 127.0f;
+  const Floats least = at_least(x, splat(-127.0f));
+  const Floats shifted = least + magic;
+  const Floats r = least - (shifted - magic);
+  const Floats scale = as_floats(as_ints(shifted) << 23);
   const Floats p = polynomial(r, {1.535336196e-04f, 1.339887385e-03f, 9.618436918e-03f, 5.550332367e-02f,
                                   2.402264774e-01f, 6.931471825e-01f}) *
                    r;
-  return select(x < -125.0f, Floats{}, p * scale + scale);
+  return p * scale + scale;
 }
 
 // tanh, 1.4 ulp.

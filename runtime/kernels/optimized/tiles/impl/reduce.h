@@ -150,34 +150,6 @@ static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   }
 }
 
-// The shift is rounded, which multiplies all results by one factor.
-static float exponentials(const float* x, float scale, float* y, int64_t n) {
-  const float factor = scale * 1.44269504f;
-  const float shift = -factor * softmax_largest(x, n);
-  constexpr int kTogether = 4;
-  Floats sums[kTogether] = {};
-  int64_t i = 0;
-  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
-    RL_UNROLL for (int v = 0; v < kTogether; ++v) {
-      const Floats e = exp2_or_zero(load(x + i + v * kWidth) * factor + shift);
-      sums[v] += e;
-      store(y + i + v * kWidth, e);
-    }
-  }
-  for (; i + kWidth <= n; i += kWidth) {
-    const Floats e = exp2_or_zero(load(x + i) * factor + shift);
-    sums[0] += e;
-    store(y + i, e);
-  }
-  if (i < n) {
-    // What fills the other lanes adds nothing.
-    const Floats e = exp2_or_zero(load_few(x + i, n - i, -__builtin_inff()) * factor + shift);
-    sums[1] += e;
-    store_few(y + i, e, n - i);
-  }
-  return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
 // Columns [0, columns) of n rows, `stride` apart; x and y are laid out alike.
 static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kWidth) {

@@ -2,6 +2,7 @@
 // 3 x 3 windows two pixels apart.
 #pragma once
 
+#include "kernels/optimized/tiles/impl/attention.h"
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/panel.h"
 #include "kernels/optimized/tiles/impl/recurrent.h"
@@ -244,7 +245,8 @@ static constexpr PackedTiles make_packed_tiles() {
   t.winograd_apart_input = &winograd_tile_input<WinogradApart>;
   t.winograd_apart_output = &winograd_tile_output<WinogradApart>;
   t.apply = &apply;
-  t.exponentials = &exponentials;
+  t.attention = &attention;
+  t.attention_share = &attention_share;
   t.lstm = &lstm;
   t.gru = &gru;
   return t;

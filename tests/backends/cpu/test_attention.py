@@ -1,0 +1,120 @@
+"""Attention written out is one step; masks of every kind equal eager PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, lower, run
+from tests.backends.cpu.test_plan import kinds
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rushlight.backends.cpu.graph import StepKind
+
+
+class Windows(nn.Module):
+    """Attention within windows [n, 49, width], with a bias by place and a mask by window, as in Swin."""
+
+    def __init__(self, windows: int, heads: int, width: int, is_shifted: bool) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+        self.windows, self.heads, self.is_shifted = windows, heads, is_shifted
+        self.register_buffer("bias", torch.randn(1, heads, 49, 49))
+        self.register_buffer("mask", torch.randn(windows, 49, 49).sign() * 100 - 100)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, t, c = x.shape
+        parts = self.qkv(x).reshape(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = parts[0] * (c // self.heads) ** -0.5, parts[1], parts[2]
+        scores = q.matmul(k.transpose(-2, -1)) + self.bias
+        if self.is_shifted:
+            scores = scores.view(n // self.windows, self.windows, self.heads, t, t)
+            scores = (scores + self.mask[None, :, None]).view(-1, self.heads, t, t)
+        return F.softmax(scores, -1).matmul(v).transpose(1, 2).reshape(n, t, c)
+
+
+@pytest.mark.parametrize("is_shifted", [False, True])
+def test_windows_are_one_step(is_shifted: bool) -> None:
+    inputs = (torch.randn(4, 49, 48),)
+    model = Windows(4, 3, 48, is_shifted)
+    program, outside = lower(model, inputs)
+    assert outside == [] and kinds(program) == [StepKind.PRODUCT, StepKind.ATTENTION]
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+WRITTEN_OUT: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
+    "plain": lambda q, k, v, m: torch.softmax(q @ k.mT, -1) @ v,
+    "scaled": lambda q, k, v, m: torch.softmax(q @ k.mT * -0.25, -1) @ v,
+    "divided": lambda q, k, v, m: torch.softmax(q @ k.mT / 3 + m, -1) @ v,
+    "both_scaled": lambda q, k, v, m: torch.softmax((q * 0.5) @ (k * 0.6).mT, -1) @ v,
+    "two_masks": lambda q, k, v, m: torch.softmax(m + q @ k.mT * 0.3 + m[..., :1], -1) @ v,
+}
+NOT_ONE: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Any]] = {
+    "shares_are_read": lambda q, k, v, m: ((s := torch.softmax(q @ k.mT, -1)) @ v, s + 1),
+    "scores_are_read": lambda q, k, v, m: (torch.softmax(s := q @ k.mT, -1) @ v, s.exp()),
+    "scaled_masks": lambda q, k, v, m: torch.softmax((q @ k.mT + m) * 0.3, -1) @ v,
+    "own_factors": lambda q, k, v, m: torch.softmax(q @ k.mT * m, -1) @ v,
+    "of_columns": lambda q, k, v, m: torch.softmax(q @ k.mT, -2) @ v,
+    "transposed": lambda q, k, v, m: torch.softmax(q @ k.mT, -1).mT @ q,
+}
+INPUTS = tuple(torch.randn(shape) for shape in ((2, 3, 13, 8), (2, 3, 21, 8), (2, 3, 21, 9), (13, 21)))
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_written_out_attention_is_one_step(name: str) -> None:
+    program, outside = lower(WRITTEN_OUT[name], INPUTS)
+    found = [kind for kind in kinds(program) if kind is not StepKind.COPY]
+    assert outside == [] and found == [StepKind.ATTENTION]
+    assert_close(run(program, INPUTS), expected(WRITTEN_OUT[name], INPUTS), 2e-6)
+
+
+@pytest.mark.parametrize("name", NOT_ONE)
+def test_what_else_reads_scores_has_them(name: str) -> None:
+    program, _ = lower(NOT_ONE[name], INPUTS)
+    assert StepKind.ATTENTION not in kinds(program)
+    assert_close(run(program, INPUTS), expected(NOT_ONE[name], INPUTS), 2e-6)
+
+
+MASKS = {
+    "of_floats": torch.randn(2, 1, 13, 21),
+    "of_truths": torch.randn(1, 3, 13, 21) > 0,
+    "by_columns": torch.randn(13, 21),
+    "by_query": torch.randn(2, 1, 13, 1),
+    "without_some": torch.full((13, 21), -float("inf")).triu(3),
+    "by_query_truths": torch.randn(2, 1, 1, 21) > 0,
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("queries", [13, 3])
+def test_masks(name: str, queries: int) -> None:
+    q, k, v, _ = INPUTS
+    mask = MASKS[name]
+    mask = mask[..., :queries, :] if mask.shape[-2] == 13 else mask
+    is_turned = name == "by_columns"
+
+    def model(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask.t() if is_turned else mask)
+
+    inputs = (
+        q[..., :queries, :].contiguous(),
+        k,
+        v,
+        mask.t().contiguous() if is_turned else mask.contiguous(),
+    )
+    program, outside = lower(model, inputs)
+    assert outside == []
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+@pytest.mark.parametrize("keys", [5, 40])
+def test_queries_see_what_is_before_them(keys: int) -> None:
+    def model(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    inputs = tuple(torch.randn(1, 2, n, 16) for n in (23, keys, keys))
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
