@@ -118,3 +118,22 @@ def test_queries_see_what_is_before_them(keys: int) -> None:
     inputs = tuple(torch.randn(1, 2, n, 16) for n in (23, keys, keys))
     program, _ = lower(model, inputs)
     assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+@pytest.mark.parametrize("name", ["divided", "two_masks"])
+@pytest.mark.parametrize("least", [torch.finfo(torch.float32).min, -1e30, -1e10])
+def test_rows_masked_as_a_whole_see_all_keys_alike(name: str, least: float) -> None:
+    mask = torch.zeros(13, 21)
+    mask[:, 15:] = mask[4] = least
+    inputs = (*INPUTS[:3], mask)
+    program, _ = lower(WRITTEN_OUT[name], inputs)
+    assert_close(run(program, inputs), expected(WRITTEN_OUT[name], inputs))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e30, 3e38])
+@pytest.mark.parametrize("operand", range(3))
+def test_special_numbers_are_eagers(operand: int, value: float) -> None:
+    inputs = tuple(torch.randn(1, 2, rows, 16) for rows in (33, 21, 21))
+    program, _ = lower(F.scaled_dot_product_attention, inputs)
+    inputs[operand][0, 1, 2, 5] = value
+    assert_close(run(program, inputs), expected(F.scaled_dot_product_attention, inputs))

@@ -131,7 +131,7 @@ RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) 
   return across(at_least(best[0], best[1]), [](Floats u, Floats v) { return at_least(u, v); });
 }
 
-// The shift is rounded, which multiplies all exponentials by one factor.
+// Differences come first: products with huge scores, as masks make them, would overflow or not cancel.
 template <int Masks>
 RL_INLINE float share_of(const AttentionMasks& m, float* scores, int64_t n) {
   const Floats largest = mask_scores<Masks>(m, scores, n);
@@ -140,10 +140,9 @@ RL_INLINE float share_of(const AttentionMasks& m, float* scores, int64_t n) {
     return 1.0f;
   }
   const Floats factor = splat((Masks >= 0 ? 1.0f : m.scale) * 1.44269504f);
-  const Floats shift = -factor * largest;
   Floats sums[2] = {};
   const auto add = [&](int64_t i, Floats& sum) __attribute__((always_inline)) {
-    const Floats e = exp2_or_zero(load(scores + i) * factor + shift);
+    const Floats e = exp2_or_zero((load(scores + i) - largest) * factor);
     sum += e;
     store(scores + i, e);
   };
