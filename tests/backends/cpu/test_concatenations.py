@@ -100,3 +100,35 @@ def test_parts_are_computed_in_their_places(name: str) -> None:
     if copies >= 0:
         assert not outside
         assert copies_of(program) == copies
+
+
+class Skips(nn.Module):
+    """A U-Net of three levels, of 16 channels at the top."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        widths = (3, 16, 32, 64)
+        self.down = nn.ModuleList(
+            nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.Conv2d(o, o, 3, padding=1), nn.Conv2d(o, o, 1))
+            for i, o in zip(widths, widths[1:], strict=False)
+        )
+        self.grow = nn.ModuleList(nn.ConvTranspose2d(2 * o, o, 2, stride=2) for o in (32, 16))
+        self.up = nn.ModuleList(nn.Conv2d(2 * o, o, 3, padding=1) for o in (32, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        top = self.down[0](x)
+        middle = self.down[1](F.max_pool2d(top, 2))
+        y = self.down[2](F.max_pool2d(middle, 2))
+        y = self.up[0](torch.cat((middle, self.grow[0](y)), 1))
+        return self.up[1](torch.cat((top, self.grow[1](y)), 1)).mean(1)
+
+
+def test_maps_that_wait_long_do_not_hold_the_place_of_the_whole() -> None:
+    inputs = (torch.randn(1, 3, 64, 64),)
+    model = Skips()
+    program, outside = lower(model, inputs)
+    assert not outside
+    assert_close(run(program, inputs), expected(model, inputs))
+    # The map at the top, the whole that it is copied to, half a map that the rest of the whole comes from.
+    largest = 16 * 64 * 64 * 4
+    assert plan_of(program).arena_bytes <= 3.6 * largest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
@@ -22,6 +23,11 @@ _BY_PIXEL = frozenset(
         StepKind.NORMALIZE,
     }
 )
+
+# Steps from a part to its copy beyond which it waits long.
+_LONG = 8
+# The share of memory above which copies are not worth their time.
+_WORTH_COPIES = 0.95
 
 _READ_BY_PIXEL = frozenset({StepKind.REDUCE, StepKind.GROUP_SCALES})
 
@@ -60,24 +66,73 @@ class _Place:
 def place_in_concatenations(lowering: Lowering) -> None:
     """Lets steps that write all of a storage, of which copies join a part of another one, write there.
 
-    Takes drafts that are not finished.
+    What waits long for the other parts, as skipped maps of a U-Net do, keeps the whole allocated meanwhile:
+    it is copied if that takes less memory. Takes drafts that are not finished.
     """
+    separate = _arrangement(lowering)
+    waiting = _place_parts(lowering, frozenset())
+    if not waiting:
+        return
+    joined, peak = _arrangement(lowering), _peak(lowering)
+    _arrange(lowering, separate)
+    _place_parts(lowering, waiting)
+    if _peak(lowering) > _WORTH_COPIES * peak:
+        _arrange(lowering, joined)
+
+
+def _place_parts(lowering: Lowering, left: frozenset[Draft]) -> frozenset[Draft]:
+    """Places all parts but those of the copies `left`; gives the dropped copies of parts that wait long."""
     users: dict[Storage, list[Draft]] = defaultdict(list)
-    for draft in lowering.drafts:
+    written: dict[Storage, int] = {}
+    turn: dict[Draft, int] = {}
+    for index, draft in enumerate(lowering.drafts):
+        turn[draft] = index
         for storage in {t.storage for t in draft.operands if t is not None}:
             users[storage].append(draft)
-    copies = [draft for draft in lowering.drafts if draft.kind is StepKind.COPY]
+        written |= dict.fromkeys(draft.writes(), index)
+    copies = [draft for draft in lowering.drafts if draft.kind is StepKind.COPY and draft not in left]
     joined = {storage for storage in users if _is_joined(storage, users)}
+    waiting = set()
     for draft in reversed(copies):
         source, target = draft.operands
         assert source is not None and target is not None
         if source.storage is target.storage or draft not in users[source.storage]:
             continue
         place = _place(source, target) if target.storage in joined else None
-        if place is not None:
-            _move(source.storage, place, users, [draft], lowering)
+        since = written.get(source.storage, 0)
+        if place is not None and _move(source.storage, place, users, [draft], lowering):
+            if turn[draft] - since > _LONG:
+                waiting.add(draft)
     for storage in joined:
         _take_for_the_same(storage, users, lowering)
+    return frozenset(waiting)
+
+
+def _arrangement(lowering: Lowering) -> list[tuple[Draft, list[Tensor | None]]]:
+    return [(draft, draft.operands) for draft in lowering.drafts]
+
+
+def _arrange(lowering: Lowering, arrangement: list[tuple[Draft, list[Tensor | None]]]) -> None:
+    """Sets drafts and operands back to what _arrangement() gave."""
+    lowering.drafts[:] = [draft for draft, _ in arrangement]
+    for draft, operands in arrangement:
+        draft.operands = operands
+
+
+def _peak(lowering: Lowering) -> int:
+    """The most bytes that are needed at a time."""
+    spans: dict[Storage, tuple[int, int]] = {}
+    for index, draft in enumerate(lowering.drafts):
+        for tensor in draft.operands:
+            if tensor is not None and tensor.storage.kind is StorageKind.ARENA:
+                first, _ = spans.get(tensor.storage, (index, index))
+                spans[tensor.storage] = (first, index)
+    changes = [0] * (len(lowering.drafts) + 1)
+    for storage, (first, last) in spans.items():
+        size = lowering.symbols.upper(storage.numel) * storage.dtype.itemsize
+        changes[first] += size
+        changes[last + 1] -= size
+    return max(accumulate(changes))
 
 
 def _is_joined(storage: Storage, users: dict[Storage, list[Draft]]) -> bool:

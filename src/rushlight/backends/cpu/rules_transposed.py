@@ -10,9 +10,10 @@ from torch.fx import Node
 from rushlight.backends.cpu.drafts import ConvolutionDraft
 from rushlight.backends.cpu.finish import product_cycles
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering
+from rushlight.backends.cpu.lowering import Lowering, argument
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import Tensor
+from rushlight.ir.edge_ops import aten_op
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def transposed_convolution(
 ) -> None:
     """node = the transposed convolution of `image` [n, h, w, c], weight [c, outputs of a group, kh, kw].
 
-    Outputs of neighbouring phases lie next to each other in memory, so that one product computes them all.
+    Outputs of neighbouring phases lie next to each other in memory, so that one product computes them all;
+    each has its own where a concatenation has other channels between them.
     Transposed convolutions as sub-pixel convolutions: Shi et al., "Is the deconvolution layer the same as a
     convolutional layer?", 2016.
     """
@@ -90,7 +92,7 @@ def transposed_convolution(
     grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = phases(weight.shape[2], stride[0], padding[0])
     across = phases(weight.shape[3], stride[1], padding[1])
-    if groups == 1:
+    if groups == 1 and not _is_joined(node, outputs, lowering.options.target):
         depth = max(part.taps for part in down) * weight.shape[0]
         count = lowering.symbols.upper(sizes[0]) * rows * per_line
         across = _cheapest(across, count, depth, outputs, lowering.options.target)
@@ -124,6 +126,12 @@ def transposed_convolution(
             lowering.emit(draft, node)
     result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
     lowering.set(node, result.without(2) if len(sizes) == 3 else result)
+
+
+def _is_joined(node: Node, outputs: int, target: Target) -> bool:
+    """Whether channels are concatenated to the result, which then is computed in its place."""
+    joins = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
+    return any(argument(user, 1, 0) == 1 for user in joins) and outputs >= 2 * target.vector
 
 
 def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[int, int]:
