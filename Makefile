@@ -21,7 +21,8 @@ venv: $(VENV)/.installed
 demo: build
 	$(BIN)/python examples/digits/demo.py
 
-test: build lint types cpp unit interop
+# Some unit tests run the released executorch too, so that its environment comes first.
+test: build lint types cpp $(INTEROP)/.installed unit interop
 
 system:
 	scripts/system-packages
