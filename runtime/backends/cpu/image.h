@@ -11,6 +11,7 @@ using optimized::divide_up;
 using optimized::Image;
 using optimized::kSerialWork;
 using optimized::round_up;
+using optimized::Sources;
 using optimized::Window;
 
 inline Result<Image> image_of(const View& view) {
@@ -23,6 +24,40 @@ inline Result<Image> image_of(const View& view) {
   }
   return image;
 }
+
+// The operands that a convolution reads, of a step whose values are input, weights, bias, residual, further inputs (or
+// none) whose channels follow the first's, output.
+class SourceViews {
+ public:
+  Error bind(Binder& binder) {
+    RL_REQUIRE(output(binder) < 4 + Sources::kMost, InvalidProgram, "a convolution has %u operands",
+               binder.value_count());
+    views_[count_++] = binder.input(0);
+    for (uint32_t i = 4; i < output(binder); ++i) views_[count_++] = binder.input(i);
+    return binder.error();
+  }
+  // The output's index.
+  static uint32_t output(const Binder& binder) { return std::max<uint32_t>(binder.value_count(), 5) - 1; }
+
+  Result<Sources> images() const {
+    Sources sources;
+    for (int i = 0; i < count_; ++i) {
+      RL_ASSIGN(const Image image, image_of(*views_[i]));
+      RL_REQUIRE(sources.add(image), InvalidProgram, "inputs of a convolution differ in their pixels");
+    }
+    return sources;
+  }
+  // In the order of images().
+  const float* const* data() {
+    for (int i = 0; i < count_; ++i) data_[i] = views_[i]->floats();
+    return data_;
+  }
+
+ private:
+  const View* views_[Sources::kMost] = {};
+  const float* data_[Sources::kMost] = {};
+  int count_ = 0;
+};
 
 // `count` zeros that live as long as the steps.
 inline const float* zeros(Binder& binder, int64_t count) {

@@ -39,7 +39,7 @@ class ProductStep final : public TileStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    convolution_.run(context, workers(context), in_, out_, residual_, scratch_);
+    convolution_.run(context, workers(context), &in_, out_, residual_, scratch_);
     return Error::Ok;
   }
 

@@ -44,7 +44,7 @@ class WinogradStep final : public TileStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    convolution_.run(context, workers(context), in_, out_, residual_, scratch_);
+    convolution_.run(context, workers(context), &in_, out_, residual_, scratch_);
     return Error::Ok;
   }
 

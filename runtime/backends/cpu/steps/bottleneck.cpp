@@ -184,7 +184,8 @@ class BottleneckStep final : public Step {
         const Image target = dense(rows + at * row_floats, some, width_, expand_.outputs);
         const Image input = source(ready, some, &expand.window.pad_h);
         RL_TRY(expand.prepare(input, target, nullptr));
-        expand.run(context, 1, input.data + image * in_image_.strides[0], target.data, nullptr, own);
+        const float* const from = input.data + image * in_image_.strides[0];
+        expand.run(context, 1, &from, target.data, nullptr, own);
         ready += some;
       }
       Image target = rows_of(out_image_, y, count);
@@ -200,7 +201,8 @@ class BottleneckStep final : public Step {
       residual.data += image * residual_image_.strides[0];
       residual.sizes[0] = 1;
       RL_TRY(project.prepare(between, target, residual_ ? &residual : nullptr));
-      project.run(context, 1, band, target.data, residual_ ? residual.data : nullptr, own);
+      const float* const from = band;
+      project.run(context, 1, &from, target.data, residual_ ? residual.data : nullptr, own);
     }
     return Error::Ok;
   }

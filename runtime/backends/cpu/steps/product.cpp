@@ -5,8 +5,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: input [n, h, w, c], weights, bias, residual, output [n, h, w, o]; ints: window (8), groups, channels of a
-// group, outputs of a group, then the epilogue.
+// values: input [n, h, w, c], weights, bias, residual, more inputs (or none) whose channels follow the first's, output
+// [n, h, w, o]; ints: window (8), groups, channels of a group, outputs of a group, then the epilogue.
 class ProductStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -17,17 +17,17 @@ class ProductStep final : public Step {
     c.channels = binder.integer(9, 1, 1 << 24);
     c.outputs = binder.integer(10, 1, 1 << 24);
     c.epilogue = binder.epilogue(11, 0);
-    in_ = binder.input(0);
+    RL_TRY(in_.bind(binder));
     c.weights = binder.packed_weights(1, c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(2, round_up(c.groups * c.outputs, 64));
     residual_ = binder.optional_input(3);
-    out_ = binder.output(4);
+    out_ = binder.output(SourceViews::output(binder));
     c.zeros = zeros(binder, c.channels + 16);
     return binder.error();
   }
 
   Error prepare() override {
-    RL_ASSIGN(const Image in, image_of(*in_));
+    RL_ASSIGN(const Sources in, in_.images());
     RL_ASSIGN(const Image out, image_of(*out_));
     if (residual_ == nullptr) return convolution_.prepare(in, out, nullptr);
     RL_ASSIGN(const Image residual, image_of(*residual_));
@@ -37,7 +37,7 @@ class ProductStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return convolution_.scratch_floats(workers); }
 
   Error run(Run& run) override {
-    convolution_.run(run.context, run.workers, in_->floats(), out_->floats(), residual_ ? residual_->floats() : nullptr,
+    convolution_.run(run.context, run.workers, in_.data(), out_->floats(), residual_ ? residual_->floats() : nullptr,
                      run.scratch);
     return Error::Ok;
   }
@@ -49,7 +49,7 @@ class ProductStep final : public Step {
 
  private:
   optimized::PackedConvolution convolution_;
-  const View* in_ = nullptr;
+  SourceViews in_;
   const View* residual_ = nullptr;
   const View* out_ = nullptr;
 };

@@ -10,10 +10,10 @@ namespace {
 constexpr int64_t kPiece = 256;
 constexpr int64_t kMostPoints = 36;
 
-// values: input [n, h, w, c], weights, bias, residual, output [n, h, w, o]; ints: m (2 or 4), padding above and left,
-// channels, outputs, then the epilogue, 1 if weights are as they were, and the stride, 1 if it is left out. Weights are
-// packed matrices, one for each point; as they were, at stride 1, nine of [channels, outputs], and transformed when the
-// plan is loaded.
+// values: input [n, h, w, c], weights, bias, residual, more inputs (or none) whose channels follow the first's, output
+// [n, h, w, o]; ints: m (2 or 4), padding above and left, channels, outputs, then the epilogue, 1 if weights are as
+// they were, and the stride, 1 if it is left out. Weights are packed matrices, one for each point; as they were, at
+// stride 1, nine of [channels, outputs], and transformed when the plan is loaded.
 class WinogradStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -30,7 +30,7 @@ class WinogradStep final : public Step {
     RL_REQUIRE(c.m != 3 && (c.stride == 1 || (c.m == 2 && !transforms)), InvalidProgram,
                "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),
                static_cast<long long>(c.stride));
-    in_ = binder.input(0);
+    RL_TRY(in_.bind(binder));
     if (transforms) {
       c.weights = transformed(binder);
     } else {
@@ -40,12 +40,12 @@ class WinogradStep final : public Step {
     }
     c.bias = binder.optional_constant(2, round_up(c.outputs, 64));
     residual_ = binder.optional_input(3);
-    out_ = binder.output(4);
+    out_ = binder.output(SourceViews::output(binder));
     return binder.error();
   }
 
   Error prepare() override {
-    RL_ASSIGN(const Image in, image_of(*in_));
+    RL_ASSIGN(const Sources in, in_.images());
     RL_ASSIGN(const Image out, image_of(*out_));
     if (residual_ == nullptr) return convolution_.prepare(in, out, nullptr);
     RL_ASSIGN(const Image residual, image_of(*residual_));
@@ -55,7 +55,7 @@ class WinogradStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return convolution_.scratch_floats(workers); }
 
   Error run(Run& run) override {
-    convolution_.run(run.context, run.workers, in_->floats(), out_->floats(), residual_ ? residual_->floats() : nullptr,
+    convolution_.run(run.context, run.workers, in_.data(), out_->floats(), residual_ ? residual_->floats() : nullptr,
                      run.scratch);
     return Error::Ok;
   }
@@ -95,7 +95,7 @@ class WinogradStep final : public Step {
   }
 
   optimized::PackedWinograd convolution_;
-  const View* in_ = nullptr;
+  SourceViews in_;
   const View* residual_ = nullptr;
   const View* out_ = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/optimized/workers.h"
 #include "rushlight/core/error.h"
@@ -20,14 +21,15 @@ constexpr int64_t kLeastLine = 3;
 
 }  // namespace
 
-Error PackedConvolution::prepare(const Image& in, const Image& out, const Image* residual) {
-  RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == groups * channels && out.sizes[3] == groups * outputs,
+Error PackedConvolution::prepare(const Sources& sources, const Image& out, const Image* residual) {
+  const Image& in = sources.images[0];
+  RL_REQUIRE(in.sizes[0] == out.sizes[0] && sources.channels() == groups * channels && out.sizes[3] == groups * outputs,
              InvalidProgram, "operands of a product do not fit its weights");
   RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a product is not in rows");
   // Lines of the output may lie apart: then no block of rows goes beyond one.
   is_apart_ = !out.has_pixel_step(&out_step_);
   if (is_apart_) out_step_ = out.strides[2];
-  in_ = in;
+  in_ = sources;
   out_ = out;
   has_residual_ = residual != nullptr;
   if (residual) {
@@ -44,6 +46,13 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
                out.sizes[2] >= kLeastLine * tiles->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
+  piece_ = channels;
+  if (sources.count > 1) {
+    RL_REQUIRE(groups == 1 && !gathers_ && sources.has_channels_last(), InvalidProgram,
+               "a convolution cannot read channels from several places");
+    for (int i = 0; i < sources.count; ++i) piece_ = std::gcd(piece_, sources.images[i].sizes[3]);
+    is_plain_ = false;
+  }
   // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t row_floats = gathers_ || taps() == 1 ? std::min(depth(), kMostDepth) : channels * pixels;
@@ -54,9 +63,9 @@ Error PackedConvolution::prepare(const Image& in, const Image& out, const Image*
   return Error::Ok;
 }
 
-void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out,
+void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out,
                             const float* residual, float* scratch) {
-  in_.data = const_cast<float*>(in);
+  in_.set_data(in);
   out_.data = out;
   residual_.data = const_cast<float*>(residual);
   if (rows_ == 0) return;
@@ -89,7 +98,7 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
       tiles::Epilogue e = epilogue;
       if (has_residual_) e.residual = residual_.data + at;
       const PackedWeights b = weights.from(g * depth() * width + first * depth());
-      const float* const x = in_.data + g * channels;
+      const float* const x = in_.images[0].data + g * channels;
       const float* const addend = bias ? bias + at : nullptr;
       if (b.halves) {
         tiles->packed->half_row(b.type, x, depth(), b.halves, addend, out_.data + at, columns, e);
@@ -107,8 +116,8 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   Panels product{};
   product.tiles = tiles;
   product.rows = rows;
-  product.taps = gathers_ ? 1 : taps();
-  product.k = gathers_ ? depth() : channels;
+  product.taps = gathers_ ? 1 : taps() * pieces();
+  product.k = gathers_ ? depth() : piece_;
   product.n = outputs;
   product.c_step = out_step_;
   product.widened = widened(scratch);
@@ -142,30 +151,40 @@ float* PackedConvolution::pixel(int64_t m) const {
          x * out_.strides[2];
 }
 
-// rows[tap * count + i]: where the pixel that row m + i has under the tap begins, or zeros.
+// rows[(tap * pieces() + piece) * count + i]: where that piece of the pixel that row m + i has under the tap begins, or
+// zeros.
 void PackedConvolution::address(int64_t m, int64_t count, int64_t channel, const float** rows) const {
-  const float* base = in_.data + channel;
   if (is_plain_) {
+    const float* const base = in_.images[0].data + channel;
     for (int64_t i = 0; i < count; ++i) rows[i] = base + (m + i) * in_step_;
     return;
   }
+  for (int64_t i = 0, piece = 0; i < in_.count; ++i) {
+    Image in = in_.images[i];
+    in.data += channel;
+    const int64_t end = i + 1 < in_.count ? piece + in.sizes[3] / piece_ : pieces();
+    for (; piece < end; ++piece, in.data += piece_) address(in, m, count, piece, rows);
+  }
+}
+
+void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const {
   const int64_t height = out_.sizes[1], width = out_.sizes[2];
   for (int64_t i = 0; i < count;) {
     const int64_t x0 = (m + i) % width, line = (m + i) / width;
     const int64_t run = std::min(width - x0, count - i);
-    const float* image = base + line / height * in_.strides[0];
+    const float* image = in.data + line / height * in.strides[0];
     for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
       for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
-        const float** to = rows + (ky * window.kernel_w + kx) * count + i;
-        if (y < 0 || y >= in_.sizes[1]) {
+        const float** to = rows + ((ky * window.kernel_w + kx) * pieces() + piece) * count + i;
+        if (y < 0 || y >= in.sizes[1]) {
           for (int64_t j = 0; j < run; ++j) to[j] = zeros;
           continue;
         }
-        const float* source = image + y * in_.strides[1];
+        const float* source = image + y * in.strides[1];
         int64_t x = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
         for (int64_t j = 0; j < run; ++j, x += window.stride_w) {
-          to[j] = x < 0 || x >= in_.sizes[2] ? zeros : source + x * in_.strides[2];
+          to[j] = x < 0 || x >= in.sizes[2] ? zeros : source + x * in.strides[2];
         }
       }
     }
@@ -175,28 +194,29 @@ void PackedConvolution::address(int64_t m, int64_t count, int64_t channel, const
 
 // Rows of whole windows, [kernel_h, kernel_w, channels].
 void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
+  const Image& in = in_.images[0];
   const int64_t height = out_.sizes[1], width = out_.sizes[2], row = depth();
   for (int64_t i = 0; i < count;) {
     const int64_t x0 = (m + i) % width, line = (m + i) / width;
     const int64_t run = std::min(width - x0, count - i);
-    const float* image = in_.data + line / height * in_.strides[0];
+    const float* image = in.data + line / height * in.strides[0];
     for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
-      const float* source = image + y * in_.strides[1];
+      const float* source = image + y * in.strides[1];
       for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
         const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
         // The outputs [begin, end) of the run have the tap over the image.
         int64_t begin = run, end = run;
-        if (y >= 0 && y < in_.sizes[1]) {
+        if (y >= 0 && y < in.sizes[1]) {
           begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));
-          end = left >= in_.sizes[2] ? begin : std::min(run, (in_.sizes[2] - 1 - left) / window.stride_w + 1);
+          end = left >= in.sizes[2] ? begin : std::min(run, (in.sizes[2] - 1 - left) / window.stride_w + 1);
           end = std::max(begin, end);
         }
         for (int64_t c = 0; c < channels; ++c) {
           float* column = to + i * row + (ky * window.kernel_w + kx) * channels + c;
           for (int64_t j = 0; j < begin; ++j) column[j * row] = 0.0f;
-          const float* from = source + left * in_.strides[2] + c * in_.strides[3];
-          const int64_t step = window.stride_w * in_.strides[2];
+          const float* from = source + left * in.strides[2] + c * in.strides[3];
+          const int64_t step = window.stride_w * in.strides[2];
           for (int64_t j = begin; j < end; ++j) column[j * row] = from[j * step];
           for (int64_t j = end; j < run; ++j) column[j * row] = 0.0f;
         }

@@ -24,11 +24,11 @@ class PackedConvolution {
   const float* zeros = nullptr;  // [channels + 16]
 
   // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
-  Error prepare(const Image& in, const Image& out, const Image* residual);
+  Error prepare(const Sources& in, const Image& out, const Image* residual);
   // For the shapes of the last prepare(). Aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // A result does not depend on the number of workers.
-  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
+  // `in`: of each source. A result does not depend on the number of workers.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch);
   // Multiplications and additions, each counted.
   int64_t work() const { return 2 * rows_ * depth() * outputs * groups; }
@@ -36,9 +36,13 @@ class PackedConvolution {
  private:
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   int64_t depth() const { return taps() * channels; }
+  // Of a pixel, each in one source.
+  int64_t pieces() const { return channels / piece_; }
   Packing packing() const { return packing_of(*tiles); }
   // Addresses of rows, then gathered rows.
-  int64_t pointer_floats() const { return round_up((has_lines_ ? depth() : block_ * (gathers_ ? 1 : taps())) * 2, 16); }
+  int64_t pointer_floats() const {
+    return round_up((has_lines_ ? depth() : block_ * (gathers_ ? 1 : taps() * pieces())) * 2, 16);
+  }
   int64_t line_buffer_floats() const {
     if (has_lines_) return channels * window.kernel_h * line_floats();
     return gathers_ ? round_up(block_ * depth(), 16) : 0;
@@ -60,9 +64,12 @@ class PackedConvolution {
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
   void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;
+  void address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
 
-  Image in_, out_, residual_;
+  Sources in_;
+  Image out_, residual_;
+  int64_t piece_ = 1;  // channels that lie together, as many in each source's pieces
   bool has_residual_ = false;
   int64_t rows_ = 0, block_ = 1;
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;

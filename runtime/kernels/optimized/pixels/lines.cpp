@@ -53,17 +53,18 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
 // The lines under row `row` of all images' outputs, [channels, kernel_h, line_floats()], zeros beyond the edges.
 void PackedConvolution::fill_lines(int64_t row, float* to) const {
   const int64_t height = out_.sizes[1], length = line_floats();
-  const float* image = in_.data + row / height * in_.strides[0];
-  const int64_t before = std::min(window.pad_w, length), inside = std::min(in_.sizes[2], length - before);
+  const Image& in = in_.images[0];
+  const float* image = in.data + row / height * in.strides[0];
+  const int64_t before = std::min(window.pad_w, length), inside = std::min(in.sizes[2], length - before);
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t ky = 0; ky < window.kernel_h; ++ky, to += length) {
       const int64_t y = row % height * window.stride_h - window.pad_h + ky * window.dilation_h;
-      if (y < 0 || y >= in_.sizes[1]) {
+      if (y < 0 || y >= in.sizes[1]) {
         std::fill_n(to, length, 0.0f);
         continue;
       }
       std::fill_n(to, before, 0.0f);
-      std::memcpy(to + before, image + y * in_.strides[1] + c * in_.strides[3],
+      std::memcpy(to + before, image + y * in.strides[1] + c * in.strides[3],
                   static_cast<size_t>(inside) * sizeof(float));
       std::fill_n(to + before + inside, length - before - inside, 0.0f);
     }

@@ -17,8 +17,8 @@ constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
 
 }  // namespace
 
-Error PackedWinograd::prepare(const Image& in, const Image& out, const Image* residual) {
-  RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == outputs &&
+Error PackedWinograd::prepare(const Sources& in, const Image& out, const Image* residual) {
+  RL_REQUIRE(in.size(0) == out.sizes[0] && in.channels() == channels && out.sizes[3] == outputs &&
                  in.has_channels_last() && out.has_channels_last(),
              InvalidProgram, "operands of a Winograd convolution do not fit its weights");
   if (residual) {
@@ -44,9 +44,9 @@ size_t PackedWinograd::scratch_floats(int64_t workers) const {
       workers * (input_floats(most_) + product_floats(most_) + pointer_floats(std::min(most_ * workers, count_))));
 }
 
-void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const float* in_data, float* out_data,
+void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const float* const* in_data, float* out_data,
                          const float* residual, float* scratch) {
-  in_.data = const_cast<float*>(in_data);
+  in_.set_data(in_data);
   out_.data = out_data;
   residual_ = residual;
   if (count_ == 0) return;
@@ -97,21 +97,27 @@ void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers
 
 bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
   const Place at = place(first + index);
-  const Image& in = in_;
   const int64_t line = at.line * stride - pad_h, column = at.column * stride - pad_w;
+  const tiles::PackedTiles& t = *tiles->packed;
+  const auto transform = stride == 2 ? t.winograd_apart_input : m == 4 ? t.winograd4_input : t.winograd2_input;
   tiles::WinogradInput tile{};
-  tile.from = in.data + at.image * in.strides[0] + line * in.strides[1] + column * in.strides[2];
-  tile.line_step = in.strides[1];
-  tile.column_step = in.strides[2];
   tile.first_line = -line;
-  tile.lines = in.sizes[1] - line;
+  tile.lines = in_.size(1) - line;
   tile.first_column = -column;
-  tile.columns = in.sizes[2] - column;
-  tile.channels = channels;
+  tile.columns = in_.size(2) - column;
   tile.to = input + index * channels;
   tile.to_step = input_step(count);
-  const tiles::PackedTiles& t = *tiles->packed;
-  return (stride == 2 ? t.winograd_apart_input : m == 4 ? t.winograd4_input : t.winograd2_input)(tile);
+  bool is_usual = true;
+  for (int i = 0; i < in_.count; ++i) {
+    const Image& in = in_.images[i];
+    tile.from = in.data + at.image * in.strides[0] + line * in.strides[1] + column * in.strides[2];
+    tile.line_step = in.strides[1];
+    tile.column_step = in.strides[2];
+    tile.channels = in.sizes[3];
+    is_usual &= transform(tile);
+    tile.to += tile.channels;
+  }
+  return is_usual;
 }
 
 void PackedWinograd::product(int64_t point, int64_t count, const float* input, float* products,
@@ -192,7 +198,10 @@ void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t column
   for (int64_t i = 0; i < lines * width; ++i) {
     for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[first + o] : 0.0f;
   }
-  for (int64_t c = 0; c < channels; ++c) {
+  int source = 0;
+  for (int64_t c = 0, before = 0; c < channels; ++c) {
+    for (; c - before >= in_.images[source].sizes[3]; ++source) before += in_.images[source].sizes[3];
+    const Image& in = in_.images[source];
     for (int64_t tap = 0; tap < 9; ++tap) {
       const int64_t ky = tap / 3, kx = tap % 3;
       float filter[kMostColumns];
@@ -200,8 +209,9 @@ void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t column
       for (int64_t i = 0; i < lines * width; ++i) {
         const int64_t y = (at.line + i / width) * stride + ky - pad_h;
         const int64_t x = (at.column + i % width) * stride + kx - pad_w;
-        if (y < 0 || y >= in_.sizes[1] || x < 0 || x >= in_.sizes[2]) continue;
-        const float value = in_.data[at.image * in_.strides[0] + y * in_.strides[1] + x * in_.strides[2] + c];
+        if (y < 0 || y >= in.sizes[1] || x < 0 || x >= in.sizes[2]) continue;
+        const float value =
+            in.data[at.image * in.strides[0] + y * in.strides[1] + x * in.strides[2] + (c - before) * in.strides[3]];
         for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] += value * filter[o];
       }
     }

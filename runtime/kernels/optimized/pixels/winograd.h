@@ -22,11 +22,11 @@ class PackedWinograd {
   const float* bias = nullptr;     // [outputs] or null
 
   // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
-  Error prepare(const Image& in, const Image& out, const Image* residual);
+  Error prepare(const Sources& in, const Image& out, const Image* residual);
   // For the shapes of the last prepare(). Aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const;
-  // A result does not depend on the number of workers.
-  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
+  // `in`: of each source. A result does not depend on the number of workers.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch);
   // Multiplications and additions that the convolution as it is has.
   int64_t work() const { return 2 * out_.numel() * channels * 9; }
@@ -77,7 +77,8 @@ class PackedWinograd {
   void add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const;
   void find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns, float* filter) const;
 
-  Image in_, out_;
+  Sources in_;
+  Image out_;
   const float* residual_ = nullptr;
   int64_t tile_rows_ = 0, tile_columns_ = 0, count_ = 0, most_ = 1;
 };

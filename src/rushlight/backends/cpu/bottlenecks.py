@@ -55,6 +55,7 @@ def _is_product(draft: ConvolutionDraft) -> bool:
     return (
         draft.kind is StepKind.PRODUCT
         and draft.groups == 1
+        and not draft.more
         and draft.weight.shape[2:] == (1, 1)
         and draft.stride == (1, 1)
         and draft.padding == (0, 0)
@@ -66,6 +67,7 @@ def _may_be_first(draft: ConvolutionDraft, lowering: Lowering) -> bool:
     if (
         draft.kind is not StepKind.PRODUCT
         or draft.groups != 1
+        or draft.more
         or draft.residual is not None
         or source is None
     ):

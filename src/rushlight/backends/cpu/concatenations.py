@@ -10,6 +10,7 @@ from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import Lowering
 from rushlight.backends.cpu.sizes import product, same
+from rushlight.backends.cpu.sources import read_apart
 from rushlight.backends.cpu.tensor import Storage, Tensor
 
 # Steps whose operands are pixels any number of floats apart.
@@ -67,8 +68,20 @@ def place_in_concatenations(lowering: Lowering) -> None:
     """Lets steps that write all of a storage, of which copies join a part of another one, write there.
 
     What waits long for the other parts, as skipped maps of a U-Net do, keeps the whole allocated meanwhile:
-    it is copied if that takes less memory. Takes drafts that are not finished.
+    convolutions read it where it is, or it is copied, if that takes less memory. Takes drafts that are not
+    finished.
     """
+    before = _arrangement(lowering)
+    _place_all(lowering)
+    placed, peak = _arrangement(lowering), _peak(lowering)
+    _arrange(lowering, before)
+    read_apart(lowering)
+    _place_all(lowering)
+    if _peak(lowering) > _WORTH_COPIES * peak:
+        _arrange(lowering, placed)
+
+
+def _place_all(lowering: Lowering) -> None:
     separate = _arrangement(lowering)
     waiting = _place_parts(lowering, frozenset())
     if not waiting:
@@ -180,8 +193,10 @@ def _moved(storage: Storage, place: _Place, drafts: list[Draft]) -> dict[Draft, 
 
 def _takes(draft: Draft, index: int) -> bool:
     if isinstance(draft, ConvolutionDraft):
+        if type(draft) is not ConvolutionDraft or index == 3:
+            return False
         # A residual has to lie as the output does, or the plain algorithm alone takes it.
-        return type(draft) is ConvolutionDraft and index in (0, 4) and (index == 0 or draft.residual is None)
+        return index + 1 < len(draft.operands) or draft.residual is None
     return draft.kind in _BY_PIXEL or (draft.kind in _READ_BY_PIXEL and index == 0)
 
 

@@ -76,8 +76,9 @@ class Epilogue:
 class ConvolutionDraft(Draft):
     """A convolution, or a product with a constant matrix, which is one of 1 x 1.
 
-    operands: input, weights, bias, residual, output, images as [n, h, w, c]; weights and bias become
-    constants when the draft is written. weight: [outputs, channels of a group, kernel h, kernel w].
+    operands: input, weights, bias, residual, more inputs whose channels follow the first's, output; images
+    as [n, h, w, c]; weights and bias become constants when the draft is written.
+    weight: [outputs, channels of a group, kernel h, kernel w].
     """
 
     weight: torch.Tensor = field(default_factory=lambda: torch.empty(0))
@@ -93,6 +94,11 @@ class ConvolutionDraft(Draft):
     @property
     def residual(self) -> Tensor | None:
         return self.operands[3]
+
+    @property
+    def more(self) -> list[Tensor | None]:
+        """The inputs after the first."""
+        return self.operands[4:-1]
 
     @property
     def is_depthwise(self) -> bool:

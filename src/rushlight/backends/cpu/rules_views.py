@@ -146,11 +146,12 @@ def cat(lowering: Lowering, node: Node) -> None:
     sizes = lowering.sizes(node)
     axis = int(argument(node, 1, 0)) % len(sizes)
     tensors = [lowering.tensor(source) for source in sources]
-    channels_last = len(sizes) == 4 and all(
-        same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == 4
+    # Of images and rows.
+    channels_last = len(sizes) in (3, 4) and all(
+        same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == len(sizes)
     )
-    dtype = tensors[0].dtype
-    out = lowering.new_image(sizes, dtype) if channels_last else lowering.new(sizes, dtype=dtype)
+    order = (0, *range(2, len(sizes)), 1) if channels_last else None
+    out = lowering.new(sizes, order, tensors[0].dtype)
     at: Size = 0
     for x in tensors:
         if x.rank != len(sizes):

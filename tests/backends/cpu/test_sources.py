@@ -1,0 +1,140 @@
+"""Convolutions that read what is concatenated where it is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
+from torch import nn
+
+from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.format.pte import read_pte
+from rushlight.runtime import Runtime, RushlightError
+
+
+class Skip(nn.Module):
+    """A map that waits for what is computed from it at half the resolution, and a convolution over both."""
+
+    def __init__(self, last: nn.Module, grow: int = 32, rank: int = 2) -> None:
+        super().__init__()
+        convolution, pool = (nn.Conv2d, nn.MaxPool2d(2)) if rank == 2 else (nn.Conv1d, nn.MaxPool1d(2))
+        self.first, self.pool = convolution(3, 16, 1), pool
+        width = 64 >> (2 - rank)
+        self.deep = nn.Sequential(*(convolution(i, width, 3, padding=1) for i in (16, *(width,) * 4)))
+        transposed = nn.ConvTranspose2d if rank == 2 else nn.ConvTranspose1d
+        self.grow, self.last = transposed(width, grow, 2, stride=2), last
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        top = torch.relu(self.first(x))
+        return self.last(torch.cat((top, self.grow(self.deep(self.pool(top)))), 1))
+
+
+def conv(kernel: int, **options: int) -> nn.Module:
+    return nn.Conv2d(48, 20, kernel, **options)
+
+
+# The last layer, whether it is exact, and the steps it may be.
+LAYERS = {
+    "winograd_4": (conv(3, padding=1), False, {StepKind.WINOGRAD}),
+    "winograd_2": (conv(3, padding=1), True, {StepKind.WINOGRAD}),
+    "winograd_strided": (conv(3, padding=1, stride=2), False, {StepKind.WINOGRAD}),
+    "direct": (conv(5, padding=2), False, {StepKind.PRODUCT}),
+    "direct_strided": (conv(5, stride=2), False, {StepKind.PRODUCT}),
+    "pixels": (conv(1), False, {StepKind.PRODUCT}),
+}
+
+
+def readers(program: bytes) -> list[StepKind]:
+    """The kinds of the convolutions that read several places."""
+    kinds = (StepKind.PRODUCT, StepKind.WINOGRAD)
+    return [
+        StepKind(step.kind) for step in plan_of(program).steps if step.kind in kinds and len(step.values) > 5
+    ]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_channels_are_read_from_their_places(name: str) -> None:
+    torch.manual_seed(1)
+    last, exact, kinds = LAYERS[name]
+    model, inputs = Skip(last), (torch.randn(2, 3, 44, 36),)
+    program, outside = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    assert not outside
+    assert set(readers(program)) == kinds
+    assert StepKind.COPY not in [step.kind for step in plan_of(program).steps][1:-1]
+    for threads in (1, 2):
+        assert_close(run(program, inputs, threads), expected(model, inputs))
+
+
+def test_rows_are_read_from_their_places() -> None:
+    model, inputs = Skip(nn.Conv1d(48, 20, 5, padding=2), rank=1), (torch.randn(2, 3, 400),)
+    program, _ = lower(model, inputs)
+    assert readers(program) == [StepKind.PRODUCT]
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_of_16_bits(dtype: torch.dtype) -> None:
+    model, inputs = Skip(conv(5, padding=2)), (torch.randn(1, 3, 44, 36),)
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(weights=dtype))
+    assert readers(program) == [StepKind.PRODUCT]
+    assert_close(run(program, inputs), expected(model, inputs), 0.03)
+
+
+def test_dynamic_sizes() -> None:
+    model = Skip(conv(3, padding=1))
+    batch = torch.export.Dim("batch", min=1, max=4)
+    inputs = (torch.randn(3, 3, 44, 36),)
+    program, _ = lower(model, inputs, dynamic_shapes=({0: batch},))
+    assert readers(program) == [StepKind.WINOGRAD]
+    for count in (1, 4):
+        some = (torch.randn(count, 3, 44, 36),)
+        assert_close(run(program, some), expected(model, some))
+
+
+def test_infinities_reach_no_other_outputs_than_they_should() -> None:
+    """Tiles with them are summed directly; the deeper map, that of pixels between them, has none."""
+    torch.manual_seed(1)
+    model = Skip(conv(3, padding=1))
+    model.pool = nn.AvgPool2d(1, 2)  # type: ignore[assignment]
+    x = torch.randn(1, 3, 48, 48)
+    x[0, 1, 5, 7], x[0, 2, 31, 31] = float("inf"), float("-inf")
+    program, _ = lower(model, (x,))
+    assert readers(program) == [StepKind.WINOGRAD]
+    (got,), (want,) = run(program, (x,)), expected(model, (x,))
+    assert torch.equal(got.isfinite(), want.isfinite())
+    assert not want.isfinite().all()
+    usual = want.isfinite()
+    torch.testing.assert_close(got[usual], want[usual], rtol=1e-4, atol=1e-4)
+
+
+def test_maps_of_few_channels_are_joined() -> None:
+    """Products would be of few terms at a time."""
+    model, inputs = Skip(nn.Conv2d(23, 20, 5), grow=7), (torch.randn(1, 3, 44, 36),)
+    program, _ = lower(model, inputs)
+    assert readers(program) == []
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
+    model, inputs = Skip(conv(3, padding=1)), (torch.randn(1, 3, 44, 36),)
+    data = bytearray(lower(model, inputs)[0])
+    (payload,) = [bytes(item) for item in read_pte(bytes(data)).delegate_data if item]
+    start = data.index(payload)
+    chosen, refused = random.Random(3), 0
+    for _ in range(800):
+        at = start + chosen.randrange(0, len(payload) - 4) // 4 * 4
+        old = bytes(data[at : at + 4])
+        word = chosen.choice(
+            [0xFFFFFFFF, chosen.randrange(64), 1 << chosen.randrange(32), chosen.randrange(1 << 16)]
+        )
+        data[at : at + 4] = word.to_bytes(4, "little")
+        try:
+            Runtime.get().load_program(bytes(data)).load_method("forward").execute(list(inputs))
+        except RushlightError as error:
+            assert str(error)
+            refused += 1
+        data[at : at + 4] = old
+    assert refused > 100
