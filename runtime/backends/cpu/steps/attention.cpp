@@ -104,9 +104,11 @@ class AttentionStep final : public Step {
         for (int64_t head = begin; head < end; ++head) few(head, run.scratch + worker * worker_floats());
       });
     } else {
-      for_workers(run.context, workers, heads * tiles_of_head(), [&](int64_t worker, int64_t begin, int64_t end) {
-        many(begin, end, run.scratch + worker * worker_floats());
-      });
+      const int64_t tiles = tiles_of_head();
+      optimized::for_sharing_workers(run.context, workers, heads * tiles, tiles,
+                                     [&](int64_t worker, int64_t begin, int64_t end) {
+                                       many(begin, end, run.scratch + worker * worker_floats());
+                                     });
     }
     return Error::Ok;
   }

@@ -16,6 +16,8 @@ constexpr int64_t kFewChannels = 8;
 // Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
 constexpr int64_t kBlockBytes = 192 * 1024;
 constexpr int64_t kMostRows = 240;
+// Rows that are worth reading all weights for.
+constexpr int64_t kLeastRows = 48;
 // Tiles in a row of output from which on a row of its own is no loss.
 constexpr int64_t kLeastLine = 3;
 
@@ -77,11 +79,14 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   const bool by_columns =
       workers > 1 && (groups_of_rows < workers || (groups * outputs > rows_ && panels >= 2 * workers));
   if (by_columns) {
-    for_workers(context, workers, panels, [&](int64_t worker, int64_t begin, int64_t end) {
+    // What is gathered is gathered once for each part.
+    const int64_t least = gathers_ ? panels : depth() <= kMostDepth ? 1 : 4;
+    for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end);
     });
   } else {
-    for_workers(context, workers, groups_of_rows, [&](int64_t worker, int64_t begin, int64_t end) {
+    const int64_t least = weights.halves ? groups_of_rows : std::max<int64_t>(1, kLeastRows / tiles->gemm_rows);
+    for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels);
     });
   }
