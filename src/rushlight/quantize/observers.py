@@ -96,12 +96,13 @@ class CheckedPerChannelMinMaxObserver(Checked, PerChannelMinMaxObserver):  # typ
     """The whole range of each channel."""
 
 
-class PairedPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
+class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
     """The whole range of each channel of a weight, and of the sums of neighbours along its input.
 
-    So two products with neighbours add up to 16 bits where processors without 8-bit dot products take two
-    at once: for bell-shaped weights scales grow by up to 1.4, for those with outliers they stay. Neighbours
-    are two and two of a column in the order of taps, then channels; depthwise filters have none.
+    So the products with four neighbours add up to 16 bits where processors without 8-bit dot products take
+    two or four at once: for bell-shaped weights scales grow by up to 1.7, for those with outliers they
+    hardly do. Neighbours are, in a column in the order of taps, then channels, two pairs four numbers apart:
+    0, 1, 4 and 5, then 2, 3, 6 and 7, and so on; depthwise filters have none.
     """
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
@@ -109,10 +110,12 @@ class PairedPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
         weight = x_orig.detach()
         if self.ch_axis == 0 and weight.numel() and (weight.dim() == 2 or weight.shape[1] > 1):
             columns = weight.movedim(1, -1).flatten(1)
-            sums = columns[:, : columns.shape[1] // 2 * 2].unflatten(1, (-1, 2)).sum(2)
-            if sums.shape[1]:
-                self.min_val.copy_(torch.minimum(self.min_val, sums.amin(1)))
-                self.max_val.copy_(torch.maximum(self.max_val, sums.amax(1)))
+            padded = torch.nn.functional.pad(columns, (0, -columns.shape[1] % 8))
+            neighbours = padded.unflatten(1, (-1, 2, 2, 2)).transpose(2, 3).flatten(3).flatten(1, 2)
+            # 126 steps, and what rounding adds to four numbers, are 128.
+            most = torch.stack([neighbours.clamp(max=0), neighbours.clamp(min=0)]).sum(3) * (127 / 126)
+            self.min_val.copy_(torch.minimum(self.min_val, most[0].amin(1)))
+            self.max_val.copy_(torch.maximum(self.max_val, most[1].amax(1)))
         return x_orig
 
 

@@ -192,7 +192,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         dynamic, weight_only = specs.is_dynamic(config), specs.is_weight_only(config)
         if pattern.kind is Kind.TABLE:
             if (dynamic or weight_only) and pattern.weight_only and config.weight is not None:
-                _set(node, {node.args[0]: specs.unpaired(config.weight)}, None)
+                _set(node, {node.args[0]: specs.without_sums(config.weight)}, None)
             return
         wanted = pattern.dynamic if dynamic else pattern.weight_only if weight_only else pattern.static
         if not wanted or not pattern.accept(node, dynamic):

@@ -27,8 +27,8 @@ from rushlight.quantize.observers import (
     CheckedPerChannelFakeQuantize,
     CheckedPerChannelMinMaxObserver,
     CheckedPerChannelMovingFakeQuantize,
-    PairedPerChannelMinMaxObserver,
     PerTokenObserver,
+    SmallSumsPerChannelMinMaxObserver,
 )
 
 EPS = 2.0**-12
@@ -96,11 +96,11 @@ def weight(
     qat: bool = False,
     low: int | None = None,
     high: int | None = None,
-    paired: bool = False,
+    small_sums: bool = False,
 ) -> QuantizationSpec:
     """8- or 4-bit whole numbers in int8, per tensor, per output channel or per group along the input.
 
-    paired: per channel, by `PairedPerChannelMinMaxObserver`.
+    small_sums: per channel, by `SmallSumsPerChannelMinMaxObserver`.
     """
     if bits not in (4, 8):
         raise ValueError(f"weights have 4 or 8 bits, not {bits}")
@@ -116,7 +116,7 @@ def weight(
             CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
         ).with_args(eps=WEIGHT_EPS, observer=moving)
     else:
-        whole = PairedPerChannelMinMaxObserver if paired else CheckedPerChannelMinMaxObserver
+        whole = SmallSumsPerChannelMinMaxObserver if small_sums else CheckedPerChannelMinMaxObserver
         observer = whole if per_channel else CheckedMinMaxObserver
         constructor = observer.with_args(eps=WEIGHT_EPS)
     return QuantizationSpec(
@@ -133,7 +133,7 @@ def weight(
 def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
     """int8 activations with ranges from calibration (or training if `qat`), int8 weights."""
     act = activation(qat=qat)
-    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat, paired=True), None, qat)
+    return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat, small_sums=True), None, qat)
 
 
 @functools.cache
@@ -149,7 +149,7 @@ def dynamic_int8(
 ) -> QuantizationConfig:
     """int8 inputs with ranges found when the program runs, int8 weights, float outputs."""
     act = dynamic_activation(per_token=per_token, qat=qat)
-    return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat, paired=True), None, qat)
+    return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat, small_sums=True), None, qat)
 
 
 @functools.cache
@@ -200,9 +200,9 @@ def is_grouped(spec: QuantizationSpec) -> bool:
     return _class_of(spec) is GroupWeightObserver
 
 
-def unpaired(spec: QuantizationSpec) -> QuantizationSpec:
+def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
     """The specification for a table, whose numbers are not summed."""
-    if _class_of(spec) is not PairedPerChannelMinMaxObserver:
+    if _class_of(spec) is not SmallSumsPerChannelMinMaxObserver:
         return spec
     constructor = CheckedPerChannelMinMaxObserver.with_args(eps=WEIGHT_EPS)
     return dataclasses.replace(spec, observer_or_fake_quant_ctr=constructor)

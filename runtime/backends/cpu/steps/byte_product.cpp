@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/bytes.h"
-#include "kernels/optimized/tiles/byte_small_pairs.h"
+#include "kernels/optimized/tiles/byte_small_sums.h"
 
 namespace rushlight::cpu {
 
@@ -34,7 +34,7 @@ class ByteProductStep final : public Step {
     RL_TRY(binder.error());
     depth_ = window_.kernel_h * window_.kernel_w * channels_;
     RL_REQUIRE(depth_ < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");
-    weights_ = small_pairs(binder);
+    weights_ = small_sums(binder);
     if (weights_ == nullptr) weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
     const int64_t count = groups_ * outputs_;
     offsets_ = binder.optional_constant(2, count);
@@ -108,21 +108,22 @@ class ByteProductStep final : public Step {
 
  private:
   // The weights as they lie in the plan, if another set of tiles is faster for such numbers and takes them so.
-  const uint8_t* small_pairs(Binder& binder) {
-    const ByteTiles* const set = tiles::small_pair_tiles(*tiles_);
+  const uint8_t* small_sums(Binder& binder) {
+    const ByteTiles* const set = tiles::small_sum_tiles(*tiles_, tiles::SmallSums::Pairs);
     if (set == nullptr || binder.integer(11, 1, 256) != set->lanes || binder.integer(13, 1, 64) != set->group ||
         binder.integer(12, 1, 1024) != column_step(*set) || outputs_ * depth_ > (int64_t{1} << 40) / groups_) {
       return nullptr;
     }
-    const int64_t panels = round_up(outputs_, set->lanes) * round_up(depth_, set->group);
-    const int64_t filled = static_cast<int64_t>(tiles::packed_right_size(*set, outputs_, depth_));
-    const int64_t size = round_up(filled, 64);
+    const int64_t size = round_up(static_cast<int64_t>(tiles::packed_right_size(*set, outputs_, depth_)), 64);
     const int8_t* const from = binder.bytes(1, groups_ * size);
     if (from == nullptr) return nullptr;
+    tiles::SmallSums sums = tiles::SmallSums::Quads;
     for (int64_t g = 0; g < groups_; ++g) {
-      if (!tiles::has_small_pairs(from + g * size + filled - panels, panels)) return nullptr;
+      sums = std::min(sums, tiles::small_sums(*set, from + g * size, outputs_, depth_));
     }
-    tiles_ = set;
+    const ByteTiles* const fastest = tiles::small_sum_tiles(*tiles_, sums);
+    if (fastest == nullptr) return nullptr;
+    tiles_ = fastest;
     return reinterpret_cast<const uint8_t*>(from);
   }
 

@@ -158,6 +158,8 @@ void pack_columns(const ByteTiles& tiles, const int8_t* from, int64_t stride, in
   }
 }
 
+const int8_t* panels_of(const void* packed, int64_t n) { return static_cast<const int8_t*>(packed) + sums_bytes(n); }
+
 const int32_t* right_sums(const void* packed) { return static_cast<const int32_t*>(packed); }
 
 void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
@@ -182,7 +184,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
   const int64_t stride = left_stride(tiles, p.k);
   const int64_t depth = round_up(p.k, tiles.group);
   const int64_t step = column_step(tiles);
-  const int8_t* const panels = static_cast<const int8_t*>(p.right) + sums_bytes(p.n);
+  const int8_t* const panels = panels_of(p.right, p.n);
   const int64_t block = block_rows(tiles, p.k);
 
   for (int64_t row = m0; row < m1;) {

@@ -17,6 +17,8 @@ void pack_right(const ByteTiles& tiles, const int8_t* from, int64_t stride, int6
 // Columns [n0, n1) of them; n0 is a multiple of column_step().
 void pack_columns(const ByteTiles& tiles, const int8_t* from, int64_t stride, int64_t n, int64_t k, int64_t n0,
                   int64_t n1, void* to);
+// The panels of a packed matrix of n columns, each [groups of k, columns, numbers of a group].
+const int8_t* panels_of(const void* packed, int64_t n);
 // [n] sums of the columns' numbers.
 const int32_t* right_sums(const void* packed);
 // [n] corrections that take the left operand's zero point, as int8 (that of uint8 less 128), out of the sums:

@@ -28,11 +28,6 @@ int64_t panel_width(const ByteTiles& tiles, int64_t n, int64_t column) {
   return std::min(column_step(tiles), rest);
 }
 
-// Behind the sums of the columns.
-const int8_t* panels_of(const void* packed, int64_t n) {
-  return static_cast<const int8_t*>(packed) + (n * 4 + 63) / 64 * 64;
-}
-
 }  // namespace
 
 const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles) {

@@ -15,7 +15,7 @@ class Target:
     cache: bytes of second level cache that a plan counts on. weight_bytes: bytes a cycle of weights, which
     come from memory: a network has more than caches hold. byte_lanes, byte_group: sums in a vector of
     8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
-    latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_pairs.h
+    latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_sums.h
     defines, or 0 if that is no faster.
     """
 
