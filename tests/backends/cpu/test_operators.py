@@ -156,6 +156,9 @@ CASES: dict[str, Case] = {
     "conv_1d": Case(nn.Conv1d(6, 8, 3, stride=2, padding=1), ((2, 6, 11),)),
     "conv_1d_depthwise": Case(nn.Conv1d(6, 6, 5, padding=2, groups=6), ((2, 6, 30),)),
     "conv_5": Case(nn.Conv2d(8, 19, 5, padding=2, bias=False), ((1, 8, 12, 11),)),
+    "conv_deep": Case(  # summed a few taps at a time
+        nn.Sequential(nn.Conv2d(700, 20, (5, 1), padding=(2, 0), bias=False), nn.ReLU()), ((2, 700, 9, 5),)
+    ),
     "conv_7": Case(nn.Conv2d(3, 24, 7, stride=2, padding=3), ((1, 3, 32, 30),)),
     "conv_first": Case(nn.Conv2d(3, 40, 3, 2, padding=1), ((2, 3, 61, 90),)),
     "conv_first_dilated": Case(

@@ -59,6 +59,27 @@ def test_batch_norm_and_activation_are_part_of_a_convolution() -> None:
     )
 
 
+def test_sums_lie_as_convolutions_read_them() -> None:
+    """However the program's input lies: later residuals are fused."""
+    model = nn.ModuleList(nn.Conv2d(16, 16, 1) for _ in range(3))
+
+    def blocks(x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(x)
+        for convolution in model:
+            x = torch.relu(x + convolution(x))
+        return x.mean((2, 3))
+
+    inputs = (torch.randn(1, 16, 9, 7),)
+    program, _ = lower(blocks, inputs)
+    assert kinds(program)[2:] == [
+        StepKind.PRODUCT,
+        StepKind.ELEMENTWISE,
+        *[StepKind.PRODUCT] * 2,
+        StepKind.REDUCE,
+    ]
+    assert_close(run(program, inputs), expected(blocks, inputs))
+
+
 def test_views_cost_nothing() -> None:
     inputs = (torch.randn(4, 6, 8),)
     program, _ = lower(lambda x: (x[:, 1:3] * x.select(1, 0)[:, None] + 1).reshape(4, 16), inputs)

@@ -14,7 +14,7 @@ namespace {
 // Fewer channels than this are gathered into rows of whole windows.
 constexpr int64_t kFewChannels = 8;
 // Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
-constexpr int64_t kBlockBytes = 192 * 1024;
+constexpr int64_t kBlockBytes = 208 * 1024;
 constexpr int64_t kMostRows = 240;
 // Rows that are worth reading all weights for.
 constexpr int64_t kLeastRows = 48;
@@ -57,7 +57,8 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   }
   // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
-  const int64_t row_floats = gathers_ || taps() == 1 ? std::min(depth(), kMostDepth) : channels * pixels;
+  const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
+  const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
   // Weights of 16 bits take half the cache, and become float32 once for each block.
   const int64_t bytes = weights.halves ? 2 * kBlockBytes : kBlockBytes;
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
@@ -129,8 +130,11 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.epilogue = epilogue;
   product.epilogue.residual_step = residual_step_;
   const int64_t width = packing().columns(outputs);
+  // As many rows in each block.
+  const int64_t blocks = divide_up(m1 - m0, block_);
+  const int64_t block = std::min(block_, round_up(divide_up(m1 - m0, std::max<int64_t>(1, blocks)), tiles->gemm_rows));
   for (int64_t m = m0, count = 0; m < m1; m += count) {
-    count = std::min(block_, m1 - m);
+    count = std::min(block, m1 - m);
     if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     product.m = product.row_step = count;

@@ -28,20 +28,25 @@ inline void fetch(const float* from, int64_t count) {
 // rather than they are.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
 
-// The terms [first, last) of each tap's sums of one panel. is_first: that no panel of these rows was before.
-void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last, bool is_first) {
+// The terms [first, last) of the taps [tap, taps_end).
+struct Part {
+  int64_t tap, taps_end, first, last;
+};
+
+// A part of the sums of one panel. is_first: that no panel of these rows was before.
+void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first) {
   const tiles::Tiles& tiles = *p.tiles;
   const int64_t width = tiles.width, panel = tiles.gemm_vectors * width;
   tiles::PanelTile tile{};
   tile.row_step = p.row_step;
-  tile.first = first;
-  tile.taps = p.taps;
-  tile.k = last - first;
+  tile.first = part.first;
+  tile.taps = part.taps_end - part.tap;
+  tile.k = part.last - part.first;
   tile.c_step = p.c_step;
   tile.columns = std::min(panel, p.n - column);
   const int vectors = static_cast<int>((tile.columns + width - 1) / width);
-  const int64_t depth = p.taps * p.k, steps = p.taps * tile.k;
-  const PackedWeights b = p.b.from(column * depth + first * vectors * width);
+  const int64_t depth = p.taps * p.k, steps = tile.taps * tile.k;
+  const PackedWeights b = p.b.from(column * depth + (part.tap * p.k + part.first) * vectors * width);
   // In few rows each number is used so seldom that it becomes float32 in a register.
   const bool is_low = b.halves && p.m <= tiles.gemm_rows;
   tile.b = b.floats;
@@ -51,11 +56,11 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
     tiles::half_tiles().widen(b.type, b.halves, steps * vectors * width, p.widened);
     tile.b = p.widened;
   }
-  const bool begins = first == 0;
+  const bool begins = part.tap == 0 && part.first == 0;
   tile.bias = begins && p.bias ? p.bias + column : nullptr;
   const float* const addend = begins ? p.epilogue.residual : p.c;
   tile.addend_step = begins ? p.epilogue.residual_step : p.c_step;
-  if (last == p.k) tile.epilogue = p.epilogue;
+  if (part.taps_end == p.taps && part.last == p.k) tile.epilogue = p.epilogue;
   tile.epilogue.residual = nullptr;
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
@@ -74,7 +79,7 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
   const int64_t base = groups > 0 ? p.m / groups : 0, larger = p.m - base * groups;
   for (int64_t g = 0, m = 0; g < groups; ++g) {
     const int64_t count = base + (g < larger ? 1 : 0);
-    tile.rows = p.rows + m;
+    tile.rows = p.rows + part.tap * p.row_step + m;
     tile.c = p.c + m * p.c_step + column;
     if (addend) {
       tile.addend = addend + m * tile.addend_step + column;
@@ -98,14 +103,25 @@ void multiply_panel(const Panels& p, int64_t column, int64_t first, int64_t last
 
 }  // namespace
 
+int64_t depth_of_part(int64_t taps, int64_t k) {
+  if (taps == 1) return std::min(k, kMostDepth);
+  return taps * k <= 4 * kMostDepth ? taps * k : std::max<int64_t>(1, kMostDepth / k) * k;
+}
+
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
-  const bool is_whole = p.taps > 1 || p.k <= kMostDepth || p.m <= 2 * p.tiles->gemm_rows;
-  const int64_t parts = is_whole ? 1 : (p.k + kMostDepth - 1) / kMostDepth;
   const int64_t panel = p.tiles->gemm_vectors * p.tiles->width;
-  for (int64_t part = 0; part < parts; ++part) {
-    for (int64_t i = p0; i < p1; ++i) {
-      multiply_panel(p, i * panel, p.k * part / parts, p.k * (part + 1) / parts, i == p0);
+  const int64_t depth = p.taps * p.k;
+  const int64_t parts = p.m <= 2 * p.tiles->gemm_rows ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
+  for (int64_t i = 0; i < parts; ++i) {
+    Part part{0, p.taps, 0, p.k};
+    if (p.taps == 1) {
+      part.first = p.k * i / parts;
+      part.last = p.k * (i + 1) / parts;
+    } else {
+      part.tap = p.taps * i / parts;
+      part.taps_end = p.taps * (i + 1) / parts;
     }
+    for (int64_t j = p0; j < p1; ++j) multiply_panel(p, j * panel, part, j == p0);
   }
 }
 

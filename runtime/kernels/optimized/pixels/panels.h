@@ -57,6 +57,8 @@ struct Panels {
 
 // A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
 inline constexpr int64_t kMostDepth = 768;
+// Terms of a part: of some, or all, of `taps` times k.
+int64_t depth_of_part(int64_t taps, int64_t k);
 
 // Panels [p0, p1) of all rows. A sum's order does not depend on its parts.
 void multiply(const Panels& product, int64_t p0, int64_t p1);

@@ -242,6 +242,11 @@ class Lowering:
         return draft
 
 
+def has_channels_last(tensor: Tensor) -> bool:
+    """Whether a tensor is images whose channels are innermost in memory."""
+    return tensor.rank == 4 and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
+
+
 class Chain:
     """Collects an elementwise chain with an output of `sizes`."""
 
@@ -296,7 +301,9 @@ class Chain:
         return -len(self.code)
 
     def finish(self) -> None:
-        """Emits the chain; its output lies in memory as its first operand of full size does."""
+        """Emits the chain. Its output lies in memory as its first operand of full size does, or rather as the
+        first image with channels last: others are read by fewer steps.
+        """
         lowering, node = self._lowering, self._node
         out = lowering.new(self._sizes, self._order())
         draft = ElementwiseDraft(
@@ -310,7 +317,7 @@ class Chain:
         lowering.set(node, out)
 
     def _order(self) -> list[int] | None:
-        for tensor in self.operands:
+        for tensor in sorted(self.operands, key=lambda tensor: not has_channels_last(tensor)):
             strides = tensor.strides
             if tensor.is_constant or any(
                 same(t, 0) and not same(s, 1) for s, t in zip(tensor.sizes, strides, strict=True)
