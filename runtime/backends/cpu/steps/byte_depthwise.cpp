@@ -9,7 +9,7 @@ namespace {
 
 using tiles::kDepthwiseChannels;
 
-constexpr int64_t kColumns = 32;  // outputs whose sums are held at once
+constexpr int64_t kColumns = 32;  // outputs whose sums are held at once: of one row, or of several
 constexpr int64_t kMostTaps = 1 << 14;
 constexpr int64_t kMostSide = 7, kMostStride = 2;  // of windows whose taps are paired once for all outputs
 
@@ -63,6 +63,8 @@ class ByteDepthwiseStep final : public Step {
     columns_ =
         (std::max<int64_t>(out_->sizes[2], 1) - 1) * window_.stride_w + (window_.kernel_w - 1) * window_.dilation_w + 1;
     RL_REQUIRE(columns_ <= 1 << 24, InvalidProgram, "an 8-bit depthwise convolution is too wide");
+    const bool has_rows = window_.dilation_h == 1 && window_.stride_h <= window_.kernel_h;
+    most_rows_ = has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(out_->sizes[2], 1), 1) : 1;
     for (int64_t tap = 0; tap < taps(); ++tap) {
       places_[tap] = tap / window_.kernel_w * columns_ + tap % window_.kernel_w * window_.dilation_w;
     }
@@ -79,15 +81,17 @@ class ByteDepthwiseStep final : public Step {
       int32_t* const sums = reinterpret_cast<int32_t*>(run.scratch + worker * worker_floats());
       const int8_t** const sources =
           reinterpret_cast<const int8_t**>(sums + kColumns * kDepthwiseChannels + pair_floats());
-      for (int64_t i = begin; i < end; ++i) {
+      for (int64_t i = begin; i < end;) {
+        const int64_t count = std::min({most_rows_, end - i, rows - i % rows});
         const int8_t* const image = data + i / rows * height * width * channels_;
-        for (int64_t ky = 0; ky < window_.kernel_h; ++ky) {
-          const int64_t y = i % rows * window_.stride_h - window_.pad_h + ky * window_.dilation_h;
+        for (int64_t line = 0; line < lines(count); ++line) {
+          const int64_t y = i % rows * window_.stride_h - window_.pad_h + line * window_.dilation_h;
           const bool is_outside = y < 0 || y >= height;
-          set_line(is_outside ? nullptr : image + y * width * channels_, width, sources + ky * columns_);
+          set_line(is_outside ? nullptr : image + y * width * channels_, width, sources + line * columns_);
         }
         uint8_t* const to = static_cast<uint8_t*>(out_->data) + i * out_->sizes[2] * channels_;
-        for (int64_t b = 0; b < blocks(); ++b) convolve(sources, b, sums, to);
+        for (int64_t b = 0; b < blocks(); ++b) convolve(sources, count, b, sums, to);
+        i += count;
       }
     });
     return Error::Ok;
@@ -110,10 +114,12 @@ class ByteDepthwiseStep final : public Step {
     if (!is_small()) return 0;
     return tiles::window_pairs_size(window_.kernel_h, window_.kernel_w, window_.stride_w, kColumns) / 2;
   }
-  // Sums of outputs, pairs of taps, sources of a row.
+  // Of the input, `dilation` apart, which so many rows of outputs read.
+  int64_t lines(int64_t rows) const { return (rows - 1) * window_.stride_h + window_.kernel_h; }
+  // Sums of outputs, pairs of taps, sources of rows.
   int64_t worker_floats() const {
     return kColumns * kDepthwiseChannels + pair_floats() +
-           round_up(window_.kernel_h * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4, 16);
+           round_up(lines(most_rows_) * columns_ * static_cast<int64_t>(sizeof(const int8_t*)) / 4, 16);
   }
 
   // The pixels of a line with its padding, or padding alone for null.
@@ -125,12 +131,12 @@ class ByteDepthwiseStep final : public Step {
     std::fill(to + end, to + columns_, padding_);
   }
 
-  void convolve(const int8_t* const* sources, int64_t block, int32_t* sums, uint8_t* out) const {
+  void convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums, uint8_t* out) const {
     const tiles::ByteTiles& t = tiles::byte_tiles();
     const int64_t channel = block * kDepthwiseChannels, width = out_->sizes[2];
     const int64_t count = std::min(kDepthwiseChannels, channels_ - channel);
+    const int16_t* const weights = weights_ + block * block_size();
     int16_t* const pairs = reinterpret_cast<int16_t*>(sums + kColumns * kDepthwiseChannels);
-    tiles::ByteTaps d{sources, places_, taps(), window_.stride_w, channel, weights_ + block * block_size(), 0, 0, sums};
     const tiles::Requantize how{corrections_ + channel,
                                 multipliers_ + channel,
                                 offsets_ ? offsets_ + channel : nullptr,
@@ -138,22 +144,26 @@ class ByteDepthwiseStep final : public Step {
                                 range_.least,
                                 range_.most};
     for (int64_t x = 0; x < width; x += kColumns) {
-      d.begin = x;
-      d.end = std::min(x + kColumns, width);
-      if (is_small()) {
-        t.loops.depthwise_window({sources + x * window_.stride_w, columns_, window_.kernel_h, window_.kernel_w,
-                                  window_.stride_w, channel, d.weights, d.end - d.begin, pairs, sums});
-      } else {
-        t.loops.depthwise(d);
+      const int64_t end = std::min(x + kColumns, width);
+      for (int64_t row = 0; row < rows; ++row) {
+        const int8_t* const* const from = sources + row * window_.stride_h * columns_;
+        int32_t* const to = sums + row * width * kDepthwiseChannels;
+        if (is_small()) {
+          t.loops.depthwise_window({from + x * window_.stride_w, columns_, window_.kernel_h, window_.kernel_w,
+                                    window_.stride_w, channel, weights, end - x, pairs, to});
+        } else {
+          t.loops.depthwise({from, places_, taps(), window_.stride_w, channel, weights, x, end, to});
+        }
       }
-      t.requantize(how, {sums, kDepthwiseChannels, d.end - d.begin, count, channels_}, out + x * channels_ + channel);
+      // Rows of which several are taken are no wider than that.
+      t.requantize(how, {sums, kDepthwiseChannels, rows * (end - x), count, channels_}, out + x * channels_ + channel);
     }
   }
 
   Window window_{};
   int32_t zero_ = 0;
   tiles::ByteRange range_{};
-  int64_t channels_ = 0, columns_ = 0;
+  int64_t channels_ = 0, columns_ = 0, most_rows_ = 1;
   int16_t* weights_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;

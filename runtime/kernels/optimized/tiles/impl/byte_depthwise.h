@@ -26,6 +26,8 @@ RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
 }
 RL_INLINE Part multiply_words(Part a, Part b) { return _mm512_madd_epi16(a, b); }
 RL_INLINE Part add_parts(Part a, Part b) { return _mm512_add_epi32(a, b); }
+// (a, b) becomes (0, a).
+RL_INLINE Part delay(Part pairs) { return _mm512_maskz_slli_epi32(0xffff, pairs, 16); }
 RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) { _mm512_storeu_si512(to, sums[0]); }
 
 #elif defined(__AVX2__)
@@ -43,6 +45,8 @@ RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
 }
 RL_INLINE Part multiply_words(Part a, Part b) { return _mm256_madd_epi16(a, b); }
 RL_INLINE Part add_parts(Part a, Part b) { return _mm256_add_epi32(a, b); }
+// (a, b) becomes (0, a).
+RL_INLINE Part delay(Part pairs) { return _mm256_slli_epi32(pairs, 16); }
 RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute2x128_si256(sums[0], sums[1], 0x20));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8), _mm256_permute2x128_si256(sums[0], sums[1], 0x31));
@@ -143,7 +147,67 @@ static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t
 
 #if defined(__AVX2__)
 
+// A pair of columns' channels: one below the other, or side by side.
+struct Paired {
+  Part parts[kParts];
+};
+RL_INLINE Paired paired(Channels a, Channels b) {
+  Paired pairs;
+  pair_up(a, b, pairs.parts);
+  return pairs;
+}
+
+// 3 x 3 taps at stride 1 or 2: pairs stay in registers for the next output.
+template <int Stride>
+static void depthwise_three(const ByteWindowTaps& d) {
+  const int64_t columns = (d.count - 1) * Stride + 3, channel = d.channel;
+  const int8_t* const* upper = d.sources;
+  const int8_t* const* lower = upper + d.line;
+  const int8_t* const* last = lower + d.line;
+  const auto above = [&](int64_t j) {
+    return paired(load_channels(upper[j] + channel), load_channels(lower[j] + channel));
+  };
+  const auto below = [&](int64_t j) { return load_channels(last[j] + channel); };
+  Paired w[5];
+  RL_UNROLL for (int i = 0; i < 5; ++i) RL_UNROLL for (int p = 0; p < kParts; ++p) {
+    const Part part = load_part(d.weights + 32 * i + 16 * p);
+    // At stride 1 the last tap is the second one of the next output's first pair.
+    w[i].parts[p] = i == 4 && Stride == 1 ? delay(part) : part;
+  }
+  Paired first = above(0), second = Stride == 1 ? above(1) : first;
+  Channels here = below(1);
+  Paired side = paired(below(0), here);
+  for (int64_t x = 0, j = 0; x < d.count; ++x, j += Stride) {
+    if constexpr (Stride == 2) second = above(j + 1);
+    const Paired third = above(j + 2);
+    const Channels next = below(j + 2);
+    Paired after;
+    if constexpr (Stride == 1) {
+      after = paired(here, next), here = next;
+    } else {
+      after = paired(next, j + 3 < columns ? below(j + 3) : next);
+    }
+    Part acc[kParts];
+    RL_UNROLL for (int p = 0; p < kParts; ++p) {
+      acc[p] = multiply_words(first.parts[p], w[0].parts[p]);
+      add_words(acc[p], second.parts[p], w[1].parts[p]);
+      add_words(acc[p], third.parts[p], w[2].parts[p]);
+      add_words(acc[p], side.parts[p], w[3].parts[p]);
+      add_words(acc[p], after.parts[p], w[4].parts[p]);
+    }
+    store_channels(d.sums + x * 16, acc);
+    side = after;
+    if constexpr (Stride == 1) {
+      first = second, second = third;
+    } else {
+      first = third;
+    }
+  }
+}
+
 static void depthwise_window(const ByteWindowTaps& d) {
+  if (d.height == 3 && d.width == 3 && d.stride == 1) return depthwise_three<1>(d);
+  if (d.height == 3 && d.width == 3 && d.stride == 2) return depthwise_three<2>(d);
   const int64_t columns = (d.count - 1) * d.stride + d.width, lines = d.height / 2;
   int16_t* to = d.pairs;
   for (int64_t line = 0; line < lines; ++line) {
@@ -167,24 +231,6 @@ static void depthwise_window(const ByteWindowTaps& d) {
     }
   }
   const int64_t step = d.stride * 32;
-  if (d.height == 3 && d.width == 3) {
-    Part w[5][kParts];
-    RL_UNROLL for (int i = 0; i < 5; ++i) RL_UNROLL for (int p = 0; p < kParts; ++p) {
-      w[i][p] = load_part(d.weights + 32 * i + 16 * p);
-    }
-    const int16_t* upper = d.pairs;
-    const int16_t* last = d.pairs + columns * 32;
-    for (int64_t x = 0; x < d.count; ++x, upper += step, last += step) {
-      Part acc[kParts];
-      RL_UNROLL for (int p = 0; p < kParts; ++p) {
-        acc[p] = multiply_words(load_part(upper + 16 * p), w[0][p]);
-        RL_UNROLL for (int i = 1; i < 3; ++i) add_words(acc[p], load_part(upper + 32 * i + 16 * p), w[i][p]);
-        RL_UNROLL for (int i = 0; i < 2; ++i) add_words(acc[p], load_part(last + 64 * i + 16 * p), w[3 + i][p]);
-      }
-      store_channels(d.sums + x * 16, acc);
-    }
-    return;
-  }
   for (int64_t x = 0; x < d.count; ++x) {
     Part acc[kParts] = {};
     const int16_t* w = d.weights;
