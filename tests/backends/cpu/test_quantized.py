@@ -239,6 +239,20 @@ def test_small_weights(rows: tuple[int, ...], config: str) -> None:
     assert (run(program, x) - want).abs().max() < 1e-5 * want.abs().max()
 
 
+@pytest.mark.parametrize("config", SMALL)
+def test_small_weights_of_huge_inputs(config: str) -> None:
+    x = input_of((3, 160))
+    x[0, 7], x[1, 41], x[2, 159] = 3e38, torch.inf, torch.nan
+    seen = input_of((3, 160))
+    exported = quantize(nn.Linear(160, 20), (seen,), CPUQuantizer().set_global(SMALL[config]()), [(seen,)])
+    program = lower(exported)
+    assert StepKind.SCALED_PRODUCT in kinds(program)
+    with torch.no_grad():
+        want = exported.module()(x)
+    assert want[0].isfinite().all()
+    torch.testing.assert_close(run(program, x), want, equal_nan=True)
+
+
 @pytest.mark.parametrize("group_size", [32, 96])
 @pytest.mark.parametrize("rows", [(1,), (2, 3), (53,)])
 def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> None:

@@ -2,6 +2,8 @@
 // byte_loops.h asks for: numbers become floats in registers, so that a weight is read once.
 #pragma once
 
+#include <cmath>
+
 #include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/optimized/tiles/impl/byte_loops.h"
 #include "kernels/optimized/tiles/impl/inline.h"
@@ -34,6 +36,12 @@ RL_INLINE void unpack_nibbles(const uint8_t* from, int8_t* to) {
 }
 
 template <bool Nibbles>
+RL_INLINE int number_at(const uint8_t* right, int64_t k) {
+  if constexpr (Nibbles) return (k % 2 == 0 ? right[k / 2] >> 4 : right[k / 2] & 15) - 8;
+  return static_cast<int8_t>(right[k]);
+}
+
+template <bool Nibbles>
 static float scaled_dot(const ScaledDots& d, const uint8_t* right, const float* scales) {
   constexpr int kVectors = 32 / kLanes;
   Reals total{};
@@ -54,11 +62,7 @@ static float scaled_dot(const ScaledDots& d, const uint8_t* right, const float* 
       }
     }
     float tail = 0;
-    for (; k < d.group; ++k) {
-      const int number =
-          Nibbles ? (k % 2 == 0 ? right[k / 2] >> 4 : right[k / 2] & 15) - 8 : static_cast<int8_t>(right[k]);
-      tail += static_cast<float>(number) * x[k];
-    }
+    for (; k < d.group; ++k) tail += static_cast<float>(number_at<Nibbles>(right, k)) * x[k];
     Reals sum = acc[0];
     RL_UNROLL for (int v = 1; v < kVectors; ++v) sum += acc[v];
     total += sum * scales[g];
@@ -69,11 +73,23 @@ static float scaled_dot(const ScaledDots& d, const uint8_t* right, const float* 
   return total_of(total) + rest;
 }
 
+// The same with weights as reals: what the scale makes small again does not overflow.
+template <bool Nibbles>
+static float real_dot(const ScaledDots& d, const uint8_t* right, const float* scales) {
+  float sum = 0;
+  for (int64_t k = 0; k < d.groups * d.group; ++k) {
+    sum += static_cast<float>(number_at<Nibbles>(right, k)) * scales[k / d.group] * d.x[k];
+  }
+  return sum;
+}
+
 static void scaled_dots(int64_t columns, const ScaledDots& d) {
   for (int64_t j = 0; j < columns; ++j) {
     const uint8_t* const right = d.right + j * d.right_stride;
     const float* const scales = d.scales + j * d.scale_stride;
     d.sums[j] = d.has_nibbles ? scaled_dot<true>(d, right, scales) : scaled_dot<false>(d, right, scales);
+    if (std::isfinite(d.sums[j])) continue;
+    d.sums[j] = d.has_nibbles ? real_dot<true>(d, right, scales) : real_dot<false>(d, right, scales);
   }
 }
 
