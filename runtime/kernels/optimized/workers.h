@@ -60,6 +60,9 @@ class alignas(64) SharedRange {
   std::atomic<uint64_t> range_{0};
 };
 
+// Rows of a product that are worth reading all weights for.
+inline constexpr int64_t kLeastRows = 48;
+
 // As for_workers(), but a worker's range comes in parts, of `least` or more, and a worker that is done takes the last
 // parts of others: cores are not equally fast, and some do something else meanwhile. Chance decides which worker calls
 // body for a part.

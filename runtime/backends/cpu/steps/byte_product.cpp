@@ -87,12 +87,14 @@ class ByteProductStep final : public Step {
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     if (pixels_ >= 2 * t.rows * workers || groups_ > 1) {
       const int64_t tiles_down = divide_up(pixels_, t.rows);
-      for_workers(run.context, workers, tiles_down, [&](int64_t worker, int64_t begin, int64_t end) {
-        float* const scratch = run.scratch + worker * worker_floats();
-        for (int64_t g = 0; g < groups_; ++g) {
-          multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch);
-        }
-      });
+      const int64_t least = std::max<int64_t>(1, optimized::kLeastRows / t.rows);
+      optimized::for_sharing_workers(
+          run.context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
+            float* const scratch = run.scratch + worker * worker_floats();
+            for (int64_t g = 0; g < groups_; ++g) {
+              multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch);
+            }
+          });
     } else {
       for_workers(run.context, workers, divide_up(outputs_, step), [&](int64_t worker, int64_t begin, int64_t end) {
         multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats());

@@ -16,8 +16,6 @@ constexpr int64_t kFewChannels = 8;
 // Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
 constexpr int64_t kBlockBytes = 208 * 1024;
 constexpr int64_t kMostRows = 240;
-// Rows that are worth reading all weights for.
-constexpr int64_t kLeastRows = 48;
 // Tiles in a row of output from which on a row of its own is no loss.
 constexpr int64_t kLeastLine = 3;
 
@@ -81,7 +79,7 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
       workers > 1 && (groups_of_rows < workers || (groups * outputs > rows_ && panels >= 2 * workers));
   if (by_columns) {
     // What is gathered is gathered once for each part.
-    const int64_t least = gathers_ ? panels : depth() <= kMostDepth ? 1 : 4;
+    const int64_t least = gathers_ ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end);
     });

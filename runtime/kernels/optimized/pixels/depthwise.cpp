@@ -12,7 +12,7 @@ namespace {
 // Input that a part of the first level cache holds.
 constexpr int64_t kBlockFloats = 5 * 1024;
 constexpr int64_t kMostChannels = 64, kLeastChannels = 32;
-constexpr int64_t kLeastColumns = 16;
+constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
 // Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
 constexpr int64_t kLineColumns = 64;
 
@@ -47,15 +47,16 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
     });
     return;
   }
-  for_workers(context, workers, out_.sizes[0] * out_.sizes[1], [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end;) {
-      const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
-      const int64_t count = std::min(out_.sizes[1] - y, end - i);
-      rows(in_.data + image * in_.strides[0], in_.sizes[1], y, count,
-           out_.data + image * out_.strides[0] + y * out_.strides[1], out_.strides[1], out_.strides[2]);
-      i += count;
-    }
-  });
+  for_sharing_workers(
+      context, workers, out_.sizes[0] * out_.sizes[1], kLeastLines, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end;) {
+          const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
+          const int64_t count = std::min(out_.sizes[1] - y, end - i);
+          rows(in_.data + image * in_.strides[0], in_.sizes[1], y, count,
+               out_.data + image * out_.strides[0] + y * out_.strides[1], out_.strides[1], out_.strides[2]);
+          i += count;
+        }
+      });
 }
 
 void PackedDepthwise::rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,

@@ -52,7 +52,7 @@ void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const f
   if (count_ == 0) return;
   if (work() / 2 < kSerialWork) workers = 1;
   if (workers > 1 && count_ < 2 * workers * tiles->gemm_rows) return run_together(context, workers, scratch);
-  for_workers(context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
+  for_sharing_workers(context, workers, count_, most_, [&](int64_t worker, int64_t begin, int64_t end) {
     float* input = scratch + worker * (input_floats(most_) + product_floats(most_) + pointer_floats(most_));
     float* products = input + input_floats(most_);
     float* pointers = products + product_floats(most_);
@@ -83,7 +83,7 @@ void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers
     for_workers(context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) usual[i] = transform(first, i, count, input);
     });
-    for_workers(context, workers, points(), [&](int64_t worker, int64_t begin, int64_t end) {
+    for_sharing_workers(context, workers, points(), 1, [&](int64_t worker, int64_t begin, int64_t end) {
       const float** rows = reinterpret_cast<const float**>(pointers + worker * pointer_floats(most));
       for (int64_t point = begin; point < end; ++point) product(point, count, input, products, rows);
     });
