@@ -3,7 +3,7 @@
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
-# make cross   tests of the code for aarch64, riscv64 and WebAssembly; about fifteen minutes on two cores
+# make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 PYTHON ?= python3
 VENV := .venv

@@ -44,6 +44,11 @@ MACHINES = (
     Machine("aarch64-linux", "neoverse-n1", ("neon", "neon_dotprod"), "neon"),
     Machine("aarch64-linux", "max", ("neon", "neon_dotprod", "neon_i8mm"), "neon"),
     Machine("riscv64-linux", "rv64", ("generic",), "generic"),
+    Machine("riscv64-clang-linux", "rv64", ("generic",), "generic"),
+    Machine("riscv64-clang-linux", "rv64,v=true,vext_spec=v1.0,vlen=128", ("generic", "rvv"), "rvv"),
+    Machine(
+        "riscv64-clang-linux", "rv64,v=true,vext_spec=v1.0,vlen=256", ("generic", "rvv", "rvv256"), "rvv256"
+    ),
     Machine("wasm32-wasi", "simd128", ("generic",), "generic"),
 )
 
@@ -84,7 +89,7 @@ def emulator(machine: Machine) -> list[object]:
     """The command that runs a program of the machine. Raises RuntimeError if there is none."""
     if machine.build.startswith("wasm32"):
         return [CROSS / "bin/python", ROOT / "scripts/wasm_run.py"]
-    processor = machine.build.partition("-")[0].removesuffix("v")
+    processor = machine.build.partition("-")[0]
     qemu = shutil.which(f"qemu-{processor}") or shutil.which(f"qemu-{processor}-static")
     if qemu is None:
         raise RuntimeError(f"no qemu-{processor}: scripts/system-packages cross installs it")
@@ -149,7 +154,7 @@ def main() -> int:
         ran = [what for other, what, _ in runs if other is machine]
         failed = [what for other, what, _ in wrong if other is machine]
         text = f"wrong: {', '.join(failed)}" if failed else f"as here: {', '.join(ran)}"
-        print(f"{machine.build:16}{machine.cpu:26}{'+'.join(machine.tiles):32}{text}")
+        print(f"{machine.build:21}{machine.cpu:37}{'+'.join(machine.tiles):32}{text}")
     return int(bool(wrong))
 
 

@@ -1,10 +1,14 @@
-# Clang with the libraries of many systems, as `pip install ziglang` brings it. ZIG_FLAGS: its target, and the processor's
-# features. RUSHLIGHT_ZIG names the program where it is not found.
+# Clang with the libraries of many systems, as `pip install ziglang` brings it. ZIG_TARGET: the system, ZIG_FLAGS: the
+# processor's features. RUSHLIGHT_ZIG names the program where it is not found.
 find_program(RUSHLIGHT_ZIG NAMES zig python-zig DOC "The program `zig`, or `python-zig` of the Python package ziglang")
 if(NOT RUSHLIGHT_ZIG)
   message(FATAL_ERROR "no zig found: `pip install ziglang`, or set RUSHLIGHT_ZIG to the program")
 endif()
+# A program links the C++ library, which is built once for every set of options: while CMake looks at the compiler, as it
+# does by --target, nothing is linked.
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 foreach(language C CXX)
+  set(CMAKE_${language}_COMPILER_TARGET ${ZIG_TARGET})
   set(CMAKE_${language}_FLAGS_INIT "${ZIG_FLAGS}")
   set(CMAKE_${language}_ARCHIVE_CREATE "\"${RUSHLIGHT_ZIG}\" ar qc <TARGET> <LINK_FLAGS> <OBJECTS>")
   set(CMAKE_${language}_ARCHIVE_APPEND "\"${RUSHLIGHT_ZIG}\" ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
@@ -12,8 +16,6 @@ foreach(language C CXX)
 endforeach()
 set(CMAKE_C_COMPILER ${RUSHLIGHT_ZIG} cc)
 set(CMAKE_CXX_COMPILER ${RUSHLIGHT_ZIG} c++)
-# A program would need the C++ library built first, once for every set of options.
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_ZIG)
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR})  # nothing of this machine's
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -24,7 +24,8 @@ namespace {
 std::vector<const ByteTiles*> all_sets() {
   std::vector<const ByteTiles*> sets = assisted_sets();
   sets.push_back(&fours_bytes::tiles);
-  for (const char* name : {"generic", "neon", "neon_dotprod", "neon_i8mm", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+  for (const char* name :
+       {"generic", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
     if (const ByteTiles* set = byte_tiles_named(name)) sets.push_back(set);
   }
   return sets;

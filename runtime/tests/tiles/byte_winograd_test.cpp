@@ -17,7 +17,7 @@ namespace {
 
 std::vector<const ByteTiles*> sets_with_shorts() {
   std::vector<const ByteTiles*> sets;
-  for (const char* name : {"generic", "avx2", "avx512"}) {
+  for (const char* name : {"generic", "rvv", "rvv256", "avx2", "avx512"}) {
     const ByteTiles* set = byte_tiles_named(name);
     if (set && winograd_loops(*set)) sets.push_back(set);
   }

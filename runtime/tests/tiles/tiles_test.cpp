@@ -23,7 +23,7 @@ namespace {
 // Every set that this machine runs, and 16 floats wide where the test has code for it.
 std::vector<const Tiles*> all_sets() {
   std::vector<const Tiles*> sets;
-  for (const char* name : {"generic", "neon", "avx2", "avx512"}) {
+  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
     if (const Tiles* set = tiles_named(name)) sets.push_back(set);
   }
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<const WholeTiles*> all_sets() {
   std::vector<const WholeTiles*> sets;
-  for (const char* name : {"generic", "neon", "avx2", "avx512"}) {
+  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
     if (const WholeTiles* set = whole_tiles_named(name)) sets.push_back(set);
   }
   return sets;

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.runtime.errors import InvalidArgumentError
 
-_TARGETS = ("generic", "avx2", "avx512", "neon")
+_TARGETS = ("generic", "avx2", "avx512", "neon", "rvv", "rvv256")
 
 
 def add_backend_options(parser: argparse.ArgumentParser) -> None:

@@ -124,7 +124,7 @@ def test_windows_two_apart_share_products(target: str, compact: bool) -> None:
     assert_close(run(program, inputs), expected(model, inputs))
 
 
-@pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon", "rvv", "rvv256"])
 def test_a_plan_for_another_machine_runs(target: str) -> None:
     model = nn.Sequential(block(), nn.Conv2d(32, 50, 1), nn.Conv2d(50, 50, 3, groups=50))
     program, _ = lower(model, IMAGE, partitioner=CpuPartitioner(target))

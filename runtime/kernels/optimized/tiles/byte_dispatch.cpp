@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/tiles.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #define RL_TILES_X86 1
@@ -36,6 +37,13 @@ namespace neon_dotprod_bytes {
 extern const ByteTiles tiles;
 }
 namespace neon_i8mm_bytes {
+extern const ByteTiles tiles;
+}
+#elif RUSHLIGHT_RVV
+namespace rvv_bytes {
+extern const ByteTiles tiles;
+}
+namespace rvv256_bytes {
 extern const ByteTiles tiles;
 }
 #endif
@@ -103,6 +111,9 @@ constexpr Entry kEntries[] = {
     {"neon_i8mm", +[]() -> const ByteTiles* { return has_i8mm() ? &neon_i8mm_bytes::tiles : nullptr; }},
     {"neon_dotprod", +[]() -> const ByteTiles* { return has_dotprod() ? &neon_dotprod_bytes::tiles : nullptr; }},
     {"neon", +[]() -> const ByteTiles* { return &neon_bytes::tiles; }},
+#elif RUSHLIGHT_RVV
+    {"rvv256", +[]() -> const ByteTiles* { return tiles_named("rvv256") ? &rvv256_bytes::tiles : nullptr; }},
+    {"rvv", +[]() -> const ByteTiles* { return tiles_named("rvv") ? &rvv_bytes::tiles : nullptr; }},
 #endif
     {"generic", +[]() -> const ByteTiles* { return &generic_bytes::tiles; }},
 #if RUSHLIGHT_STAND_INS

@@ -17,6 +17,13 @@ extern const ByteWinogradLoops loops;
 namespace avx512_winograd {
 extern const ByteWinogradLoops loops;
 }
+#elif RUSHLIGHT_RVV
+namespace rvv_winograd {
+extern const ByteWinogradLoops loops;
+}
+namespace rvv256_winograd {
+extern const ByteWinogradLoops loops;
+}
 #endif
 
 namespace {
@@ -34,6 +41,9 @@ const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles) {
 #if defined(__x86_64__) || defined(__i386__)
   if (&tiles == byte_tiles_named("avx2")) return &avx2_winograd::loops;
   if (&tiles == byte_tiles_named("avx512")) return &avx512_winograd::loops;
+#elif RUSHLIGHT_RVV
+  if (&tiles == byte_tiles_named("rvv256")) return &rvv256_winograd::loops;
+  if (&tiles == byte_tiles_named("rvv")) return &rvv_winograd::loops;
 #endif
   return &tiles == byte_tiles_named("generic") ? &generic_winograd::loops : nullptr;
 }

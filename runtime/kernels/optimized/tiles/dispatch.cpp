@@ -6,6 +6,11 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #define RL_TILES_X86 1
+#elif RUSHLIGHT_RVV
+#include "kernels/optimized/tiles/vectors_rvv.h"
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #endif
 
 namespace rushlight::tiles {
@@ -22,6 +27,13 @@ extern const Tiles tiles;
 }
 #elif defined(__aarch64__)
 namespace neon {
+extern const Tiles tiles;
+}
+#elif RUSHLIGHT_RVV
+namespace rvv {
+extern const Tiles tiles;
+}
+namespace rvv256 {
 extern const Tiles tiles;
 }
 #endif
@@ -42,13 +54,25 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 }
+#elif RUSHLIGHT_RVV
+bool has_vectors(int bits) {
+#if defined(__linux__)
+  constexpr unsigned long kVectors = 1ul << ('V' - 'A');
+  static const int own = getauxval(AT_HWCAP) & kVectors ? vector_bits() : 0;
+#elif defined(__riscv_vector)
+  static const int own = vector_bits();
+#else
+  constexpr int own = 0;
+#endif
+  return own >= bits;
+}
 #endif
 
 const Tiles* choose() {
   if (const char* wanted = std::getenv("RUSHLIGHT_ISA")) {
     if (const Tiles* set = tiles_named(wanted)) return set;
   }
-  for (const char* name : {"avx512", "avx2", "neon"}) {
+  for (const char* name : {"avx512", "avx2", "neon", "rvv256", "rvv"}) {
     if (const Tiles* set = tiles_named(name)) return set;
   }
   return &generic::tiles;
@@ -62,6 +86,9 @@ const Tiles* tiles_named(const char* name) {
   if (std::strcmp(name, "avx2") == 0) return has_avx2() ? &avx2::tiles : nullptr;
 #elif defined(__aarch64__)
   if (std::strcmp(name, "neon") == 0) return &neon::tiles;
+#elif RUSHLIGHT_RVV
+  if (std::strcmp(name, "rvv256") == 0) return has_vectors(256) ? &rvv256::tiles : nullptr;
+  if (std::strcmp(name, "rvv") == 0) return has_vectors(128) ? &rvv::tiles : nullptr;
 #endif
 #if RUSHLIGHT_STAND_INS
   if (std::strcmp(name, "wide") == 0) return &wide::tiles;

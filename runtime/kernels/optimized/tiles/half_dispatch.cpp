@@ -19,6 +19,13 @@ extern const HalfTiles tiles;
 namespace neon_half {
 extern const HalfTiles tiles;
 }
+#elif RUSHLIGHT_RVV
+namespace rvv_half {
+extern const HalfTiles tiles;
+}
+namespace rvv256_half {
+extern const HalfTiles tiles;
+}
 #endif
 
 const HalfTiles* half_tiles_named(const char* name) {
@@ -28,6 +35,9 @@ const HalfTiles* half_tiles_named(const char* name) {
   if (std::strcmp(name, "avx2") == 0) return &avx2_half::tiles;
 #elif defined(__aarch64__)
   if (std::strcmp(name, "neon") == 0) return &neon_half::tiles;
+#elif RUSHLIGHT_RVV
+  if (std::strcmp(name, "rvv256") == 0) return &rvv256_half::tiles;
+  if (std::strcmp(name, "rvv") == 0) return &rvv_half::tiles;
 #endif
   return std::strcmp(name, "generic") == 0 ? &generic_half::tiles : nullptr;
 }

@@ -164,7 +164,7 @@ inline int64_t depthwise_scratch(const DepthwisePlane& plane) {
   return ((plane.band - 1) * plane.stride_h + (plane.kernel_h - 1) * plane.dilation_h + 1) * plane.row;
 }
 
-// The best set for this machine, chosen once. RUSHLIGHT_ISA (generic, avx2, avx512) in the environment asks for a
+// The best set for this machine, chosen once. RUSHLIGHT_ISA (generic, avx2, rvv, ...) in the environment asks for a
 // lesser one.
 const Tiles& tiles();
 // By name, or null if this machine or build has none.

@@ -19,6 +19,13 @@ extern const WholeTiles tiles;
 namespace neon_whole {
 extern const WholeTiles tiles;
 }
+#elif RUSHLIGHT_RVV
+namespace rvv_whole {
+extern const WholeTiles tiles;
+}
+namespace rvv256_whole {
+extern const WholeTiles tiles;
+}
 #endif
 
 const WholeTiles* whole_tiles_named(const char* name) {
@@ -28,6 +35,9 @@ const WholeTiles* whole_tiles_named(const char* name) {
   if (std::strcmp(name, "avx2") == 0) return &avx2_whole::tiles;
 #elif defined(__aarch64__)
   if (std::strcmp(name, "neon") == 0) return &neon_whole::tiles;
+#elif RUSHLIGHT_RVV
+  if (std::strcmp(name, "rvv256") == 0) return &rvv256_whole::tiles;
+  if (std::strcmp(name, "rvv") == 0) return &rvv_whole::tiles;
 #endif
   return std::strcmp(name, "generic") == 0 ? &generic_whole::tiles : nullptr;
 }

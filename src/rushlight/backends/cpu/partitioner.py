@@ -36,13 +36,13 @@ logger = logging.getLogger(__name__)
 class CpuPartitioner(Partitioner):
     """Gives CpuBackend every node that its plans can express, in as few parts as possible.
 
-    target: the instruction set to plan for: generic, avx2, avx512 or neon; that of this machine by default. A
-    program runs on the others too, after its weights are packed anew while it is loaded. exact: no algorithm
-    whose error is of another order of magnitude than that of a plain sum. compact: weights of Winograd
-    convolutions are stored as they are, a quarter of the bytes, and transformed while the program is loaded,
-    which then takes milliseconds more and memory that is not the mapped file's. weights: torch.float16 or
-    torch.bfloat16 to store float32 weights in, which halves the file and what products of few rows read; sums
-    stay float32. verbose: logs why nodes stay.
+    target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this machine
+    by default. A program runs on the others too, after its weights are packed anew while it is loaded. exact:
+    no algorithm whose error is of another order of magnitude than that of a plain sum. compact: weights of
+    Winograd convolutions are stored as they are, a quarter of the bytes, and transformed while the program is
+    loaded, which then takes milliseconds more and memory that is not the mapped file's. weights:
+    torch.float16 or torch.bfloat16 to store float32 weights in, which halves the file and what products of
+    few rows read; sums stay float32. verbose: logs why nodes stay.
 
     After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
     there is not, and for another type of weights.

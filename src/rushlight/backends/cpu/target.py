@@ -37,6 +37,8 @@ TARGETS = {
         Target("avx2", 8, 16, 6, weight_bytes=2.5, byte_lanes=8, small_pair_group=4),
         Target("avx512", 16, 32, 14, cache=1024 * 1024, byte_lanes=16, byte_group=4),
         Target("neon", 4, 12, 8, byte_group=4),
+        Target("rvv", 4, 12, 8),
+        Target("rvv256", 8, 24, 8, byte_lanes=8),
     )
 }
 

@@ -1,0 +1,33 @@
+// Products of int16 in vectors of the compiler of RL_TILES_LANES sums, in namespace rushlight::tiles::RL_TILES_ISA;
+// tiles have RL_TILES_ROWS rows. What byte_winograd.h asks for.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+inline constexpr int kLanes = RL_TILES_LANES, kGroup = 2, kTileRows = RL_TILES_ROWS;
+using Left = int16_t;
+typedef uint32_t Sums __attribute__((vector_size(kLanes * 4), may_alias));
+struct Pairs {
+  Sums first, second;  // of each column's pair
+};
+struct Spread {
+  uint32_t first, second;
+};
+
+RL_INLINE Pairs load_right(const int16_t* p) {
+  typedef int32_t Signed __attribute__((vector_size(kLanes * 4)));
+  typedef int32_t LoosePairs __attribute__((vector_size(kLanes * 4), aligned(2), may_alias));
+  const Signed pairs = *reinterpret_cast<const LoosePairs*>(p);
+  return {Sums(pairs << 16 >> 16), Sums(pairs >> 16)};
+}
+RL_INLINE Spread spread(const Left* p) { return {static_cast<uint32_t>(p[0]), static_cast<uint32_t>(p[1])}; }
+RL_INLINE void add_products(Sums& sums, Spread left, const Pairs& right) {
+  sums += left.first * right.first;
+  sums += left.second * right.second;
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
