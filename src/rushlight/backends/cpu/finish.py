@@ -10,6 +10,7 @@ from rushlight.backends.cpu.concatenations import place_in_concatenations
 from rushlight.backends.cpu.drafts import ConvolutionDraft, ElementwiseDraft, RecurrentDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
+from rushlight.backends.cpu.neighbours import join_neighbours
 from rushlight.backends.cpu.pack import (
     pack_panels,
     padded,
@@ -29,6 +30,7 @@ _MOST_WEIGHT = 1e8  # transformed numbers stay finite for inputs of 1e19; larger
 def finish(lowering: Lowering) -> None:
     """Completes all drafts."""
     place_in_concatenations(lowering)
+    join_neighbours(lowering)
     for draft in lowering.drafts:
         if isinstance(draft, ElementwiseDraft):
             draft.ints, draft.floats = draft.numbers()
