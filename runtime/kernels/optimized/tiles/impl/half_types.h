@@ -16,6 +16,7 @@ namespace rushlight::tiles::RL_TILES_ISA {
 typedef uint16_t Shorts __attribute__((vector_size(kWidth * 2)));
 typedef uint16_t UnalignedShorts __attribute__((vector_size(kWidth * 2), aligned(2), may_alias));
 typedef uint32_t Words __attribute__((vector_size(kWidth * 4)));
+typedef uint32_t UnalignedWords __attribute__((vector_size(kWidth * 4), aligned(2), may_alias));
 
 RL_INLINE Shorts load_shorts(const uint16_t* p) { return *reinterpret_cast<const UnalignedShorts*>(p); }
 RL_INLINE void store_shorts(uint16_t* p, Shorts v) { *reinterpret_cast<UnalignedShorts*>(p) = v; }
@@ -55,7 +56,25 @@ struct Float16 {
 
 struct BFloat16Bits {
   using Item = uint16_t;
-  RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(__builtin_convertvector(v, Words) << 16); }
+// GCC would widen halves of a vector apart.
+#if defined(__AVX512F__) && RL_TILES_WIDTH == 16
+  RL_INLINE Words words(Shorts v) {
+    return reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(v)));
+  }
+#elif defined(__AVX2__) && RL_TILES_WIDTH == 8
+  RL_INLINE Words words(Shorts v) {
+    return reinterpret_cast<Words>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(v)));
+  }
+#else
+  RL_INLINE Words words(Shorts v) { return __builtin_convertvector(v, Words); }
+#endif
+  RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(words(v) << 16); }
+  // 2 * kWidth numbers: those with even indices, then those with odd ones.
+  RL_INLINE void widen_pairs(const uint16_t* p, Floats& even, Floats& odd) {
+    const Words pairs = *reinterpret_cast<const UnalignedWords*>(p);
+    even = reinterpret_cast<Floats>(pairs << 16);
+    odd = reinterpret_cast<Floats>(pairs & 0xffff0000u);
+  }
   RL_INLINE Shorts narrow(Floats v) {
     const Words bits = reinterpret_cast<Words>(v);
     const Words rounded = (bits + ((bits >> 16 & 1) + 0x7fff)) >> 16;

@@ -1,6 +1,7 @@
 // Products with matrices packed ahead of time.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "kernels/optimized/tiles/impl/elementwise.h"
@@ -25,12 +26,50 @@ struct Float32 {
   using Item = float;
 };
 
-template <typename Stored>
-RL_INLINE Floats load_stored(const typename Stored::Item* p) {
-  if constexpr (sizeof(typename Stored::Item) == 2) {
-    return Stored::widen(load_shorts(p));
+// Two vectors of bfloat16 are loaded as one, whose even and odd columns become the vectors: that is a shift and a mask,
+// for which the sums of the largest tile leave no register.
+template <typename Stored, int Rows, int Vectors>
+inline constexpr bool kIsDealt = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
+
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void load_stored(const typename Stored::Item* p, Floats (&row)[Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    Stored::widen_pairs(p, row[0], row[1]);
+  } else if constexpr (sizeof(typename Stored::Item) == 2) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = Stored::widen(load_shorts(p + j * kWidth));
   } else {
-    return load(p);
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(p + j * kWidth);
+  }
+}
+
+template <int... I>
+RL_INLINE void deal_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats even = __builtin_shufflevector(a, b, (2 * I)...);
+  b = __builtin_shufflevector(a, b, (2 * I + 1)...);
+  a = even;
+}
+template <int... I>
+RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kWidth)...);
+  b = __builtin_shufflevector(a, b, (kWidth / 2 + I / 2 + I % 2 * kWidth)...);
+  a = low;
+}
+
+// Rows of sums from the order of columns to that of load_stored(), and back.
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      deal_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
+  }
+}
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      join_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
   }
 }
 
@@ -103,6 +142,7 @@ static void panel_tile(const PanelTile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   }
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
+  deal<Stored>(acc);
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
@@ -115,7 +155,7 @@ static void panel_tile(const PanelTile& t) {
     };
     const auto add_term = [&](int64_t k) {
       Floats row[Vectors];
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load_stored<Stored>(b + j * kWidth);
+      load_stored<Stored, Rows>(b, row);
       RL_UNROLL for (int i = 0; i < Rows; ++i) {
         const Floats x = splat(a[i][k]);
         RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
@@ -135,6 +175,7 @@ static void panel_tile(const PanelTile& t) {
       add_term(k);
     }
   }
+  join<Stored>(acc);
   store_tile<Rows, Vectors>(acc, t);
 }
 
@@ -219,26 +260,52 @@ static void saturate(int64_t rounds, float* sums) {
   RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
 }
 
-// `Panels` panels side by side, so that there are sums enough to hide what each addition waits for.
+// `Panels` panels side by side; few of them have several sums for a column, so that there are enough to hide what each
+// addition waits for.
 template <typename Stored, int Panels, int Vectors>
 RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                         int64_t columns, const Epilogue& e) {
-  Floats acc[Panels * Vectors];
-  RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) acc[j] = bias ? load(bias + j * kWidth) : Floats{};
+  constexpr int kSums = Panels >= 3 ? 1 : 4 / Panels;
+  Floats sums[kSums][Panels][Vectors];
+  RL_UNROLL for (int s = 0; s < kSums; ++s) {
+    RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] = Floats{};
+  }
+  auto& acc = sums[0];
+  if (bias) {
+    RL_UNROLL for (int p = 0; p < Panels; ++p) {
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[p][v] = load(bias + (p * Vectors + v) * kWidth);
+    }
+  }
+  deal<Stored>(acc);
   const int64_t step = k * Vectors * kWidth;
-  for (int64_t l = 0; l < k; ++l) {
+  const auto add_term = [&](int64_t l, auto& to) {
     const Floats value = splat(x[l]);
     const typename Stored::Item* at = b + l * Vectors * kWidth;
     RL_UNROLL for (int p = 0; p < Panels; ++p) {
-      RL_UNROLL for (int v = 0; v < Vectors; ++v) {
-        acc[p * Vectors + v] += value * load_stored<Stored>(at + p * step + v * kWidth);
+      Floats row[Vectors];
+      load_stored<Stored, Panels>(at + p * step, row);
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) to[p][v] += value * row[v];
+    }
+  };
+  int64_t l = 0;
+  for (; l + kSums <= k; l += kSums) {
+    RL_UNROLL for (int s = 0; s < kSums; ++s) add_term(l + s, sums[s]);
+  }
+  if constexpr (kSums > 1) {
+    for (; l < k; ++l) add_term(l, acc);
+    RL_UNROLL for (int half = kSums / 2; half > 0; half /= 2) {
+      RL_UNROLL for (int s = 0; s < half; ++s) {
+        RL_UNROLL for (int p = 0; p < Panels; ++p) {
+          RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] += sums[s + half][p][v];
+        }
       }
     }
   }
+  join<Stored>(acc);
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
     const int64_t left = columns - j * kWidth;
     if (left <= 0) break;
-    const Floats value = finish(acc[j], e, e.residual ? e.residual + j * kWidth : nullptr, left);
+    const Floats value = finish(acc[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
     left >= kWidth ? store(c + j * kWidth, value) : store_few(c + j * kWidth, value, left);
   }
 }
@@ -250,19 +317,17 @@ static void row_of(const float* x, int64_t k, const typename Stored::Item* b, co
   Epilogue e = epilogue;
   float* const first = c;
   const int64_t total = columns;
-  const auto advance = [&](int64_t n) {
+  const auto take = [&](auto panels) {
+    constexpr int64_t n = panels() * kPanel;
+    row_part<Stored, panels(), kTileVectors>(x, k, b, bias, c, n, e);
     b += n * k, c += n, columns -= n;
     if (bias) bias += n;
     if (e.residual) e.residual += n;
   };
-  while (columns >= 4 * kPanel) {
-    row_part<Stored, 4, kTileVectors>(x, k, b, bias, c, 4 * kPanel, e);
-    advance(4 * kPanel);
-  }
-  while (columns >= kPanel) {
-    row_part<Stored, 1, kTileVectors>(x, k, b, bias, c, kPanel, e);
-    advance(kPanel);
-  }
+  while (columns >= 4 * kPanel) take(std::integral_constant<int, 4>{});
+  if (columns >= 3 * kPanel) take(std::integral_constant<int, 3>{});
+  if (columns >= 2 * kPanel) take(std::integral_constant<int, 2>{});
+  if (columns >= kPanel) take(std::integral_constant<int, 1>{});
   if (columns > 0) {
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
     if (vectors == 1) row_part<Stored, 1, 1>(x, k, b, bias, c, columns, e);
