@@ -102,6 +102,63 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   }
 }
 
+// One row and each count of rows times every count of vectors that a row has left, with weights of every type.
+TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
+  const int64_t vector = tiles.width, panel = packing_of(tiles).panel, k = 11;
+  const tiles::HalfTiles& halves = tiles::half_tiles();
+  for (int64_t n = vector - 1; n < 8 * panel; n += n < panel ? vector : panel - 1) {
+    const int64_t columns = packing_of(tiles).columns(n);
+    const auto x = numbers(tiles.gemm_rows * k), b = numbers(k * n), bias = numbers(columns), addend = numbers(n);
+    std::vector<float> storage(static_cast<size_t>(k * columns + 16)), rounded(storage.size());
+    std::vector<uint16_t> stored(storage.size());
+    float* packed = storage.data();
+    while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
+    pack(tiles, false, b.data(), n, k, n, packed);
+    tiles::Epilogue e{};
+    e.residual = addend.data();
+    const auto expect = [&](const std::vector<float>& c, int64_t row, int64_t first, int64_t last, const float* weights,
+                            const float* more) {
+      for (int64_t j = first; j < last; ++j) {
+        const int64_t begin = j / panel * panel, step = std::min(panel, columns - begin);
+        double sum = bias[static_cast<size_t>(j)] + (more ? more[j] : 0.0f);
+        for (int64_t l = 0; l < k; ++l) {
+          sum += static_cast<double>(x[static_cast<size_t>(row * k + l)]) * weights[begin * k + l * step + j - begin];
+        }
+        ASSERT_NEAR(c[static_cast<size_t>(j - first)], sum, 1e-5) << n << " " << row << " " << j;
+      }
+    };
+    std::vector<float> c(static_cast<size_t>(n));
+    tiles.packed->row(x.data(), k, packed, bias.data(), c.data(), n, e);
+    expect(c, 0, 0, n, packed, addend.data());
+    for (const tiles::HalfType type : {tiles::HalfType::Float16, tiles::HalfType::BFloat16}) {
+      halves.narrow(type, packed, k * columns, stored.data());
+      halves.widen(type, stored.data(), k * columns, rounded.data());
+      tiles.packed->half_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, e);
+      expect(c, 0, 0, n, rounded.data(), addend.data());
+      const int64_t first = (n - 1) / panel * panel;
+      for (int rows = 1; rows <= tiles.gemm_rows; ++rows) {
+        std::vector<float> sums(static_cast<size_t>(rows * (n - first)));
+        std::vector<const float*> lines;
+        for (int i = 0; i < rows; ++i) lines.push_back(x.data() + i * k);
+        tiles::PanelTile tile{};
+        tile.rows = lines.data();
+        tile.row_step = rows;
+        tile.taps = 1;
+        tile.k = k;
+        tile.b = stored.data() + first * k;
+        tile.bias = bias.data() + first;
+        tile.c = sums.data();
+        tile.c_step = tile.columns = n - first;
+        tiles.packed->half_panel(type, rows, static_cast<int>((columns - first) / vector), tile);
+        for (int i = 0; i < rows; ++i) {
+          const auto line = sums.begin() + i * (n - first);
+          expect(std::vector<float>(line, line + (n - first)), i, first, n, rounded.data(), nullptr);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(PanelsTest, SharesOfARow) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const int64_t n : {1, 3, 16, 33, 1000}) {
