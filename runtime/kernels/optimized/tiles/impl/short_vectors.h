@@ -11,6 +11,26 @@ namespace rushlight::tiles::RL_TILES_ISA {
 inline constexpr int kLanes = RL_TILES_LANES, kGroup = 2, kTileRows = RL_TILES_ROWS;
 using Left = int16_t;
 typedef uint32_t Sums __attribute__((vector_size(kLanes * 4), may_alias));
+#if defined(__wasm_simd128__) && RL_TILES_LANES == 4
+
+// i32x4.dot_i16x8_s
+typedef int16_t Pairs __attribute__((vector_size(16)));
+using Spread = Pairs;
+
+RL_INLINE Pairs load_right(const int16_t* p) {
+  typedef int16_t LoosePairs __attribute__((vector_size(16), aligned(2), may_alias));
+  return *reinterpret_cast<const LoosePairs*>(p);
+}
+RL_INLINE Spread spread(const Left* p) {
+  typedef uint32_t LoosePair __attribute__((aligned(2), may_alias));
+  return reinterpret_cast<Spread>(*reinterpret_cast<const LoosePair*>(p) - Sums{});
+}
+RL_INLINE void add_products(Sums& sums, Spread left, Pairs right) {
+  sums += reinterpret_cast<Sums>(__builtin_wasm_dot_s_i32x4_i16x8(left, right));
+}
+
+#else
+
 struct Pairs {
   Sums first, second;  // of each column's pair
 };
@@ -29,5 +49,7 @@ RL_INLINE void add_products(Sums& sums, Spread left, const Pairs& right) {
   sums += left.first * right.first;
   sums += left.second * right.second;
 }
+
+#endif
 
 }  // namespace rushlight::tiles::RL_TILES_ISA
