@@ -50,6 +50,7 @@ MACHINES = (
         "riscv64-clang-linux", "rv64,v=true,vext_spec=v1.0,vlen=256", ("generic", "rvv", "rvv256"), "rvv256"
     ),
     Machine("wasm32-wasi", "simd128", ("generic",), "generic"),
+    Machine("wasm32-wasi-relaxed", "relaxed_simd", ("generic",), "generic"),
 )
 
 
