@@ -1,8 +1,8 @@
 """Tests of the tiles and whole programs on an emulated PC with AVX-512: `make avx512`.
 
 Programs are planned for avx2 and for avx512; their results are compared with those of this machine.
-The processor has no VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it: the
-tests carry out vpdpbusd themselves.
+The processor has neither VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it, nor
+bfloat16: the tests carry out vpdpbusd and vdpbf16ps themselves.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ extern const ByteTiles tiles;
 namespace avx512vnni_bytes {
 extern const ByteTiles tiles;
 }
+namespace avx512bf16_pairs {
+extern const PairTiles tiles;
+}
 
 namespace {
 
@@ -28,10 +31,11 @@ struct Dot {
   int parts;            // of 16 bytes
   int whole;            // parts that are written, the rest with zeros
   int size;             // of the instruction, bytes
+  bool is_float;        // vdpbf16ps
 };
 
-// vpdpbusd of registers, VEX or EVEX without a mask; the bits of an instruction that widen a register's
-// number are inverted.
+// vpdpbusd of registers, VEX or EVEX without a mask, or vdpbf16ps, EVEX; the bits of an instruction that widen a
+// register's number are inverted.
 bool decode(const uint8_t* p, Dot* dot) {
   const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
   if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
@@ -40,16 +44,19 @@ bool decode(const uint8_t* p, Dot* dot) {
             bit(p[1], 5, 8) | (p[4] & 7),
             (p[2] & 4) ? 2 : 1,
             2,
-            5};
+            5,
+            false};
     return true;
   }
-  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (p[2] & 0x87) == 5 && (p[3] & 0x97) == 0 && p[4] == 0x50 && p[5] >= 0xc0) {
+  const bool is_float = (p[2] & 0x87) == 6 && p[4] == 0x52, is_whole = (p[2] & 0x87) == 5 && p[4] == 0x50;
+  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (is_float || is_whole) && (p[3] & 0x97) == 0 && p[5] >= 0xc0) {
     *dot = {bit(p[1], 7, 8) | bit(p[1], 4, 16) | (p[5] >> 3 & 7),
             (15 - (p[2] >> 3 & 15)) | bit(p[3], 3, 16),
             bit(p[1], 5, 8) | bit(p[1], 6, 16) | (p[5] & 7),
             1 << (p[3] >> 5 & 3),
             4,
-            6};
+            6,
+            is_float};
     return true;
   }
   return false;
@@ -73,6 +80,28 @@ void complete(uint8_t* area, bool all) {
   std::memcpy(area + kState, &state, sizeof(state));
 }
 
+void add_bytes(const uint8_t* left, const uint8_t* right, uint8_t* to) {
+  int32_t sums[4];
+  std::memcpy(sums, to, 16);
+  for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
+  std::memcpy(to, sums, 16);
+}
+
+void add_halves(const uint8_t* left, const uint8_t* right, uint8_t* to) {
+  const auto half = [](const uint8_t* p, int i) {
+    const uint8_t bytes[4] = {0, 0, p[2 * i], p[2 * i + 1]};
+    float value;
+    std::memcpy(&value, bytes, sizeof(value));
+    return value;
+  };
+  float sums[4];
+  std::memcpy(sums, to, 16);
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 2 * i + 1; j >= 2 * i; --j) sums[i] += half(left, j) * half(right, j);
+  }
+  std::memcpy(to, sums, 16);
+}
+
 void handle(int, siginfo_t*, void* context) {
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   Dot dot;
@@ -80,16 +109,21 @@ void handle(int, siginfo_t*, void* context) {
   auto* const area = reinterpret_cast<uint8_t*>(machine.fpregs);
   complete(area, dot.whole == 4);
   for (int part = 0; part < dot.whole; ++part) {
-    int32_t sums[4] = {};
-    if (part < dot.parts) {
-      std::memcpy(sums, part_of(area, dot.to, part), 16);
-      const uint8_t* const left = part_of(area, dot.left, part);
-      const uint8_t* const right = part_of(area, dot.right, part);
-      for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
+    uint8_t* const to = part_of(area, dot.to, part);
+    if (part >= dot.parts) {
+      std::memset(to, 0, 16);
+    } else {
+      (dot.is_float ? add_halves : add_bytes)(part_of(area, dot.left, part), part_of(area, dot.right, part), to);
     }
-    std::memcpy(part_of(area, dot.to, part), sums, 16);
   }
   machine.gregs[REG_RIP] += dot.size;
+}
+
+void assist() {
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGILL, &action, nullptr);
 }
 
 }  // namespace
@@ -98,13 +132,15 @@ std::vector<const ByteTiles*> assisted_sets() {
   std::vector<const ByteTiles*> sets;
   if (byte_tiles_named("avx2") && !byte_tiles_named("avxvnni")) sets.push_back(&avxvnni_bytes::tiles);
   if (byte_tiles_named("avx512") && !byte_tiles_named("avx512vnni")) sets.push_back(&avx512vnni_bytes::tiles);
-  if (!sets.empty()) {
-    struct sigaction action = {};
-    action.sa_sigaction = handle;
-    action.sa_flags = SA_SIGINFO;
-    sigaction(SIGILL, &action, nullptr);
-  }
+  if (!sets.empty()) assist();
   return sets;
+}
+
+const PairTiles* assisted_pairs() {
+  const Tiles* const floats = tiles_named("avx512");
+  if (floats == nullptr || pair_tiles(*floats)) return nullptr;
+  assist();
+  return &avx512bf16_pairs::tiles;
 }
 
 }  // namespace rushlight::tiles
@@ -114,6 +150,7 @@ std::vector<const ByteTiles*> assisted_sets() {
 namespace rushlight::tiles {
 
 std::vector<const ByteTiles*> assisted_sets() { return {}; }
+const PairTiles* assisted_pairs() { return nullptr; }
 
 }  // namespace rushlight::tiles
 

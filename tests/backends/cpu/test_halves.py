@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, expected, lower, run
+from tests.backends.cpu.support import Function, expected, lower, plan_of, run
 from torch import nn
 from torch.nn import functional as F
 
+from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.format.pte import read_pte
 from rushlight.runtime import RushlightError
@@ -150,6 +151,25 @@ class Cache(nn.Module):
     def forward(self, at: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         self.kept[at] = x
         return self.kept * 2 + x.sum()
+
+
+@pytest.mark.parametrize(
+    ("program", "weights", "exact", "rounds"),
+    [
+        (torch.bfloat16, None, False, 1),
+        (torch.bfloat16, None, True, 0),
+        (torch.float16, None, False, 0),
+        (torch.float32, torch.bfloat16, False, 0),
+    ],
+)
+def test_inputs_of_products_are_rounded_only_as_the_program_does(
+    program: torch.dtype, weights: torch.dtype | None, exact: bool, rounds: int
+) -> None:
+    inputs = (halved(torch.zeros(20, 8), program),)
+    partitioner = CpuPartitioner(weights=weights, exact=exact)
+    lowered, _ = lower(halved(nn.Linear(8, 8), program), inputs, partitioner=partitioner)
+    (product,) = [step for step in plan_of(lowered).steps if step.kind == StepKind.PRODUCT]
+    assert product.ints[13] == rounds
 
 
 def test_state() -> None:

@@ -6,7 +6,8 @@ namespace rushlight::cpu {
 namespace {
 
 // values: input [n, h, w, c], weights, bias, residual, more inputs (or none) whose channels follow the first's, output
-// [n, h, w, o]; ints: window (8), groups, channels of a group, outputs of a group, then the epilogue.
+// [n, h, w, o]; ints: window (8), groups, channels of a group, outputs of a group, then the epilogue, and 1 if the
+// input may be rounded to the type of the weights, 0 if it is left out.
 class ProductStep final : public Step {
  public:
   Error bind(Binder& binder) {
@@ -17,6 +18,7 @@ class ProductStep final : public Step {
     c.channels = binder.integer(9, 1, 1 << 24);
     c.outputs = binder.integer(10, 1, 1 << 24);
     c.epilogue = binder.epilogue(11, 0);
+    c.rounds = binder.int_count() > 13 && binder.integer(13, 0, 1) != 0;
     RL_TRY(in_.bind(binder));
     c.weights = binder.packed_weights(1, c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(2, round_up(c.groups * c.outputs, 64));

@@ -64,6 +64,13 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   return Error::Ok;
 }
 
+const tiles::PairTiles* PackedConvolution::pairs() const {
+  const bool is_one_row = gathers_ || taps() * pieces() == 1;
+  if (!rounds || !weights.halves || weights.type != tiles::HalfType::BFloat16 || !is_one_row || has_lines_)
+    return nullptr;
+  return tiles::pair_tiles(*tiles);
+}
+
 void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out,
                             const float* residual, float* scratch) {
   in_.set_data(in);
@@ -78,8 +85,8 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   const bool by_columns =
       workers > 1 && (groups_of_rows < workers || (groups * outputs > rows_ && panels >= 2 * workers));
   if (by_columns) {
-    // What is gathered is gathered once for each part.
-    const int64_t least = gathers_ ? panels : depth() <= kMostDepth ? 1 : 2;
+    // What is gathered or rounded is so once for each part.
+    const int64_t least = gathers_ || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end);
     });
@@ -125,6 +132,8 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.n = outputs;
   product.c_step = out_step_;
   product.widened = widened(scratch);
+  product.pairs = pairs();
+  product.rounded = rounded(scratch);
   product.epilogue = epilogue;
   product.epilogue.residual_step = residual_step_;
   const int64_t width = packing().columns(outputs);

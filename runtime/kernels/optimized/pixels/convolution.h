@@ -22,6 +22,7 @@ class PackedConvolution {
   PackedWeights weights;         // of each group a packed [kernel_h * kernel_w * channels, outputs]
   const float* bias = nullptr;   // [groups * outputs, and 64 more that can be read], or null
   const float* zeros = nullptr;  // [channels + 16]
+  bool rounds = false;           // whether the input of weights in bfloat16 may be rounded to it
 
   // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
@@ -49,9 +50,15 @@ class PackedConvolution {
   }
   // Of a panel of weights that are stored in 16 bits.
   int64_t widened_floats() const { return weights.halves ? round_up(depth() * packing().panel, 16) : 0; }
-  // Of pointers, rows or lines, and weights, in this order.
-  int64_t worker_floats() const { return pointer_floats() + line_buffer_floats() + widened_floats(); }
+  // Null if the input stays as it is.
+  const tiles::PairTiles* pairs() const;
+  int64_t rounded_floats() const { return pairs() ? round_up(block_ * pairs_of(depth_of_part(1, depth())), 16) : 0; }
+  // Of pointers, rows or lines, weights, and rounded rows, in this order.
+  int64_t worker_floats() const {
+    return pointer_floats() + line_buffer_floats() + widened_floats() + rounded_floats();
+  }
   float* widened(float* scratch) const { return scratch + pointer_floats() + line_buffer_floats(); }
+  uint32_t* rounded(float* scratch) const { return reinterpret_cast<uint32_t*>(widened(scratch) + widened_floats()); }
   // Of a line of the input under a row of the output, edges included.
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);

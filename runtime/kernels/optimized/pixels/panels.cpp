@@ -33,6 +33,29 @@ struct Part {
   int64_t tap, taps_end, first, last;
 };
 
+// Rows that are as evenly divided as they can be.
+struct Division {
+  int64_t groups, base, larger;
+  Division(int64_t m, int64_t most) : groups((m + most - 1) / most) {
+    base = groups > 0 ? m / groups : 0;
+    larger = m - base * groups;
+  }
+  int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
+};
+
+// In few rows each number is used so seldom that it becomes float32 in a register.
+inline bool is_low(const Panels& p) { return p.b.halves && p.m <= p.tiles->gemm_rows; }
+inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
+
+// The left operands of all tiles of a part.
+void round_rows(const Panels& p, const Part& part) {
+  const int64_t k = part.last - part.first;
+  const Division division(p.m, p.tiles->gemm_rows);
+  for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
+    p.pairs->pack_left(p.rows + m, part.first, static_cast<int>(division.count(g)), k, p.rounded + m * pairs_of(k));
+  }
+}
+
 // A part of the sums of one panel. is_first: that no panel of these rows was before.
 void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first) {
   const tiles::Tiles& tiles = *p.tiles;
@@ -47,11 +70,12 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const int vectors = static_cast<int>((tile.columns + width - 1) / width);
   const int64_t depth = p.taps * p.k, steps = tile.taps * tile.k;
   const PackedWeights b = p.b.from(column * depth + (part.tap * p.k + part.first) * vectors * width);
-  // In few rows each number is used so seldom that it becomes float32 in a register.
-  const bool is_low = b.halves && p.m <= tiles.gemm_rows;
   tile.b = b.floats;
-  if (is_low) {
+  if (is_low(p)) {
     tile.b = b.halves;
+  } else if (has_pairs(p)) {
+    p.pairs->pack_right(b.halves, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
+    tile.b = p.widened;
   } else if (b.halves) {
     tiles::half_tiles().widen(b.type, b.halves, steps * vectors * width, p.widened);
     tile.b = p.widened;
@@ -65,20 +89,19 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
-  const int64_t most = vectors == 1 && !is_low ? tiles.packed->narrow_rows : tiles.gemm_rows;
-  const int64_t groups = (p.m + most - 1) / most;
+  const int64_t most = vectors == 1 && !is_low(p) && !has_pairs(p) ? tiles.packed->narrow_rows : tiles.gemm_rows;
+  const Division division(p.m, most);
   // The same part of the next panel, a slice with each tile. Only a whole panel is sure to be as long as this one.
   if (column + 2 * panel <= p.n || (p.continues && column + panel == p.n)) {
     const int64_t size = b.floats ? sizeof(float) : sizeof(uint16_t);
     const void* const begin = b.floats ? static_cast<const void*>(b.floats) : b.halves;
     tile.ahead = static_cast<const char*>(begin) + depth * panel * size;
-    tile.ahead_step = (panel * size + groups - 1) / groups;
+    tile.ahead_step = (panel * size + division.groups - 1) / division.groups;
   }
   const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
                             p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
-  const int64_t base = groups > 0 ? p.m / groups : 0, larger = p.m - base * groups;
-  for (int64_t g = 0, m = 0; g < groups; ++g) {
-    const int64_t count = base + (g < larger ? 1 : 0);
+  for (int64_t g = 0, m = 0; g < division.groups; ++g) {
+    const int64_t count = division.count(g);
     tile.rows = p.rows + part.tap * p.row_step + m;
     tile.c = p.c + m * p.c_step + column;
     if (addend) {
@@ -90,7 +113,9 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
-    if (is_low) {
+    if (has_pairs(p)) {
+      p.pairs->panel(static_cast<int>(count), vectors, {p.rounded + m * pairs_of(tile.k), tile});
+    } else if (is_low(p)) {
       tiles.packed->half_panel(b.type, static_cast<int>(count), vectors, tile);
     } else {
       tiles.packed->panel(static_cast<int>(count), vectors, tile);
@@ -115,12 +140,13 @@ void multiply(const Panels& p, int64_t p0, int64_t p1) {
   for (int64_t i = 0; i < parts; ++i) {
     Part part{0, p.taps, 0, p.k};
     if (p.taps == 1) {
-      part.first = p.k * i / parts;
-      part.last = p.k * (i + 1) / parts;
+      part.first = p.k * i / parts / 2 * 2;
+      part.last = i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k;
     } else {
       part.tap = p.taps * i / parts;
       part.taps_end = p.taps * (i + 1) / parts;
     }
+    if (has_pairs(p)) round_rows(p, part);
     for (int64_t j = p0; j < p1; ++j) multiply_panel(p, j * panel, part, j == p0);
   }
 }

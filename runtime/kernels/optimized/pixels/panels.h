@@ -5,6 +5,7 @@
 
 #include "kernels/optimized/tiles/half_tiles.h"
 #include "kernels/optimized/tiles/packed.h"
+#include "kernels/optimized/tiles/pair_tiles.h"
 #include "kernels/optimized/tiles/tiles.h"
 
 namespace rushlight::optimized {
@@ -47,8 +48,11 @@ struct Panels {
   int64_t row_step;
   int64_t m, taps, k, n;
   PackedWeights b;
-  bool continues;     // whether another matrix of the same shape, to be read next, follows this one
-  float* widened;     // [taps * k, panel], if there are halves and more rows than a tile has
+  bool continues;  // whether another matrix of the same shape, to be read next, follows this one
+  float* widened;  // [taps * k, panel], if there are halves and more rows than a tile has
+  // Of bfloat16, if rows may be rounded to it and taps is 1, else null; then also [m, pairs_of(k)].
+  const tiles::PairTiles* pairs;
+  uint32_t* rounded;
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
@@ -57,6 +61,7 @@ struct Panels {
 
 // A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
 inline constexpr int64_t kMostDepth = 768;
+inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
 // Terms of a part: of some, or all, of `taps` times k.
 int64_t depth_of_part(int64_t taps, int64_t k);
 

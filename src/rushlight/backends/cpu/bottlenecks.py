@@ -105,4 +105,4 @@ def _join(first: ConvolutionDraft, depthwise: Draft, last: ConvolutionDraft | No
 
 
 def _without_groups(ints: list[int]) -> list[int]:
-    return [*ints[:8], *ints[9:]]
+    return [*ints[:8], *ints[9:13]]

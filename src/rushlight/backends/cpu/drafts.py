@@ -89,6 +89,8 @@ class ConvolutionDraft(Draft):
     groups: int = 1
     stored: torch.dtype = torch.float32
     """The type in which weights are kept in the file."""
+    rounds: bool = False
+    """Whether inputs may be rounded to the type of the weights, as the program does."""
     epilogue: Epilogue = field(default_factory=Epilogue)
 
     @property

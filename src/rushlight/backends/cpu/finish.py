@@ -80,7 +80,8 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
         return
     weights = product_weights(draft.weight, draft.groups, target)
     draft.operands[1] = lowering.stored(weights, draft.stored)
-    draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints()]
+    rounds = draft.rounds and not lowering.options.exact
+    draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints(), int(rounds)]
 
 
 def stores_taps(draft: ConvolutionDraft, options: Options) -> bool:

@@ -33,7 +33,7 @@ def _may_join(a: Draft, b: Draft) -> bool:
         and a.groups == b.groups == 1
         and (a.stride, a.padding, a.dilation) == (b.stride, b.padding, b.dilation)
         and a.weight.shape[1:] == b.weight.shape[1:]
-        and (a.stored, a.epilogue) == (b.stored, b.epilogue)
+        and (a.stored, a.rounds, a.epilogue) == (b.stored, b.rounds, b.epilogue)
         and x.storage is y.storage
         and x.strides == y.strides
         and x.sizes[:3] == y.sizes[:3]

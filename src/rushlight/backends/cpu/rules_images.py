@@ -82,6 +82,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
         [image_of(lowering, x, node, any_order), None, None, None, image],
         weight=weight.detach().float(),
         stored=lowering.stored_dtype(weight),
+        rounds=weight.dtype is torch.bfloat16,
         bias=None if bias is None else bias.detach().float(),
         stride=_by_axis(stride, x.rank, 1),
         padding=_by_axis(padding, x.rank, 0),

@@ -43,6 +43,7 @@ def product_of(
         weight=weight.detach().float()[:, :, None, None],
         bias=None if bias is None else bias.detach().float(),
         stored=lowering.stored_dtype(weight) if stored is None else stored,
+        rounds=weight.dtype is torch.bfloat16,
         in_place=(3,),
     )
     lowering.emit(draft, node)

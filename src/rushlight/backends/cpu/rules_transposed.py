@@ -119,6 +119,7 @@ def transposed_convolution(
                 [image, None, None, None, out],
                 weight=torch.cat(parts),
                 stored=lowering.stored_dtype(weight),
+                rounds=weight.dtype is torch.bfloat16,
                 bias=None if bias is None else bias.repeat(len(parts)),
                 padding=(-y.first, -x.first),
                 groups=groups,

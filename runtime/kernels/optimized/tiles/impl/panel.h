@@ -7,6 +7,7 @@
 #include "kernels/optimized/tiles/impl/elementwise.h"
 #include "kernels/optimized/tiles/impl/gemm.h"
 #include "kernels/optimized/tiles/impl/half_types.h"
+#include "kernels/optimized/tiles/impl/sums.h"
 #include "kernels/optimized/tiles/impl/vec.h"
 #include "kernels/optimized/tiles/packed.h"
 
@@ -86,45 +87,11 @@ static void apply(const Epilogue& e, float* c, int64_t step, int64_t rows, int64
   });
 }
 
-template <int Rows, int Vectors>
-RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
-  RL_UNROLL for (int i = 0; i < Rows; ++i) {
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      const float* at = from + i * step + j * kWidth;
-      const int64_t left = columns - j * kWidth;
-      if (left > 0) acc[i][j] += left >= kWidth ? load(at) : load_few(at, left);
-    }
-  }
-}
-
 // Stores the sums of a tile.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
-  float* const c = t.c;
-  const int64_t step = t.c_step, columns = t.columns;
-  const Epilogue& e = t.epilogue;
-  if (e.residual) add_rows<Rows, Vectors>(e.residual, e.residual_step, columns, acc);
-  if (e.clamps) {
-    const Floats low = splat(e.low), high = splat(e.high);
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = at_most(at_least(acc[i][j], low), high);
-    }
-  }
-  if (columns == Vectors * kWidth) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * step + j * kWidth, acc[i][j]);
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const int64_t left = columns - j * kWidth;
-        if (left <= 0) continue;
-        left >= kWidth ? store(c + i * step + j * kWidth, acc[i][j])
-                       : store_few(c + i * step + j * kWidth, acc[i][j], left);
-      }
-    }
-  }
-  if (e.applies) apply(e, c, step, Rows, columns);
+  store_sums<Rows, Vectors>(acc, t);
+  if (t.epilogue.applies) apply(t.epilogue, t.c, t.c_step, Rows, t.columns);
 }
 
 // Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
@@ -133,15 +100,7 @@ enum class Fetching { None, Dense, Sparse };
 template <typename Stored, int Rows, int Vectors, Fetching Ahead>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
-  if (t.bias) {
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      const Floats bias = load(t.bias + j * kWidth);
-      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
-  }
-  if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
+  start_sums<Rows, Vectors>(acc, t);
   deal<Stored>(acc);
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);

@@ -1,0 +1,63 @@
+// What tiles of products with packed matrices begin and end with.
+#pragma once
+
+#include "kernels/optimized/tiles/impl/vec.h"
+#include "kernels/optimized/tiles/packed.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+template <int Rows, int Vectors>
+RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const float* at = from + i * step + j * kWidth;
+      const int64_t left = columns - j * kWidth;
+      if (left > 0) acc[i][j] += left >= kWidth ? load(at) : load_few(at, left);
+    }
+  }
+}
+
+// Bias and addend.
+template <int Rows, int Vectors>
+RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
+  if (t.bias) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const Floats bias = load(t.bias + j * kWidth);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
+  }
+  if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
+}
+
+// Adds the residual, clamps and stores.
+template <int Rows, int Vectors, typename Tile>
+RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
+  float* const c = t.c;
+  const int64_t step = t.c_step, columns = t.columns;
+  const Epilogue& e = t.epilogue;
+  if (e.residual) add_rows<Rows, Vectors>(e.residual, e.residual_step, columns, acc);
+  if (e.clamps) {
+    const Floats low = splat(e.low), high = splat(e.high);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = at_most(at_least(acc[i][j], low), high);
+    }
+  }
+  if (columns == Vectors * kWidth) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * step + j * kWidth, acc[i][j]);
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        const int64_t left = columns - j * kWidth;
+        if (left <= 0) continue;
+        left >= kWidth ? store(c + i * step + j * kWidth, acc[i][j])
+                       : store_few(c + i * step + j * kWidth, acc[i][j], left);
+      }
+    }
+  }
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/optimized/pixels/panels.h"
+#include "tests/tiles/dot_products.h"
+
+namespace rushlight {
+
+namespace tiles::wide {
+extern const Tiles tiles;
+}
+namespace tiles::wide_pairs {
+extern const PairTiles tiles;
+}
+
+namespace optimized {
+
+namespace {
+
+struct Set {
+  const tiles::Tiles* floats;
+  const tiles::PairTiles* pairs;
+};
+
+// Those that this machine runs, if need be with help, and one 16 floats wide where the test has code for it.
+std::vector<Set> all_sets() {
+  std::vector<Set> sets;
+  if (const tiles::Tiles* floats = tiles::tiles_named("avx512")) {
+    const tiles::PairTiles* const own = tiles::pair_tiles(*floats);
+    sets.push_back({floats, own ? own : tiles::assisted_pairs()});
+  }
+#if defined(__x86_64__)
+  if (tiles::tiles_named("avx2")) sets.push_back({&tiles::wide::tiles, &tiles::wide_pairs::tiles});
+#endif
+  return sets;
+}
+
+class PairsTest : public testing::TestWithParam<Set> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PairsTest);
+
+INSTANTIATE_TEST_SUITE_P(Sets, PairsTest, testing::ValuesIn(all_sets()),
+                         [](const auto& set) { return std::string(set.param.floats->name); });
+
+float rounded(float x) {
+  const tiles::HalfTiles& halves = *tiles::half_tiles_named("generic");
+  uint16_t bits;
+  halves.narrow(tiles::HalfType::BFloat16, &x, 1, &bits);
+  halves.widen(tiles::HalfType::BFloat16, &bits, 1, &x);
+  return x;
+}
+
+// Products of rounded numbers, added up without rounding in between, as far as float32 goes.
+TEST_P(PairsTest, ProductsOfRoundedRows) {
+  const tiles::Tiles& tiles = *GetParam().floats;
+  const tiles::HalfTiles& halves = tiles::half_tiles();
+  const int64_t panel = packing_of(tiles).panel, vector = tiles.width;
+  std::mt19937 random{1};
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  const auto numbers = [&](int64_t n) {
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  };
+  for (const int64_t k : {int64_t{1}, int64_t{7}, int64_t{32}, 2 * kMostDepth + 3}) {
+    for (const int64_t n : {vector - 3, panel, 2 * panel + 1}) {
+      for (const int64_t m : {tiles.gemm_rows + 1, 3 * tiles.gemm_rows - 1}) {
+        const int64_t columns = packing_of(tiles).columns(n), step = n + 3;
+        const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(columns), start = numbers(m * step);
+        std::vector<float> storage(static_cast<size_t>(k * columns + 16)), c = start;
+        float* packed = storage.data();
+        while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
+        pack(tiles, false, b.data(), n, k, n, packed);
+        std::vector<uint16_t> stored(static_cast<size_t>(k * columns));
+        halves.narrow(tiles::HalfType::BFloat16, packed, k * columns, stored.data());
+        std::vector<const float*> rows(static_cast<size_t>(m));
+        for (int64_t i = 0; i < m; ++i) rows[static_cast<size_t>(i)] = a.data() + i * k;
+        std::vector<float> widened(static_cast<size_t>(k * panel + 16));
+        std::vector<uint32_t> pairs(static_cast<size_t>(m * pairs_of(k)));
+        Panels p{};
+        p.tiles = &tiles;
+        p.rows = rows.data();
+        p.row_step = p.m = m;
+        p.taps = 1;
+        p.k = k;
+        p.n = n;
+        p.b.halves = stored.data();
+        p.b.type = tiles::HalfType::BFloat16;
+        p.widened = widened.data();
+        p.pairs = GetParam().pairs;
+        p.rounded = pairs.data();
+        p.bias = bias.data();
+        p.c = c.data();
+        p.c_step = p.epilogue.residual_step = step;
+        p.epilogue.residual = c.data();
+        p.epilogue.clamps = true;
+        p.epilogue.low = -0.5f;
+        p.epilogue.high = 40;
+        multiply(p, 0, (n + panel - 1) / panel);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < step; ++j) {
+            const size_t at = static_cast<size_t>(i * step + j);
+            double sum = start[at];
+            if (j < n) {
+              sum += bias[static_cast<size_t>(j)];
+              for (int64_t l = 0; l < k; ++l) {
+                sum += static_cast<double>(rounded(a[static_cast<size_t>(i * k + l)])) *
+                       rounded(b[static_cast<size_t>(l * n + j)]);
+              }
+              sum = std::fmin(std::fmax(sum, -0.5), 40.0);
+            }
+            ASSERT_NEAR(c[at], sum, 2e-7 * std::sqrt(static_cast<double>(k)) * 30) << k << " " << i << " " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace optimized
+}  // namespace rushlight
