@@ -128,12 +128,12 @@ TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
       }
     };
     std::vector<float> c(static_cast<size_t>(n));
-    tiles.packed->row(x.data(), k, packed, bias.data(), c.data(), n, e);
+    tiles.packed->row(x.data(), k, packed, bias.data(), c.data(), n, true, e);
     expect(c, 0, 0, n, packed, addend.data());
     for (const tiles::HalfType type : {tiles::HalfType::Float16, tiles::HalfType::BFloat16}) {
       halves.narrow(type, packed, k * columns, stored.data());
       halves.widen(type, stored.data(), k * columns, rounded.data());
-      tiles.packed->half_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, e);
+      tiles.packed->half_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, n % 2 == 0, e);
       expect(c, 0, 0, n, rounded.data(), addend.data());
       const int64_t first = (n - 1) / panel * panel;
       for (int rows = 1; rows <= tiles.gemm_rows; ++rows) {

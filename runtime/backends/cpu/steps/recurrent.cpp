@@ -103,7 +103,7 @@ class RecurrentStep final : public Step {
     const int64_t first = u0 * this->gates(), last = u1 * this->gates();
     if (batch() == 1) {
       tiles_->packed->row(rows[0], hidden_, weights_ + first * hidden_, bias_ ? bias_ + first : nullptr, gates + first,
-                          last - first, tiles::Epilogue{});
+                          last - first, false, tiles::Epilogue{});
     } else {
       optimized::Panels product{};
       product.tiles = tiles_;

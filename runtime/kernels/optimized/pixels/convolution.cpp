@@ -101,10 +101,12 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
 void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) const {
   const int64_t panel = packing().panel;
   const int64_t width = packing().columns(outputs);
-  const int64_t panels = divide_up(outputs, panel);
+  // What is left of fours of panels has an order of sums of its own, and is not divided: so that no sum depends on the
+  // workers.
+  const int64_t fours = outputs / panel / 4 * 4, parts = fours + (fours * panel < outputs ? 1 : 0);
   for (int64_t g = 0; g < groups; ++g) {
-    for_workers(context, workers, panels, [&](int64_t, int64_t begin, int64_t end) {
-      const int64_t first = begin * panel, columns = std::min(end * panel, outputs) - first;
+    const auto multiply_row = [&](int64_t first, int64_t last, bool ends) {
+      if (first == last) return;
       const int64_t at = g * outputs + first;
       tiles::Epilogue e = epilogue;
       if (has_residual_) e.residual = residual_.data + at;
@@ -112,10 +114,14 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
       const float* const x = in_.images[0].data + g * channels;
       const float* const addend = bias ? bias + at : nullptr;
       if (b.halves) {
-        tiles->packed->half_row(b.type, x, depth(), b.halves, addend, out_.data + at, columns, e);
+        tiles->packed->half_row(b.type, x, depth(), b.halves, addend, out_.data + at, last - first, ends, e);
       } else {
-        tiles->packed->row(x, depth(), b.floats, addend, out_.data + at, columns, e);
+        tiles->packed->row(x, depth(), b.floats, addend, out_.data + at, last - first, ends, e);
       }
+    };
+    for_workers(context, workers, parts, [&](int64_t, int64_t begin, int64_t end) {
+      multiply_row(begin * panel, std::min(end, fours) * panel, false);
+      if (end > fours) multiply_row(fours * panel, outputs, true);
     });
   }
 }

@@ -150,13 +150,14 @@ struct PackedTiles {
   void (*panel)(int rows, int vectors, const PanelTile& tile);
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);
-  // One row: c[j] for the columns of a packed matrix from panel `b` on.
-  void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+  // One row: c[j] for the columns of a packed matrix from panel `b` on. ends: what is left of fours of panels is added
+  // up in several sums, which are faster than one and have another order.
+  void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
   // The same for panels of 16-bit floats, which become float32 in registers; 1 <= rows <= gemm_rows.
   void (*half_panel)(HalfType type, int rows, int vectors, const PanelTile& tile);
   void (*half_row)(HalfType type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
-                   int64_t columns, const Epilogue& epilogue);
+                   int64_t columns, bool ends, const Epilogue& epilogue);
   void (*depthwise)(const DepthwiseRun& run);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);

@@ -219,12 +219,14 @@ static void saturate(int64_t rounds, float* sums) {
   RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
 }
 
-// `Panels` panels side by side; few of them have several sums for a column, so that there are enough to hide what each
-// addition waits for.
-template <typename Stored, int Panels, int Vectors>
+// Sums that a column of few panels side by side needs, so that there are enough to hide what each addition waits for.
+template <int Panels>
+inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
+
+// `Panels` panels side by side, with kSums sums for a column.
+template <typename Stored, int Panels, int Vectors, int kSums>
 RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                         int64_t columns, const Epilogue& e) {
-  constexpr int kSums = Panels >= 3 ? 1 : 4 / Panels;
   Floats sums[kSums][Panels][Vectors];
   RL_UNROLL for (int s = 0; s < kSums; ++s) {
     RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] = Floats{};
@@ -269,43 +271,53 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
   }
 }
 
-template <typename Stored>
-static void row_of(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
-                   int64_t columns, const Epilogue& epilogue) {
+template <typename Stored, bool Ends>
+RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
+                      int64_t columns, const Epilogue& epilogue) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
   Epilogue e = epilogue;
   float* const first = c;
   const int64_t total = columns;
-  const auto take = [&](auto panels) {
-    constexpr int64_t n = panels() * kPanel;
-    row_part<Stored, panels(), kTileVectors>(x, k, b, bias, c, n, e);
-    b += n * k, c += n, columns -= n;
+  const auto take = [&](auto panels, auto vectors, int64_t n) {
+    constexpr int kSums = Ends ? kSumsAmong<panels()> : 1;
+    row_part<Stored, panels(), vectors(), kSums>(x, k, b, bias, c, n, e);
+    b += panels() * vectors() * kWidth * k, c += n, columns -= n;
     if (bias) bias += n;
     if (e.residual) e.residual += n;
   };
-  while (columns >= 4 * kPanel) take(std::integral_constant<int, 4>{});
-  if (columns >= 3 * kPanel) take(std::integral_constant<int, 3>{});
-  if (columns >= 2 * kPanel) take(std::integral_constant<int, 2>{});
-  if (columns >= kPanel) take(std::integral_constant<int, 1>{});
+  const auto take_whole = [&](auto panels) {
+    take(panels, std::integral_constant<int, kTileVectors>{}, panels() * kPanel);
+  };
+  while (columns >= 4 * kPanel) take_whole(std::integral_constant<int, 4>{});
+  if (columns >= 3 * kPanel) take_whole(std::integral_constant<int, 3>{});
+  if (columns >= 2 * kPanel) take_whole(std::integral_constant<int, 2>{});
+  if (columns >= kPanel) take_whole(std::integral_constant<int, 1>{});
   if (columns > 0) {
+    constexpr std::integral_constant<int, 1> kOne;
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
-    if (vectors == 1) row_part<Stored, 1, 1>(x, k, b, bias, c, columns, e);
-    if (vectors == 2) row_part<Stored, 1, 2>(x, k, b, bias, c, columns, e);
-    if constexpr (kTileVectors >= 3) {
-      if (vectors == 3) row_part<Stored, 1, 3>(x, k, b, bias, c, columns, e);
+    if (vectors == 1) {
+      take(kOne, std::integral_constant<int, 1>{}, columns);
+    } else if (vectors == 2 || kTileVectors < 3) {
+      take(kOne, std::integral_constant<int, 2>{}, columns);
+    } else {
+      take(kOne, std::integral_constant<int, kTileVectors>{}, columns);
     }
   }
   if (e.applies) unary(e.op, first, first, total, e.p, e.q);
 }
 
-static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns,
+static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
                 const Epilogue& epilogue) {
-  row_of<Float32>(x, k, b, bias, c, columns, epilogue);
+  ends ? row_of<Float32, true>(x, k, b, bias, c, columns, epilogue)
+       : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
 }
 
 static void half_row(HalfType type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
-                     int64_t columns, const Epilogue& epilogue) {
-  for_half(type, [&](auto stored) { row_of<decltype(stored)>(x, k, b, bias, c, columns, epilogue); });
+                     int64_t columns, bool ends, const Epilogue& epilogue) {
+  for_half(type, [&](auto stored) {
+    ends ? row_of<decltype(stored), true>(x, k, b, bias, c, columns, epilogue)
+         : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
+  });
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA
