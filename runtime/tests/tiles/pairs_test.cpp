@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/optimized/pixels/panels.h"
 #include "tests/tiles/dot_products.h"
+#include "tests/tiles/packed_matrix.h"
 
 namespace rushlight {
 
@@ -69,14 +69,11 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
       for (const int64_t m : {tiles.gemm_rows + 1, 3 * tiles.gemm_rows - 1}) {
         const int64_t columns = packing_of(tiles).columns(n), step = n + 3;
         const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(columns), start = numbers(m * step);
-        std::vector<float> storage(static_cast<size_t>(k * columns + 16)), c = start;
-        float* packed = storage.data();
-        while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
-        pack(tiles, false, b.data(), n, k, n, packed);
-        std::vector<uint16_t> stored(static_cast<size_t>(k * columns));
-        halves.narrow(tiles::HalfType::BFloat16, packed, k * columns, stored.data());
-        std::vector<const float*> rows(static_cast<size_t>(m));
-        for (int64_t i = 0; i < m; ++i) rows[static_cast<size_t>(i)] = a.data() + i * k;
+        const PackedMatrix packed(tiles, b, k, n);
+        std::vector<uint16_t> stored(static_cast<size_t>(packed.size()));
+        halves.narrow(tiles::HalfType::BFloat16, packed.data(), packed.size(), stored.data());
+        const auto rows = rows_of(a, k);
+        std::vector<float> c = start;
         std::vector<float> widened(static_cast<size_t>(k * panel + 16));
         std::vector<uint32_t> pairs(static_cast<size_t>(m * pairs_of(k)));
         Panels p{};

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/tiles/packed_matrix.h"
+
 namespace rushlight {
 
 namespace tiles::wide {
@@ -52,12 +54,9 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
     for (const int64_t n : {panel - 1, 2 * panel, 3 * panel + 1}) {
       const int64_t m = 3 * tiles.gemm_rows + 1, step = n + 3;
       const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(n + panel), start = numbers(m * step);
-      std::vector<float> storage(static_cast<size_t>(k * packing_of(tiles).columns(n) + 16)), c = start, few = start;
-      float* packed = storage.data();
-      while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
-      pack(tiles, false, b.data(), n, k, n, packed);
-      std::vector<const float*> rows(static_cast<size_t>(m));
-      for (int64_t i = 0; i < m; ++i) rows[static_cast<size_t>(i)] = a.data() + i * k;
+      const PackedMatrix packed(tiles, b, k, n);
+      const auto rows = rows_of(a, k);
+      std::vector<float> c = start, few = start;
       Panels p{};
       p.tiles = &tiles;
       p.rows = rows.data();
@@ -65,7 +64,7 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
       p.taps = 1;
       p.k = k;
       p.n = n;
-      p.b = packed;
+      p.b = packed.data();
       p.bias = bias.data();
       p.c = c.data();
       p.c_step = step;
@@ -109,11 +108,9 @@ TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
   for (int64_t n = vector - 1; n < 8 * panel; n += n < panel ? vector : panel - 1) {
     const int64_t columns = packing_of(tiles).columns(n);
     const auto x = numbers(tiles.gemm_rows * k), b = numbers(k * n), bias = numbers(columns), addend = numbers(n);
-    std::vector<float> storage(static_cast<size_t>(k * columns + 16)), rounded(storage.size());
-    std::vector<uint16_t> stored(storage.size());
-    float* packed = storage.data();
-    while (reinterpret_cast<uintptr_t>(packed) % 64 != 0) ++packed;
-    pack(tiles, false, b.data(), n, k, n, packed);
+    const PackedMatrix packed(tiles, b, k, n);
+    std::vector<float> rounded(static_cast<size_t>(packed.size()));
+    std::vector<uint16_t> stored(rounded.size());
     tiles::Epilogue e{};
     e.residual = addend.data();
     const auto expect = [&](const std::vector<float>& c, int64_t row, int64_t first, int64_t last, const float* weights,
@@ -128,18 +125,17 @@ TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
       }
     };
     std::vector<float> c(static_cast<size_t>(n));
-    tiles.packed->row(x.data(), k, packed, bias.data(), c.data(), n, true, e);
-    expect(c, 0, 0, n, packed, addend.data());
+    tiles.packed->row(x.data(), k, packed.data(), bias.data(), c.data(), n, true, e);
+    expect(c, 0, 0, n, packed.data(), addend.data());
     for (const tiles::HalfType type : {tiles::HalfType::Float16, tiles::HalfType::BFloat16}) {
-      halves.narrow(type, packed, k * columns, stored.data());
-      halves.widen(type, stored.data(), k * columns, rounded.data());
+      halves.narrow(type, packed.data(), packed.size(), stored.data());
+      halves.widen(type, stored.data(), packed.size(), rounded.data());
       tiles.packed->half_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, n % 2 == 0, e);
       expect(c, 0, 0, n, rounded.data(), addend.data());
       const int64_t first = (n - 1) / panel * panel;
       for (int rows = 1; rows <= tiles.gemm_rows; ++rows) {
         std::vector<float> sums(static_cast<size_t>(rows * (n - first)));
-        std::vector<const float*> lines;
-        for (int i = 0; i < rows; ++i) lines.push_back(x.data() + i * k);
+        const auto lines = rows_of(x, k);
         tiles::PanelTile tile{};
         tile.rows = lines.data();
         tile.row_step = rows;
