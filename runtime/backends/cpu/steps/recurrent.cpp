@@ -102,8 +102,7 @@ class RecurrentStep final : public Step {
   void part(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
     const int64_t first = u0 * this->gates(), last = u1 * this->gates();
     if (batch() == 1) {
-      tiles_->packed->row(rows[0], hidden_, weights_ + first * hidden_, bias_ ? bias_ + first : nullptr, gates + first,
-                          last - first, false, tiles::Epilogue{});
+      multiply_row(rows[0], first, last, t % 2 != 0, gates);
     } else {
       optimized::Panels product{};
       product.tiles = tiles_;
@@ -128,6 +127,17 @@ class RecurrentStep final : public Step {
       cell.cell = cells + b * padded_ + u0;
       cell.out = out_row(t, b) + u0;
       is_gru_ ? tiles_->packed->gru(cell) : tiles_->packed->lstm(cell);
+    }
+  }
+
+  // Columns [first, last) of one sequence's gates. What every other step reads last, the next reads first: weights that
+  // are larger than a cache would otherwise push out what is about to be read.
+  void multiply_row(const float* state, int64_t first, int64_t last, bool from_end, float* gates) const {
+    const int64_t chunk = 4 * packing_of(*tiles_).panel, chunks = divide_up(last - first, chunk);
+    for (int64_t i = 0; i < chunks; ++i) {
+      const int64_t begin = first + (from_end ? chunks - 1 - i : i) * chunk, end = std::min(begin + chunk, last);
+      tiles_->packed->row(state, hidden_, weights_ + begin * hidden_, bias_ ? bias_ + begin : nullptr, gates + begin,
+                          end - begin, false, tiles::Epilogue{});
     }
   }
 
