@@ -293,11 +293,21 @@ Error Executor::take_arguments(BackendExecutionContext& context, Span<EValue* co
   return Error::Ok;
 }
 
+optimized::FirstWeights Executor::first_weights_after(size_t step, int64_t workers) const {
+  // So near that they are still in cache when they are read.
+  constexpr size_t kNear = 4;
+  for (size_t i = step + 1; i < std::min(steps_.size(), step + 1 + kNear); ++i) {
+    const optimized::FirstWeights weights = steps_[i]->first_weights(workers);
+    if (weights.from != nullptr) return weights;
+  }
+  return {};
+}
+
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
   RL_TRY(take_arguments(context, arguments));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   const int64_t threads = static_cast<int64_t>(kernels.thread_count());
-  Run run{kernels, std::min(workers_, threads), scratch_};
+  Run run{kernels, std::min(workers_, threads), scratch_, {}};
   if (needed_floats_ > scratch_floats_) {
     // A step may take another way, which needs more, for smaller shapes.
     run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + 16);
@@ -305,7 +315,9 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
                "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",
                needed_floats_ * sizeof(float), scratch_floats_ * sizeof(float));
   }
-  for (Step* step : steps_) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step* const step = steps_[i];
+    run.next = first_weights_after(i, run.workers);
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     if (const Error error = step->run(run); error != Error::Ok) return fail_in(*step, error, context);
     if (context.tracer) {

@@ -28,6 +28,7 @@ class Executor {
   Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
   Error take_argument(uint32_t index, const Tensor& tensor);
   void set_addresses();
+  optimized::FirstWeights first_weights_after(size_t step, int64_t workers) const;
 
   Plan* const plan_;
   Span<int64_t> symbols_;

@@ -62,7 +62,8 @@ inline tiles::HalfType half_type(ScalarType dtype) {
 struct Run {
   KernelRuntimeContext& context;
   int64_t workers;
-  float* scratch;  // scratch_floats() of them, aligned to 64 bytes
+  float* scratch;                // scratch_floats() of them, aligned to 64 bytes
+  optimized::FirstWeights next;  // of the steps that follow
 };
 
 // One step of a plan, bound to views whose sizes and addresses the executor keeps current.
@@ -77,6 +78,8 @@ class Step {
   // For the shapes of the last prepare().
   virtual size_t scratch_floats(int64_t) const { return 0; }
   virtual Error run(Run& run) = 0;
+  // Of the shapes of the last prepare().
+  virtual optimized::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
   // Multiplications and additions, each counted, of a run.
   virtual int64_t work() const { return 0; }

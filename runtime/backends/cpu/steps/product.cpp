@@ -40,9 +40,10 @@ class ProductStep final : public Step {
 
   Error run(Run& run) override {
     convolution_.run(run.context, run.workers, in_.data(), out_->floats(), residual_ ? residual_->floats() : nullptr,
-                     run.scratch);
+                     run.scratch, run.next);
     return Error::Ok;
   }
+  optimized::FirstWeights first_weights(int64_t workers) const override { return convolution_.first_weights(workers); }
 
   const char* name() const override {
     return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "convolution" : "product";

@@ -13,8 +13,9 @@ namespace {
 
 // Fewer channels than this are gathered into rows of whole windows.
 constexpr int64_t kFewChannels = 8;
-// Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels.
-constexpr int64_t kBlockBytes = 208 * 1024;
+// Bytes of the left operand that a block of rows may span: it stays in the second level cache under all panels, which
+// is larger where vectors are.
+int64_t block_bytes(const tiles::Tiles& tiles) { return (tiles.width >= 16 ? 640 : 208) * 1024; }
 constexpr int64_t kMostRows = 240;
 // Tiles in a row of output from which on a row of its own is no loss.
 constexpr int64_t kLeastLine = 3;
@@ -58,7 +59,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
   // Weights of 16 bits take half the cache, and become float32 once for each block.
-  const int64_t bytes = weights.halves ? 2 * kBlockBytes : kBlockBytes;
+  const int64_t bytes = block_bytes(*tiles) * (weights.halves ? 2 : 1);
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   block_ = std::min(kMostRows, round_up(block_, tiles->gemm_rows));
   return Error::Ok;
@@ -71,8 +72,22 @@ const tiles::PairTiles* PackedConvolution::pairs() const {
   return tiles::pair_tiles(*tiles);
 }
 
+// The larger operand is divided, so that what all workers read is the smaller one.
+bool PackedConvolution::is_by_columns(int64_t workers) const {
+  const int64_t panels = divide_up(outputs, packing().panel);
+  return workers > 1 &&
+         (divide_up(rows_, tiles->gemm_rows) < workers || (groups * outputs > rows_ && panels >= 2 * workers));
+}
+
+FirstWeights PackedConvolution::first_weights(int64_t workers) const {
+  const int64_t size = weights.halves ? sizeof(uint16_t) : sizeof(float);
+  const void* const from = weights.halves ? static_cast<const void*>(weights.halves) : weights.floats;
+  const int64_t columns = std::min(packing().panel, packing().columns(outputs));
+  return {from, depth() * columns * size, is_by_columns(workers) ? divide_up(outputs, packing().panel) : 1};
+}
+
 void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out,
-                            const float* residual, float* scratch) {
+                            const float* residual, float* scratch, const FirstWeights& next) {
   in_.set_data(in);
   out_.data = out;
   residual_.data = const_cast<float*>(residual);
@@ -81,19 +96,21 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   if (rows_ == 1 && is_plain_ && !gathers_) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
   const int64_t groups_of_rows = divide_up(rows_, tiles->gemm_rows);
-  // The larger operand is divided, so that what all workers read is the smaller one.
-  const bool by_columns =
-      workers > 1 && (groups_of_rows < workers || (groups * outputs > rows_ && panels >= 2 * workers));
-  if (by_columns) {
+  // At the end of a worker's own share.
+  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
+    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
+  };
+  if (is_by_columns(workers)) {
     // What is gathered or rounded is so once for each part.
     const int64_t least = gathers_ || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
-      part(scratch + worker * worker_floats(), 0, rows_, begin, end);
+      part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
     });
   } else {
     const int64_t least = weights.halves ? groups_of_rows : std::max<int64_t>(1, kLeastRows / tiles->gemm_rows);
     for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
-      part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels);
+      part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
+           ahead(worker, end, groups_of_rows));
     });
   }
 }
@@ -126,7 +143,7 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
   }
 }
 
-void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const {
+void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const {
   if (has_lines_) return part_of_lines(scratch, m0, m1, p0, p1);
   const float** rows = reinterpret_cast<const float**>(scratch);
   float* gathered = scratch + pointer_floats();
@@ -151,6 +168,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
     if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     product.m = product.row_step = count;
+    if (m + count == m1) product.ahead = ahead;
     for (int64_t g = 0; g < groups; ++g) {
       if (gathers_) {
         gather(m, count, gathered);

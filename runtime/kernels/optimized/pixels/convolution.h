@@ -28,9 +28,11 @@ class PackedConvolution {
   Error prepare(const Sources& in, const Image& out, const Image* residual);
   // For the shapes of the last prepare(). Aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // `in`: of each source. A result does not depend on the number of workers.
+  // `in`: of each source. A result does not depend on the number of workers. next: what is read after this.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
-           float* scratch);
+           float* scratch, const FirstWeights& next = {});
+  // For the shapes of the last prepare().
+  FirstWeights first_weights(int64_t workers) const;
   // Multiplications and additions, each counted.
   int64_t work() const { return 2 * rows_ * depth() * outputs * groups; }
 
@@ -67,7 +69,8 @@ class PackedConvolution {
   // Where row m of the output begins.
   float* pixel(int64_t m) const;
   void run_row(KernelRuntimeContext& context, int64_t workers) const;
-  void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
+  bool is_by_columns(int64_t workers) const;
+  void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
   void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;

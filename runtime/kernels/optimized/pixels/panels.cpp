@@ -56,8 +56,8 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
-// A part of the sums of one panel. is_first: that no panel of these rows was before.
-void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first) {
+// A part of the sums of one panel. is_first: that no panel of these rows was before; is_last: that none will be.
+void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, bool is_last) {
   const tiles::Tiles& tiles = *p.tiles;
   const int64_t width = tiles.width, panel = tiles.gemm_vectors * width;
   tiles::PanelTile tile{};
@@ -97,6 +97,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     const void* const begin = b.floats ? static_cast<const void*>(b.floats) : b.halves;
     tile.ahead = static_cast<const char*>(begin) + depth * panel * size;
     tile.ahead_step = (panel * size + division.groups - 1) / division.groups;
+  }
+  if (is_last && p.ahead.bytes > 0) {
+    tile.ahead = p.ahead.from;
+    tile.ahead_step = std::min<int64_t>(64, p.ahead.bytes / (steps * division.groups) + 1);
   }
   const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
                             p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
@@ -147,7 +151,9 @@ void multiply(const Panels& p, int64_t p0, int64_t p1) {
       part.taps_end = p.taps * (i + 1) / parts;
     }
     if (has_pairs(p)) round_rows(p, part);
-    for (int64_t j = p0; j < p1; ++j) multiply_panel(p, j * panel, part, j == p0);
+    for (int64_t j = p0; j < p1; ++j) {
+      multiply_panel(p, j * panel, part, j == p0, i + 1 == parts && j + 1 == p1);
+    }
   }
 }
 

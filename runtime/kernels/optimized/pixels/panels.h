@@ -41,6 +41,23 @@ struct PackedWeights {
   }
 };
 
+// Memory that is read soon: fetched into cache by whoever is about to end.
+struct Ahead {
+  const void* from = nullptr;  // or null
+  int64_t bytes = 0;
+};
+
+// The weights that a step reads first: the first panel of each worker.
+struct FirstWeights {
+  const void* from = nullptr;  // or null
+  int64_t panel_bytes = 0;
+  int64_t panels = 1;  // that are divided among workers, 1 if all begin with the first
+
+  Ahead of(int64_t worker, int64_t workers) const {
+    return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, from ? panel_bytes : 0};
+  }
+};
+
 // A block of rows times panels of a packed matrix [taps * k, n].
 struct Panels {
   const tiles::Tiles* tiles;
@@ -49,6 +66,7 @@ struct Panels {
   int64_t m, taps, k, n;
   PackedWeights b;
   bool continues;  // whether another matrix of the same shape, to be read next, follows this one
+  Ahead ahead;     // what is read after the last panel
   float* widened;  // [taps * k, panel], if there are halves and more rows than a tile has
   // Of bfloat16, if rows may be rounded to it and taps is 1, else null; then also [m, pairs_of(k)].
   const tiles::PairTiles* pairs;
