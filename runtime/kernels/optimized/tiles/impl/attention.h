@@ -81,22 +81,6 @@ static void attention_products(int64_t rows, AttentionProduct t, int64_t columns
   }
 }
 
-template <int Half, int... I>
-RL_INLINE Floats halves_swapped(Floats v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, (I ^ Half)...);
-}
-
-// f of all lanes, halves first, in every lane.
-template <int Half = kWidth / 2, typename Function>
-RL_INLINE Floats across(Floats v, const Function& f) {
-  v = f(v, halves_swapped<Half>(v, std::make_integer_sequence<int, kWidth>{}));
-  if constexpr (Half > 1) {
-    return across<Half / 2>(v, f);
-  } else {
-    return v;
-  }
-}
-
 // Masks: how many are added to scaled scores; -1: scores stay as they are. Gives the largest of n scores; behind them
 // -infinity fills a vector. NaN is not looked for: it reaches the results through the exponentials.
 template <int Masks>

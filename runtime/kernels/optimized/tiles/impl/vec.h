@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/optimized/tiles/impl/inline.h"
 
@@ -125,14 +126,25 @@ RL_INLINE void store_few(float* p, Floats v, int64_t n) {
 
 #endif
 
+template <int Half, int... I>
+RL_INLINE Floats halves_swapped(Floats v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I ^ Half)...);
+}
+
+// f of all lanes, halves first, in every lane.
+template <int Half = kWidth / 2, typename Function>
+RL_INLINE Floats across(Floats v, const Function& f) {
+  v = f(v, halves_swapped<Half>(v, std::make_integer_sequence<int, kWidth>{}));
+  if constexpr (Half > 1) {
+    return across<Half / 2>(v, f);
+  } else {
+    return v;
+  }
+}
+
 // Pairwise, halves first: the order of additions is fixed by the width.
 RL_INLINE float sum(Floats v) {
-  alignas(kWidth * 4) float lanes[kWidth];
-  *reinterpret_cast<Floats*>(lanes) = v;
-  RL_UNROLL for (int half = kWidth / 2; half > 0; half /= 2) {
-    RL_UNROLL for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+  return across(v, [](Floats a, Floats b) { return a + b; })[0];
 }
 // NaN if a lane is NaN.
 RL_INLINE float max_of(Floats v) {

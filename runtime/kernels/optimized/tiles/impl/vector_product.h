@@ -34,20 +34,35 @@ static void dot_tile(const float* a, int64_t lda, const float* b, int64_t ldb, i
   }
 }
 
+// Rows of b as short as this are read one after the other, and fetched so many floats ahead.
+inline constexpr int64_t kShortRow = 256, kAhead = 1024;
+
+RL_INLINE void fetch_row(const float* row, int64_t k) {
+  for (int64_t l = 0; l < k; l += 16) __builtin_prefetch(row + l, 0, 3);
+}
+
+// As many sums as the register file holds beside what they are made from: Pair rows of a at a time.
+template <int Pair, int Columns>
+RL_INLINE void add_dots_at(int64_t rows, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,
+                           int64_t ldc) {
+  int64_t i = 0;
+  for (; i + Pair <= rows; i += Pair) dot_tile<Pair, Columns>(a + i * lda, lda, b, ldb, k, c + i * ldc, ldc);
+  if constexpr (Pair > 1) {
+    for (; i < rows; ++i) dot_tile<1, Columns>(a + i * lda, lda, b, ldb, k, c + i * ldc, ldc);
+  }
+}
+
 static void add_dots(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                      float* c, int64_t ldc) {
-  // As many sums as the register file holds beside what they are made from.
-  constexpr int kPair = kWidth >= 16 ? 4 : 2;
   int64_t j = 0;
-  for (; j + 4 <= columns; j += 4) {
-    int64_t i = 0;
-    if constexpr (kPair == 4) {
-      for (; i + 2 <= rows; i += 2) dot_tile<2, 4>(a + i * lda, lda, b + j * ldb, ldb, k, c + i * ldc + j, ldc);
+  if (k > kShortRow) {
+    for (; j + 4 <= columns; j += 4) {
+      add_dots_at<kWidth >= 16 ? 2 : 1, 4>(rows, k, a, lda, b + j * ldb, ldb, c + j, ldc);
     }
-    for (; i < rows; ++i) dot_tile<1, 4>(a + i * lda, lda, b + j * ldb, ldb, k, c + i * ldc + j, ldc);
   }
-  for (; j < columns; ++j) {
-    for (int64_t i = 0; i < rows; ++i) dot_tile<1, 1>(a + i * lda, lda, b + j * ldb, ldb, k, c + i * ldc + j, ldc);
+  for (const int64_t ahead = k > 0 ? kAhead / k * ldb : 0; j < columns; ++j) {
+    fetch_row(b + j * ldb + ahead, k);
+    add_dots_at<2, 1>(rows, k, a, lda, b + j * ldb, ldb, c + j, ldc);
   }
 }
 
@@ -69,7 +84,23 @@ static void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, flo
   }
 }
 
+// The same of all k rows, whose n = Vectors * kWidth columns are held in registers.
+template <int Vectors>
+static void add_all_rows(int64_t k, const float* x, const float* b, int64_t ldb, float* c) {
+  constexpr int64_t kColumns = Vectors * kWidth;
+  Floats value[Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) value[j] = load(c + j * kWidth);
+  for (int64_t l = 0; l < k; ++l, b += ldb) {
+    fetch_row(b + kAhead / kColumns * ldb, kColumns);
+    const Floats scale = splat(x[l]);
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) value[j] += scale * load(b + j * kWidth);
+  }
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + j * kWidth, value[j]);
+}
+
 static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c) {
+  if (n == 8 * kWidth) return add_all_rows<8>(k, x, b, ldb, c);
+  if (n == 4 * kWidth) return add_all_rows<4>(k, x, b, ldb, c);
   int64_t l = 0;
   for (; l + 8 <= k; l += 8) add_rows<8>(x + l, b + l * ldb, ldb, n, c);
   for (; l < k; ++l) add_rows<1>(x + l, b + l * ldb, ldb, n, c);
