@@ -9,9 +9,16 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Input that a part of the first level cache holds.
-constexpr int64_t kBlockFloats = 5 * 1024;
-constexpr int64_t kMostChannels = 64, kLeastChannels = 32;
+// What is computed from row to row before the next channels and columns.
+struct Block {
+  int64_t floats;  // of input under a row of outputs
+  int64_t most_channels, least_channels;
+};
+// A part of the first level cache.
+constexpr Block kSmallBlock{5 * 1024, 64, 32};
+// With vectors of 16 floats few tiles have many channels: these read more in a row, and from the second level cache.
+constexpr Block kLargeBlock{40 * 1024, 144, 144};
+constexpr int64_t kMostChannels = 64;  // of windows of one row
 constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
 // Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
 constexpr int64_t kLineColumns = 64;
@@ -75,16 +82,16 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
     }
     return;
   }
-  // As many channels and columns at a time as stay in the first level cache from row to row.
+  const Block& most = tiles->width >= 16 ? kLargeBlock : kSmallBlock;
   const int64_t reach = (window.kernel_w - 1) * window.dilation_w;
   const auto floats = [&](int64_t outputs, int64_t block) {
     return ((outputs - 1) * window.stride_w + reach + 1) * window.kernel_h * block;
   };
   const int64_t width = last - first;
   const bool pairs = takes_pairs(window);
-  int64_t block = kMostChannels, columns = width;
-  while (block > kLeastChannels && floats(width, block) > kBlockFloats) block /= 2;
-  while (columns > kLeastColumns && floats(columns, block) > kBlockFloats) columns = round_up(columns / 2, 4);
+  int64_t block = most.most_channels, columns = width;
+  while (block > most.least_channels && floats(width, block) > most.floats) block /= 2;
+  while (columns > kLeastColumns && floats(columns, block) > most.floats) columns = round_up(columns / 2, 4);
   for (int64_t c = 0; c < channels; c += block) {
     for (int64_t x = first; x < last; x += columns) {
       const Part part{c, std::min(block, channels - c), x, std::min(columns, last - x)};

@@ -152,9 +152,20 @@ static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
   }
 }
 
+// Outputs next to each other for which a register file of 32 vectors has room, beside what lies under them: divides the
+// widths of networks for images of 224 pixels.
+inline constexpr int kManyOutputs = 7;
+
 template <int Kernel, int Stride, int Rows>
 static void depthwise_line(const DepthwiseRun& d) {
   int64_t x = 0;
+  if constexpr (kWidth >= 16 && Stride == 1 && (Kernel == 3 || Kernel == 5)) {
+    if (d.outputs % kManyOutputs == 0 || d.outputs >= 4 * kManyOutputs) {
+      for (; x + kManyOutputs <= d.outputs; x += kManyOutputs) {
+        depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x);
+      }
+    }
+  }
   for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x);
   // The last ones overlap those before them.
   if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4);
