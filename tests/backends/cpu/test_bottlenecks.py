@@ -18,7 +18,7 @@ class Block(nn.Module):
     def __init__(
         self,
         channels: int = 8,
-        hidden: int = 200,
+        hidden: int = 400,
         kernel: int = 3,
         stride: int = 1,
         dilation: int = 1,
@@ -45,7 +45,7 @@ class Stem(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(3, 40, 3, 2, 1), nn.ReLU(), nn.Conv2d(40, 40, 3, 1, 1, groups=40), nn.Conv2d(40, 7, 1)
+            nn.Conv2d(3, 80, 3, 2, 1), nn.ReLU(), nn.Conv2d(80, 80, 3, 1, 1, groups=80), nn.Conv2d(80, 7, 1)
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

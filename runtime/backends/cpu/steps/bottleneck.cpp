@@ -10,8 +10,9 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Floats of rows between the convolutions that a worker holds.
-constexpr int64_t kBandFloats = 48 * 1024;
+// Floats of rows between the convolutions that a worker holds: half of the second level cache of processors with
+// vectors of 16 floats, and of those with shorter ones.
+constexpr int64_t kLargeBandFloats = 128 * 1024, kBandFloats = 48 * 1024;
 constexpr uint32_t kConvolutionInts = 12, kDepthwiseInts = 10;
 
 int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
@@ -74,7 +75,8 @@ class BottleneckStep final : public Step {
                    in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
                InvalidProgram, "operands of a bottleneck do not fit its weights");
     band_ = 1;
-    while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= kBandFloats) ++band_;
+    const int64_t most = depthwise_.tiles->width >= 16 ? kLargeBandFloats : kBandFloats;
+    while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
     // For the most rows at a time.
     Image rows = dense(nullptr, std::min(ring(band_), height_), width_, expand_.outputs);
     const Image input = source(0, rows.sizes[1], nullptr);

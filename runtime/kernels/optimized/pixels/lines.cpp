@@ -50,7 +50,8 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   }
 }
 
-// The lines under row `row` of all images' outputs, [channels, kernel_h, line_floats()], zeros beyond the edges.
+// The lines under row `row` of all images' outputs, [channels, kernel_h, line_floats()], zeros beyond the edges. Those
+// that the next row has beside these are fetched meanwhile.
 void PackedConvolution::fill_lines(int64_t row, float* to) const {
   const int64_t height = out_.sizes[1], length = line_floats();
   const Image& in = in_.images[0];
@@ -63,9 +64,13 @@ void PackedConvolution::fill_lines(int64_t row, float* to) const {
         std::fill_n(to, length, 0.0f);
         continue;
       }
+      const float* const from = image + y * in.strides[1] + c * in.strides[3];
+      if (ky + window.stride_h >= window.kernel_h && y + window.stride_h < in.sizes[1]) {
+        const float* const next = from + window.stride_h * in.strides[1];
+        for (int64_t x = 0; x < inside; x += 16) __builtin_prefetch(next + x, 0, 3);
+      }
       std::fill_n(to, before, 0.0f);
-      std::memcpy(to + before, image + y * in.strides[1] + c * in.strides[3],
-                  static_cast<size_t>(inside) * sizeof(float));
+      std::memcpy(to + before, from, static_cast<size_t>(inside) * sizeof(float));
       std::fill_n(to + before + inside, length - before - inside, 0.0f);
     }
   }
