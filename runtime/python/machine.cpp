@@ -24,42 +24,56 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Runs body(thread) on all threads, several times; the shortest time of the slowest thread.
+// Runs body(thread, repeat) on all threads, many times for a short while, since others use the machine too; the
+// shortest time of the slowest thread.
 template <typename Body>
 double best_time(int threads, const Body& body) {
   double best = 1e30;
-  for (int repeat = 0; repeat < 12; ++repeat) {
+  for (int repeat = 0; repeat < 48; ++repeat) {
     const auto start = Clock::now();
     std::vector<std::thread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back([&body, i] { body(i); });
-    body(0);
+    for (int i = 1; i < threads; ++i) others.emplace_back([&body, i, repeat] { body(i, repeat); });
+    body(0, repeat);
     for (std::thread& other : others) other.join();
     best = std::min(best, seconds_since(start));
   }
   return best;
 }
 
-// Multiplications and additions a second, and bytes read from memory a second.
-nb::tuple machine_peaks(int threads) {
-  constexpr int64_t kRounds = 2000000, kFloats = 16 << 20;
-  threads = std::clamp(threads, 1, 256);
-  const tiles::Tiles& t = tiles::tiles();
+// Operations a second: multiplications and additions.
+double arithmetic_peak(const tiles::Tiles& t, int threads) {
+  constexpr int64_t kRounds = 300000;
   std::vector<float> sums(static_cast<size_t>(threads) * 1024, 0.5f);
-  std::vector<float> memory(static_cast<size_t>(kFloats), 1.0f);
-  std::vector<float> results(static_cast<size_t>(threads) * 64);
-  double arithmetic = 0, bytes = 0;
+  const double time = best_time(threads, [&](int i, int) { t.packed->saturate(kRounds, sums.data() + i * 1024); });
+  return 2.0 * kRounds * t.gemm_rows * t.gemm_vectors * t.width * threads / time;
+}
+
+// Bytes a second that products of one row read, of a matrix larger than caches, of which each repeat reads another
+// part.
+double reading_peak(const tiles::Tiles& t, int threads) {
+  constexpr int64_t kParts = 8, kPartFloats = 8 << 20, kDepth = 512;
+  const int64_t columns = 4 * t.gemm_vectors * t.width, block = columns * kDepth;
+  const int64_t blocks = std::max<int64_t>(1, kPartFloats / threads / block), share = blocks * block;
+  std::vector<float> memory(static_cast<size_t>(kParts * threads * share + 16), 1.0f), row(kDepth, 1.0f);
+  std::vector<float> results(static_cast<size_t>(threads * blocks * columns));
+  const float* const first =
+      memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float);
+  const double time = best_time(threads, [&](int i, int repeat) {
+    t.packed->row(row.data(), kDepth, first + (repeat % kParts * threads + i) * share, nullptr,
+                  results.data() + i * blocks * columns, blocks * columns, false, {});
+  });
+  return 4.0 * static_cast<double>(share) * threads / time;
+}
+
+nb::tuple machine_peaks(int threads) {
+  threads = std::clamp(threads, 1, 256);
+  double arithmetic = 0, reading = 0;
   {
     nb::gil_scoped_release release;
-    const double time = best_time(threads, [&](int i) { t.packed->saturate(kRounds, sums.data() + i * 1024); });
-    const double operations = 2.0 * kRounds * t.gemm_rows * t.gemm_vectors * t.width;
-    arithmetic = operations * threads / time;
-    const int64_t share = kFloats / threads;
-    const double read = best_time(threads, [&](int i) {
-      results[static_cast<size_t>(i) * 64] = t.extreme(true, memory.data() + i * share, share);
-    });
-    bytes = 4.0 * static_cast<double>(share) * threads / read;
+    arithmetic = arithmetic_peak(tiles::tiles(), threads);
+    reading = reading_peak(tiles::tiles(), threads);
   }
-  return nb::make_tuple(arithmetic, bytes);
+  return nb::make_tuple(arithmetic, reading);
 }
 #else
 nb::tuple machine_peaks(int) { return nb::make_tuple(0.0, 0.0); }
