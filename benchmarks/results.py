@@ -86,14 +86,26 @@ def ratio(block: dict[str, Row], int8: bool) -> tuple[float, Row, Row] | None:
     return ours.milliseconds / theirs.milliseconds, ours, theirs
 
 
+_INSTRUCTIONS = {
+    "avx2": "AVX2",
+    "avx_vnni": "AVX-VNNI",
+    "avx512f": "AVX-512",
+    "avx512_vnni": "VNNI",
+    "avx512_bf16": "BF16",
+    "asimd": "NEON",
+    "asimddp": "dot products",
+    "i8mm": "i8mm",
+}
+"""Names of what tiles are chosen by, as Linux lists it."""
+
+
 def describe_machine() -> dict[str, str]:
-    names = [
-        line.split(":")[1].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
+    lines = [line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line]
+    names = [text.strip() for key, text in lines if key.strip() == "model name"]
+    flags = next((text.split() for key, text in lines if key.strip() in ("flags", "Features")), [])
     return {
         "processor": names[0] if names else platform.machine(),
+        "instructions": ", ".join(name for flag, name in _INSTRUCTIONS.items() if flag in flags),
         "cores": str(os.cpu_count()),
         "system": platform.system(),
         "torch": importlib.metadata.version("torch"),
