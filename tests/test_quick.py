@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
+from rushlight.compile.config import ExecutorchBackendConfig
 from rushlight.ir.errors import ExportError
 from rushlight.quick import CompiledProgram, compile
+from rushlight.runtime import Runtime
 
 
 class Net(torch.nn.Module):
@@ -52,3 +55,32 @@ def test_programs_are_taken_too():
 def test_inputs_are_asked_for():
     with pytest.raises(ExportError, match="example_inputs are needed"):
         compile(Net())
+
+
+class Counting(torch.nn.Module):
+    """Writes to its input."""
+
+    def forward(self, x):
+        x.add_(1)
+        return x * 2
+
+
+@pytest.mark.parametrize(("model", "is_copied"), [(Net().eval(), False), (Counting(), True)])
+def test_inputs_are_read_where_they_are_unless_the_model_writes_to_one(model, is_copied):
+    compiled = compile(model, (torch.zeros(2, 4),))
+    plan = compiled.manager.executorch_program.execution_plan[0]
+    assert (plan.values[plan.inputs[0]].val.allocation_info is not None) == is_copied
+    x = np.ones((2, 4), np.float32)
+    x.setflags(write=False)
+    given = (x, 1.0) if len(plan.inputs) > 1 else (x,)
+    (out,) = Runtime.get().load_program(compiled.buffer).load_method("forward").execute(given)
+    expected = model(torch.ones(2, 4)).detach()
+    torch.testing.assert_close(torch.from_numpy(np.array(out)), expected)
+    assert (x == 1).all()
+
+
+def test_memory_for_inputs_is_planned_on_request_and_with_other_backends():
+    config = ExecutorchBackendConfig()
+    for options in ({"backend_config": config}, {"partitioner": ()}):
+        plan = compile(Net(), torch.zeros(2, 4), **options).manager.executorch_program.execution_plan[0]
+        assert plan.values[plan.inputs[0]].val.allocation_info is not None

@@ -11,11 +11,12 @@ from torch.export import ExportedProgram
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.edge import to_edge_transform_and_lower
+from rushlight.compile.edge import EdgeProgramManager, to_edge_transform_and_lower
 from rushlight.compile.executorch import ExecutorchProgramManager
 from rushlight.compile.whole import WHOLE
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import export_module
+from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
 class CompiledProgram:
@@ -64,8 +65,10 @@ def compile(
     of magnitude than a plain sum's. compact: no weights in the file that take more bytes than the model's, at
     the price of a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the
     bytes. These three are the default partitioner's. compile_config: by default every
-    operator that the target has a kernel for is taken, of Core ATen or not. Raises ExportError or
-    CompileError naming the operator and the line of your Python where the model cannot be compiled.
+    operator that the target has a kernel for is taken, of Core ATen or not. backend_config: by default, with
+    the default partitioner, inputs are read where the caller has them, unless the model writes to one; memory
+    for copies is planned otherwise. Raises ExportError or CompileError naming the operator and the line of
+    your Python where the model cannot be compiled.
     """
     programs: ExportedProgram | Mapping[str, ExportedProgram]
     if isinstance(model, torch.nn.Module):
@@ -80,4 +83,12 @@ def compile(
         constant_methods=constant_methods,
         compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
     )
+    if backend_config is None and partitioner is None and not _writes_inputs(edge):
+        backend_config = ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
+        )
     return CompiledProgram(edge.to_executorch(backend_config))
+
+
+def _writes_inputs(edge: EdgeProgramManager) -> bool:
+    return any(edge.exported_program(name).graph_signature.user_inputs_to_mutate for name in edge.methods)
