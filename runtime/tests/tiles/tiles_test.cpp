@@ -143,7 +143,7 @@ TEST_P(TilesTest, ProductsDoNotDependOnHowTheyAreDivided) {
 
 TEST_P(TilesTest, DotsAndScaledRows) {
   for (const int64_t k : {0, 1, 7, 33, 130, 300}) {
-    for (const int64_t n : {1, 4, 6, 16, 32, 37, 64, 128}) {
+    for (const int64_t n : {1, 4, 6, 16, 32, 37, 64, 128, 256}) {
       const int64_t m = 3;
       const auto a = numbers(m * k + 1), b = numbers(k * n + 1);
       auto dots = numbers(m * n), rows = numbers(n);
