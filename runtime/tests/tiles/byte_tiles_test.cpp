@@ -181,6 +181,83 @@ TEST_P(ByteTilesTest, RequantizedNumbersAreAddedAsByThemselves) {
   }
 }
 
+TEST_P(ByteTilesTest, RowsOfNumbersArePackedAsByThemselves) {
+  if (!tiles.pack_rows) GTEST_SKIP() << "rows are packed one by one";
+  for (const int64_t k : {1, 24, 63, 64, 130, 192}) {
+    const int64_t rows = 5, from_stride = k + 3, stride = (k + 63) / 64 * 64 + 64;
+    const auto left = numbers(rows * from_stride);
+    const auto* from = reinterpret_cast<const uint8_t*>(left.data());
+    for (const uint8_t flip : {uint8_t{0}, uint8_t{0x80}}) {
+      std::vector<uint8_t> want(static_cast<size_t>(rows * stride * tiles.left_size)), got(want);
+      tiles.pack_rows({from, from_stride, flip, k, stride}, rows, got.data());
+      for (int64_t i = 0; i < rows; ++i) {
+        tiles.pack_left(from + i * from_stride, flip, k, want.data() + i * stride * tiles.left_size);
+        for (int64_t j = 0; j < k * tiles.left_size; ++j) {
+          const auto at = static_cast<size_t>(i * stride * tiles.left_size + j);
+          ASSERT_EQ(got[at], want[at]) << "k " << k << " row " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
+  if (!tiles.gemm_results) GTEST_SKIP() << "tiles give sums alone";
+  const int64_t groups = 9, k = groups * tiles.group;
+  for (int rows = 1; rows <= tiles.rows; ++rows) {
+    for (int vectors = 1; vectors <= tiles.vectors; ++vectors) {
+      for (const int64_t missing : {0, 5}) {
+        const int64_t width = vectors * tiles.lanes, columns = width - missing, out_stride = width + 3;
+        const auto left = numbers(rows * k), right = numbers(width * k), others = numbers(rows * out_stride);
+        Buffer packed(packed_right_size(tiles, width, k)), sums(static_cast<size_t>(rows * width) * 4);
+        pack_right(tiles, right.data(), k, width, k, packed.data());
+        std::vector<uint8_t> rows_of_left(static_cast<size_t>(rows * k * tiles.left_size));
+        tiles.pack_left(reinterpret_cast<const uint8_t*>(left.data()), 0, rows * k, rows_of_left.data());
+        int32_t* const sums_of_rows = static_cast<int32_t*>(sums.data());
+        const ByteTile tile{
+            rows_of_left.data(), k, panels_of(packed.data(), width), groups, sums_of_rows, width, false};
+        tiles.gemm(rows, vectors, tile);
+        const SumRows from{sums_of_rows, width, rows, columns, out_stride};
+        const auto size = static_cast<size_t>(rows * out_stride);
+        const auto small = reals(width, -2e-3f, 2e-3f), large = reals(width, -1e7f, 1e7f), offset = reals(width, -9, 9);
+        std::vector<int32_t> corrections(static_cast<size_t>(width)), zeros(static_cast<size_t>(rows));
+        zero_corrections(tiles, packed.data(), width, 11, nullptr, corrections.data());
+        for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 3;
+        const ByteSum sum{others.data(), 0.73f, -1.31f, 5.5f, {3, -128, 127}};
+        for (const Requantize& how : {Requantize{corrections.data(), small.data(), offset.data(), -5, -128, 127},
+                                      Requantize{nullptr, small.data(), nullptr, 3, 0, 255},
+                                      Requantize{corrections.data(), large.data(), offset.data(), -5, -100, 90},
+                                      Requantize{corrections.data(), small.data(), offset.data(), -5, -128, 90, sum},
+                                      Requantize{nullptr, large.data(), nullptr, 0, -128, 127, sum}}) {
+          std::vector<uint8_t> want(size, 77), got(want);
+          tiles.requantize(how, from, want.data());
+          tiles.gemm_results(rows, vectors, tile, {&how, nullptr, got.data(), out_stride, columns});
+          ASSERT_EQ(got, want) << rows << "x" << vectors << " columns " << columns;
+        }
+        const auto scales = reals(rows, 0.1f, 0.2f);
+        for (const int64_t step : {0, 1}) {
+          for (const bool accumulate : {false, true}) {
+            const Dequantize how{zeros.data(),
+                                 scales.data(),
+                                 step,
+                                 tiles.left_offset,
+                                 right_sums(packed.data()),
+                                 small.data(),
+                                 accumulate ? nullptr : offset.data(),
+                                 -20.0f,
+                                 30.0f,
+                                 accumulate};
+            std::vector<float> want = reals(rows * out_stride, -5, 5), got(want);
+            tiles.dequantize(how, from, want.data());
+            tiles.gemm_results(rows, vectors, tile, {nullptr, &how, got.data(), out_stride, columns});
+            ASSERT_EQ(got, want) << rows << "x" << vectors << " columns " << columns;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
   if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
   for (const int64_t k : {1, 30, 1203, 6000}) {

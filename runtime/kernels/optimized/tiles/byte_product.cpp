@@ -10,6 +10,8 @@ namespace {
 // Bytes of left rows that stay in a second level cache beside the right operand's panels.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
+// Numbers of columns of which the next panel is fetched while one is multiplied: longer ones are streams.
+constexpr int64_t kPrefetched = 1024;
 // Of sums, which become results before they leave the first level cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
@@ -35,32 +37,41 @@ int panel_vectors(const ByteTiles& tiles, int64_t columns) {
   return static_cast<int>((columns + tiles.lanes - 1) / tiles.lanes);
 }
 
+Requantize requantize_of(const ByteProduct& p, int64_t column, const int32_t* correction) {
+  Requantize how = p.requantize;
+  how.correction = correction;
+  how.multiplier += column;
+  if (how.offset) how.offset += column;
+  return how;
+}
+
+// Of rows from `row` on.
+Dequantize dequantize_of(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t column,
+                         const int32_t* right_sums) {
+  return {p.zeros + row * p.row_step,
+          p.scales + row * p.row_step,
+          p.row_step,
+          tiles.left_offset,
+          right_sums,
+          p.multiplier + column,
+          p.offset ? p.offset + column : nullptr,
+          p.least,
+          p.most,
+          p.accumulate};
+}
+
 // Sums of rows from `row` and columns from `column` on become results.
 void finish(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t column, const SumRows& rows,
             const int32_t* right_sums, const int32_t* correction) {
   const int64_t at = row * p.out_stride + column;
   switch (p.out_kind) {
     case ByteProduct::Out::Bytes: {
-      Requantize how = p.requantize;
-      how.correction = correction;
-      how.multiplier += column;
-      if (how.offset) how.offset += column;
+      Requantize how = requantize_of(p, column, correction);
       if (how.sum.others) how.sum.others += at;
       return tiles.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
     }
-    case ByteProduct::Out::Floats: {
-      const Dequantize how{p.zeros + row * p.row_step,
-                           p.scales + row * p.row_step,
-                           p.row_step,
-                           tiles.left_offset,
-                           right_sums,
-                           p.multiplier + column,
-                           p.offset ? p.offset + column : nullptr,
-                           p.least,
-                           p.most,
-                           p.accumulate};
-      return tiles.dequantize(how, rows, static_cast<float*>(p.out) + at);
-    }
+    case ByteProduct::Out::Floats:
+      return tiles.dequantize(dequantize_of(tiles, p, row, column, right_sums), rows, static_cast<float*>(p.out) + at);
     case ByteProduct::Out::Sums:
       for (int64_t i = 0; i < rows.rows; ++i) {
         std::memcpy(static_cast<int32_t*>(p.out) + at + i * rows.out_stride, rows.sums + i * rows.sums_stride,
@@ -87,11 +98,14 @@ void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t widt
 // `rows` rows of the left operand, `depth` numbers each, from row `row` on.
 void read_left(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t rows, int64_t depth, int64_t stride,
                uint8_t* left) {
+  const bool packs_rows = tiles.pack_rows && !p.gather;
+  if (packs_rows) tiles.pack_rows({p.left + row * p.left_stride, p.left_stride, p.flip, p.k, stride}, rows, left);
+  if (packs_rows && depth == p.k) return;
   for (int64_t i = 0; i < rows; ++i) {
     uint8_t* const to = left + i * stride * tiles.left_size;
     if (p.gather) {
       p.gather(p.context, row + i, to);
-    } else {
+    } else if (!packs_rows) {
       tiles.pack_left(p.left + (row + i) * p.left_stride, p.flip, p.k, to);
     }
     if (depth != p.k) tiles.fill_left(0, depth - p.k, to + p.k * tiles.left_size);
@@ -122,6 +136,39 @@ void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, 
       }
       finish(tiles, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);
     }
+  }
+}
+
+// Part `part` of `parts` of a panel that is read next: from memory to a second level cache.
+void prefetch(const int8_t* panel, int64_t bytes, int64_t part, int64_t parts) {
+  const int64_t lines = (bytes + 63) / 64;
+  for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) __builtin_prefetch(panel + i * 64, 0, 2);
+}
+
+// One panel of columns from `column` on, for `rows` rows from `row` on, whose left operand is `left`.
+void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile tile, int64_t row, int64_t rows,
+                      int64_t column, int64_t columns, const uint8_t* left, int vectors, const int32_t* right_sums,
+                      const int32_t* correction, bool is_first) {
+  const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
+  const int64_t size = is_bytes ? 1 : sizeof(float), tiles_down = (rows + tiles.rows - 1) / tiles.rows;
+  const int64_t panel_bytes = tile.groups * tiles.group * tile.sums_stride;
+  const int64_t next_columns =
+      is_first && tile.groups * tiles.group <= kPrefetched ? std::min(column_step(tiles), p.n - column - columns) : 0;
+  const int64_t next_bytes = tile.groups * tiles.group * next_columns;
+  Requantize bytes{};
+  Dequantize reals{};
+  if (is_bytes) bytes = requantize_of(p, column, correction);
+  TileEnd end{is_bytes ? &bytes : nullptr, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
+  for (int64_t i = 0, t = 0; t < tiles_down; ++t) {
+    const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
+    const int64_t at = (row + i) * p.out_stride + column;
+    tile.left = left + i * tile.left_stride * tiles.left_size;
+    prefetch(tile.right + panel_bytes, next_bytes, t, tiles_down);
+    if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, right_sums);
+    if (p.requantize.sum.others) bytes.sum.others = p.requantize.sum.others + at;
+    end.out = static_cast<uint8_t*>(p.out) + at * size;
+    tiles.gemm_results(static_cast<int>(count), vectors, tile, end);
+    i += count;
   }
 }
 
@@ -197,6 +244,13 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
       const int64_t columns = std::min(step, n1 - column);
       const int vectors = panel_vectors(tiles, std::min(step, p.n - column));
       ByteTile tile{nullptr, stride, panels + column * depth, depth / tiles.group, sums, vectors * tiles.lanes, false};
+      const int32_t* const sums_of_right = right_sums(p.right) + column;
+      const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
+      if (tiles.gemm_results && p.out_kind != ByteProduct::Out::Sums) {
+        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction,
+                         row == m0);
+        continue;
+      }
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
       for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
         const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
@@ -205,8 +259,8 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
         tiles.gemm(static_cast<int>(count), vectors, tile);
         i += count;
         if (i < rows && i - done <= most) continue;
-        finish(tiles, p, row + done, column, {sums, tile.sums_stride, i - done, columns, p.out_stride},
-               right_sums(p.right) + column, p.requantize.correction ? p.requantize.correction + column : nullptr);
+        finish(tiles, p, row + done, column, {sums, tile.sums_stride, i - done, columns, p.out_stride}, sums_of_right,
+               correction);
         done = i;
       }
     }

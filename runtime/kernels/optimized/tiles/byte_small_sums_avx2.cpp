@@ -129,8 +129,10 @@ ByteTiles pairs_over(const ByteTiles& base) {
   t.left_size = 1;
   t.left_offset = 128;
   t.pack_left = &pack_left;
+  t.pack_rows = nullptr;
   t.fill_left = &fill_left;
   t.gemm = &sums_of<ByteTile>;
+  t.gemm_results = nullptr;
   t.dots = nullptr;
   return t;
 }

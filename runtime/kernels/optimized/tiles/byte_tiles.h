@@ -20,7 +20,16 @@ struct ByteTile {
   bool accumulate;  // to what `sums` holds
 };
 
-// The same for a right operand as it lies: columns of `numbers` numbers, `right_stride` apart. Left rows have what
+// Rows of numbers from[i * from_stride + j] ^ flip, read as int8, which become the left operand's.
+struct LeftRows {
+  const uint8_t* from;
+  int64_t from_stride;
+  uint8_t flip;
+  int64_t numbers;    // of a row
+  int64_t to_stride;  // elements
+};
+
+// The same sums for a right operand as it lies: columns of `numbers` numbers, `right_stride` apart. Left rows have what
 // fill_left() can write, up to the next multiple of dot_step.
 struct ByteDots {
   const void* left;
@@ -75,6 +84,15 @@ struct Dequantize {
   const float* offset;        // [n] or null: 0
   float least, most;
   bool accumulate = false;  // to what `out` holds, before it is clamped
+};
+
+// What becomes of the sums of a tile of `columns` columns, more than those of all vectors but the last: one of the two.
+struct TileEnd {
+  const Requantize* bytes;  // `out` and sum.others are int8 or uint8
+  const Dequantize* reals;  // `out` are floats
+  void* out;
+  int64_t out_stride;  // elements
+  int64_t columns;
 };
 
 // sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
@@ -133,10 +151,14 @@ struct ByteTiles {
 
   // Numbers from[i] ^ flip, read as int8, to `to` in the left operand's form.
   void (*pack_left)(const uint8_t* from, uint8_t flip, int64_t n, void* to);
+  // So for rows; what follows a row up to a multiple of 64 bytes may be written, too. Null where no faster.
+  void (*pack_rows)(const LeftRows& left, int64_t rows, void* to);
   // n times `value`.
   void (*fill_left)(int8_t value, int64_t n, void* to);
   // 1 <= rows <= this->rows, 1 <= vectors <= this->vectors.
   void (*gemm)(int rows, int vectors, const ByteTile& tile);
+  // The same with results instead of sums, which are written nowhere; `accumulate` is false. Null where no faster.
+  void (*gemm_results)(int rows, int vectors, const ByteTile& tile, const TileEnd& end);
 
   void (*dots)(int64_t rows, int64_t columns, const ByteDots& dots);
 

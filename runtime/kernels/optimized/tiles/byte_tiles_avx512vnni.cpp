@@ -50,9 +50,17 @@ RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second,
 }  // namespace rushlight::tiles::avx512vnni_bytes
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"
+#include "kernels/optimized/tiles/impl/byte_gemm512.h"
 
 namespace rushlight::tiles::avx512vnni_bytes {
 
-extern const ByteTiles tiles = make_byte_tiles("avx512vnni");
+static constexpr ByteTiles make_tiles() {
+  ByteTiles t = make_byte_tiles("avx512vnni");
+  t.gemm_results = &results_gemm;
+  t.pack_rows = &pack_rows;
+  return t;
+}
+
+extern const ByteTiles tiles = make_tiles();
 
 }  // namespace rushlight::tiles::avx512vnni_bytes

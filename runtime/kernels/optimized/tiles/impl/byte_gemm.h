@@ -30,16 +30,7 @@ namespace rushlight::tiles::RL_TILES_ISA {
 
 #if !defined(RL_TILES_OWN_TILE)
 template <int Rows, int Vectors>
-static void byte_tile(const ByteTile& t) {
-  Sums acc[Rows][Vectors];
-  int32_t* const sums = t.sums;
-  if (t.accumulate) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
-  }
+RL_INLINE void add_groups(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
   const Left* left = static_cast<const Left*>(t.left);
   const int8_t* right = t.right;
   const int64_t stride = t.left_stride;
@@ -53,6 +44,20 @@ static void byte_tile(const ByteTile& t) {
     left += kGroup;
     right += Vectors * kLanes * kGroup;
   }
+}
+
+template <int Rows, int Vectors>
+static void byte_tile(const ByteTile& t) {
+  Sums acc[Rows][Vectors];
+  int32_t* const sums = t.sums;
+  if (t.accumulate) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
+  }
+  add_groups(acc, t);
   RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
   }

@@ -9,6 +9,9 @@
 #include <cstring>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
+#if defined(__AVX512BW__)
+#include "kernels/optimized/tiles/impl/byte_results512.h"
+#endif
 #include "kernels/optimized/tiles/impl/inline.h"
 
 namespace rushlight::tiles::RL_TILES_ISA {
@@ -189,6 +192,7 @@ static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint
 }
 #endif
 
+#if !defined(__AVX512BW__)
 template <bool Corrected, bool Offset, bool Summed>
 static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* out) {
   const Clamp clamp = clamp_of({how.zero, how.least, how.most});
@@ -243,8 +247,14 @@ static void requantize_summed(const Requantize& how, const SumRows& rows, uint8_
   requantize_rows<false, false, Summed>(how, rows, out);
 }
 
+#endif
+
 static void requantize(const Requantize& how, const SumRows& rows, uint8_t* out) {
+#if defined(__AVX512BW__)
+  how.sum.others ? requantize_sums<true>(how, rows, out) : requantize_sums<false>(how, rows, out);
+#else
   how.sum.others ? requantize_summed<true>(how, rows, out) : requantize_summed<false>(how, rows, out);
+#endif
 }
 
 static void dequantize(const Dequantize& how, const SumRows& r, float* out) {

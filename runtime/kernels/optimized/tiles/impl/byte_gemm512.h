@@ -1,0 +1,120 @@
+// Tiles whose sums become results in registers, with AVX-512, in namespace rushlight::tiles::RL_TILES_ISA; kLanes is 16
+// and a left number a byte. What byte_gemm.h has is before it.
+#pragma once
+
+#include <utility>
+
+#include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_results512.h"
+#include "kernels/optimized/tiles/impl/byte_rows.h"
+#include "kernels/optimized/tiles/impl/inline.h"
+
+namespace rushlight::tiles::RL_TILES_ISA {
+
+// Sums become results while they are in registers.
+template <int Rows, int Vectors, bool Limited, bool Summed>
+RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e, const ColumnEnd& c,
+                             const int8_t* others, uint8_t* to, int64_t stride) {
+  constexpr int kRows = 4 / Vectors;  // that become one vector
+  RL_UNROLL for (int i = 0; i < Rows; i += kRows) {
+    __m512i x[4];
+    RL_UNROLL for (int v = 0; v < 4; ++v) {
+      const int row = i + v / Vectors < Rows ? i + v / Vectors : Rows - 1, j = v % Vectors;
+      __m128i other{};
+      if constexpr (Summed) other = _mm_maskz_loadu_epi8(c.lanes[j], others + row * stride + j * 16);
+      x[v] = scaled_sums<Limited, Summed>(e, acc[row][j], c.multiplier[j], c.offset[j], other);
+    }
+    const __m512i bytes = narrowed(e, x[0], x[1], x[2], x[3]);
+    RL_UNROLL for (int row = 0; row < kRows; ++row) {
+      if (i + row < Rows) store_bytes<Vectors>(to + (i + row) * stride, c, bytes, row);
+    }
+  }
+}
+
+template <int Rows, int Vectors, bool Summed>
+static void byte_results(const ByteTile& t, const TileEnd& end) {
+  const Requantize& how = *end.bytes;
+  Sums acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Sums first = how.correction ? load_columns(how.correction, j, end.columns) : Sums{};
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+  }
+  add_groups(acc, t);
+  const ByteEnd e = byte_end<Summed>(how);
+  const ColumnEnd c = column_end<Vectors>(how, end.columns);
+  uint8_t* const to = static_cast<uint8_t*>(end.out);
+  if (c.limited && !Summed) {
+    store_results<Rows, Vectors, true, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
+  } else {
+    store_results<Rows, Vectors, false, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
+  }
+}
+
+// ByRow: rows have zero points and scales of their own.
+template <int Rows, int Vectors, bool ByRow>
+static void real_results(const ByteTile& t, const TileEnd& end) {
+  const Dequantize& how = *end.reals;
+  Sums acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Lanes right_sums = Lanes(load_columns(how.right_sums, j, end.columns));
+    const Sums first = ByRow ? Sums{} : Sums(-(how.zeros[0] + how.zero_offset) * right_sums);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+  }
+  add_groups(acc, t);
+  const Reals least = how.least - Reals{}, most = how.most - Reals{};
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const __mmask16 lanes = column_lanes(j, end.columns);
+    const Lanes right_sums = Lanes(load_columns(how.right_sums, j, end.columns));
+    const Reals multiplier = _mm512_maskz_loadu_ps(lanes, how.multiplier + j * kLanes);
+    const Reals offset = how.offset ? Reals(_mm512_maskz_loadu_ps(lanes, how.offset + j * kLanes)) : Reals{};
+    const Reals scaled = how.scales[0] * multiplier;
+    float* const to = static_cast<float*>(end.out) + j * kLanes;
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      Sums sums = acc[i][j];
+      if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * right_sums);
+      Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : scaled) + offset;
+      if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to + i * end.out_stride));
+      x = x < least ? least : x;
+      x = x > most ? most : x;
+      if (lanes == 0xffff) {
+        _mm512_storeu_ps(to + i * end.out_stride, x);
+      } else {
+        _mm512_mask_storeu_ps(to + i * end.out_stride, lanes, x);
+      }
+    }
+  }
+}
+
+template <int Vectors, int... I>
+static void results_gemm_of(int rows, const ByteTile& tile, const TileEnd& end, std::integer_sequence<int, I...>) {
+  using Gemm = void (*)(const ByteTile&, const TileEnd&);
+  static constexpr Gemm bytes[] = {&byte_results<I + 1, Vectors, false>...};
+  static constexpr Gemm added[] = {&byte_results<I + 1, Vectors, true>...};
+  static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
+  static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
+  if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
+  (end.bytes->sum.others ? added : bytes)[rows - 1](tile, end);
+}
+
+static void results_gemm(int rows, int vectors, const ByteTile& tile, const TileEnd& end) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return results_gemm_of<1>(rows, tile, end, Rows{});
+  return results_gemm_of<2>(rows, tile, end, Rows{});
+}
+
+static void pack_rows(const LeftRows& r, int64_t rows, void* to) {
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(r.flip ^ kLeftOffset));
+  const int64_t whole = r.numbers / 64 * 64;
+  const __mmask64 rest = (uint64_t{1} << (r.numbers - whole)) - 1;
+  for (int64_t i = 0; i < rows; ++i) {
+    const uint8_t* const from = r.from + i * r.from_stride;
+    uint8_t* const row = static_cast<uint8_t*>(to) + i * r.to_stride;
+    for (int64_t j = 0; j < whole; j += 64) {
+      _mm512_storeu_si512(row + j, _mm512_xor_si512(_mm512_loadu_si512(from + j), change));
+    }
+    if (rest == 0) continue;
+    _mm512_storeu_si512(row + whole, _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, from + whole), change));
+  }
+}
+
+}  // namespace rushlight::tiles::RL_TILES_ISA
