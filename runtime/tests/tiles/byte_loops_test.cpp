@@ -163,5 +163,61 @@ TEST_P(ByteLoopsTest, DepthwiseBlocks) {
   }
 }
 
+TEST_P(ByteLoopsTest, DepthwiseThreeByThree) {
+  if (!loops.depthwise_three) GTEST_SKIP() << "windows give sums alone";
+  constexpr int64_t kLine = 15, kSkipped = 3;
+  for (const auto [channels, stride, rows, count] : {std::array<int64_t, 4>{64, 1, 1, 7},
+                                                     {64, 1, 2, 7},
+                                                     {64, 2, 1, 7},
+                                                     {40, 1, 2, 3},
+                                                     {40, 2, 1, 1},
+                                                     {32, 1, 1, 7},
+                                                     {32, 1, 2, 4},
+                                                     {32, 2, 1, 7},
+                                                     {24, 1, 2, 1},
+                                                     {16, 1, 2, 7},
+                                                     {16, 2, 1, 6},
+                                                     {5, 1, 1, 3}}) {
+    const int64_t all = channels + kSkipped, out_stride = all + 2, row_stride = out_stride * count + 1;
+    const auto pixels = numbers(kLine * 4 * all), weights = numbers(9 * all);
+    std::vector<const int8_t*> sources;
+    for (int64_t i = 0; i < kLine * (rows + 2); ++i) sources.push_back(pixels.data() + i * all);
+    const auto offset = reals(channels);
+    std::vector<float> small(offset), large(offset);
+    for (float& x : small) x *= 1e-3f;
+    for (float& x : large) x *= 1e6f;
+    const int32_t zero = -11;
+    std::vector<int32_t> sums, corrections(static_cast<size_t>(channels));
+    for (int64_t at = 0; at < rows * count * channels; ++at) {
+      const int64_t c = at % channels + kSkipped, x = at / channels % count, row = at / channels / count;
+      int32_t sum = 0;
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const int64_t pixel = (row + tap / 3) * kLine + x * stride + tap % 3;
+        sum += (pixels[static_cast<size_t>(pixel * all + c)] - zero) * weights[static_cast<size_t>(tap * all + c)];
+      }
+      sums.push_back(sum);
+    }
+    for (const bool is_large : {false, true}) {
+      for (const ByteRange& range : {ByteRange{-5, -128, 127}, ByteRange{3, 3, 90}}) {
+        const std::vector<float>& multiplier = is_large ? large : small;
+        const float* const offsets = is_large ? nullptr : offset.data();
+        std::vector<uint8_t> block(kThreeBytes + 64);
+        void* const packed = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block.data()) + 63) / 64 * 64);
+        loops.pack_depthwise_three({weights.data() + kSkipped, all, channels, zero, multiplier.data(), offsets, &range},
+                                   packed);
+        std::vector<uint8_t> want(static_cast<size_t>(rows * row_stride), 77), got(want);
+        const Requantize how{nullptr, multiplier.data(), offsets, range.zero, range.least, range.most};
+        for (int64_t row = 0; row < rows; ++row) {
+          GetParam()->requantize(how, {sums.data() + row * count * channels, channels, count, channels, out_stride},
+                                 want.data() + row * row_stride);
+        }
+        loops.depthwise_three({sources.data(), kLine, stride, kSkipped, channels, packed, count, rows,
+                               reinterpret_cast<int8_t*>(got.data()), out_stride, row_stride});
+        ASSERT_EQ(got, want) << channels << " channels, stride " << stride << ", " << rows << " x " << count;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rushlight::tiles

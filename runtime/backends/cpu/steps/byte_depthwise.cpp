@@ -11,6 +11,7 @@ using tiles::kDepthwiseChannels;
 
 constexpr int64_t kColumns = 32;  // outputs whose sums are held at once: of one row, or of several
 constexpr int64_t kMostTaps = 1 << 14;
+constexpr int64_t kThreeRows = 8;                  // of results, for which sources are written down at once
 constexpr int64_t kMostSide = 7, kMostStride = 2;  // of windows whose taps are paired once for all outputs
 
 // values: input [n, h, w, c], weights int8 [kh, kw, c], offsets or none, multipliers, output, all by channel as in an
@@ -31,6 +32,10 @@ class ByteDepthwiseStep final : public Step {
     const int8_t* const filters = binder.bytes(1, taps() * channels_);
     offsets_ = binder.optional_constant(2, channels_);
     multipliers_ = binder.constant(3, channels_);
+    has_three_ = tiles::byte_tiles().loops.depthwise_three && window_.kernel_h == 3 && window_.kernel_w == 3 &&
+                 window_.dilation_h == 1 && window_.dilation_w == 1 && window_.stride_h <= kMostStride &&
+                 window_.stride_w <= kMostStride;
+    if (has_three_) return bind_three(binder, filters);
     weights_ = binder.array<int16_t>(static_cast<size_t>(blocks() * block_size()));
     corrections_ = binder.array<int32_t>(static_cast<size_t>(channels_));
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_ + kDepthwiseChannels));
@@ -56,6 +61,21 @@ class ByteDepthwiseStep final : public Step {
     return Error::Ok;
   }
 
+  Error bind_three(Binder& binder, const int8_t* filters) {
+    three_ = binder.array<uint8_t>(static_cast<size_t>(three_blocks() * tiles::kThreeBytes));
+    padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
+    RL_TRY(binder.error());
+    std::memset(padding_, zero_, static_cast<size_t>(channels_));
+    for (int64_t b = 0; b < three_blocks(); ++b) {
+      const int64_t first = b * tiles::kThreeChannels;
+      tiles::byte_tiles().loops.pack_depthwise_three(
+          {filters + first, channels_, std::min(tiles::kThreeChannels, channels_ - first), zero_, multipliers_ + first,
+           offsets_ ? offsets_ + first : nullptr, &range_},
+          three_ + b * tiles::kThreeBytes);
+    }
+    return Error::Ok;
+  }
+
   Error prepare() override {
     RL_TRY(require_images(*in_, *out_));
     RL_REQUIRE(in_->sizes[3] == channels_ && out_->sizes[3] == channels_, InvalidProgram,
@@ -64,6 +84,10 @@ class ByteDepthwiseStep final : public Step {
         (std::max<int64_t>(out_->sizes[2], 1) - 1) * window_.stride_w + (window_.kernel_w - 1) * window_.dilation_w + 1;
     RL_REQUIRE(columns_ <= 1 << 24, InvalidProgram, "an 8-bit depthwise convolution is too wide");
     const bool has_rows = window_.dilation_h == 1 && window_.stride_h <= window_.kernel_h;
+    if (has_three_) {
+      most_rows_ = kThreeRows;
+      return Error::Ok;
+    }
     most_rows_ = has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(out_->sizes[2], 1), 1) : 1;
     for (int64_t tap = 0; tap < taps(); ++tap) {
       places_[tap] = tap / window_.kernel_w * columns_ + tap % window_.kernel_w * window_.dilation_w;
@@ -90,7 +114,11 @@ class ByteDepthwiseStep final : public Step {
           set_line(is_outside ? nullptr : image + y * width * channels_, width, sources + line * columns_);
         }
         uint8_t* const to = static_cast<uint8_t*>(out_->data) + i * out_->sizes[2] * channels_;
-        for (int64_t b = 0; b < blocks(); ++b) convolve(sources, count, b, sums, to);
+        if (has_three_) {
+          for (int64_t b = 0; b < three_blocks(); ++b) convolve_three(sources, count, b, to);
+        } else {
+          for (int64_t b = 0; b < blocks(); ++b) convolve(sources, count, b, sums, to);
+        }
         i += count;
       }
     });
@@ -107,11 +135,12 @@ class ByteDepthwiseStep final : public Step {
     return window_.kernel_h <= kMostSide && window_.kernel_w <= kMostSide && window_.stride_w <= kMostStride &&
            window_.dilation_w == 1;
   }
+  int64_t three_blocks() const { return divide_up(channels_, tiles::kThreeChannels); }
   int64_t block_size() const {
     return (is_small() ? tiles::window_pairs(window_.kernel_h, window_.kernel_w) : (taps() + 1) / 2) * 32;
   }
   int64_t pair_floats() const {
-    if (!is_small()) return 0;
+    if (!is_small() || has_three_) return 0;
     return tiles::window_pairs_size(window_.kernel_h, window_.kernel_w, window_.stride_w, kColumns) / 2;
   }
   // Of the input, `dilation` apart, which so many rows of outputs read.
@@ -129,6 +158,18 @@ class ByteDepthwiseStep final : public Step {
     std::fill(to, to + begin, padding_);
     for (int64_t j = begin; j < end; ++j) to[j] = pixels + (j - begin) * channels_;
     std::fill(to + end, to + columns_, padding_);
+  }
+
+  void convolve_three(const int8_t* const* sources, int64_t rows, int64_t block, uint8_t* out) const {
+    const int64_t channel = block * tiles::kThreeChannels, width = out_->sizes[2];
+    const int64_t most = window_.stride_h == 1 && window_.stride_w == 1 ? 2 : 1;
+    for (int64_t row = 0; row < rows; row += most) {
+      int8_t* const to = reinterpret_cast<int8_t*>(out) + row * width * channels_ + channel;
+      tiles::byte_tiles().loops.depthwise_three(
+          {sources + row * window_.stride_h * columns_, columns_, window_.stride_w, channel,
+           std::min(tiles::kThreeChannels, channels_ - channel), three_ + block * tiles::kThreeBytes, width,
+           std::min(most, rows - row), to, channels_, width * channels_});
+    }
   }
 
   void convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums, uint8_t* out) const {
@@ -165,6 +206,8 @@ class ByteDepthwiseStep final : public Step {
   tiles::ByteRange range_{};
   int64_t channels_ = 0, columns_ = 0, most_rows_ = 1;
   int16_t* weights_ = nullptr;
+  bool has_three_ = false;    // results come from ByteLoops::depthwise_three
+  uint8_t* three_ = nullptr;  // its blocks
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;
   int32_t* corrections_ = nullptr;

@@ -40,6 +40,33 @@ inline int64_t window_pairs_size(int64_t height, int64_t width, int64_t stride, 
   return ((count - 1) * stride + width) * ((height + 1) / 2) * 32;
 }
 
+// Results of a 3 x 3 window at stride 1 or 2, for a block of up to kThreeChannels channels: out[x, channels] for
+// x < count, of one row or, where the stride is 1 down the image too, of two.
+struct ByteThree {
+  // sources[y * line + x * stride + tap in the line] + channel: `channels` numbers. No others are read.
+  const int8_t* const* sources;
+  int64_t line, stride;
+  int64_t channel, channels;
+  const void* block;  // as pack_depthwise_three() writes it
+  int64_t count;
+  int64_t rows;
+  int8_t* out;
+  int64_t out_stride, row_stride;
+};
+inline constexpr int64_t kThreeChannels = 64, kThreeBytes = 2368;
+
+// What pack_depthwise_three() writes down: the weights, [9, channels] numbers `weight_stride` apart from tap to tap,
+// and what becomes of sums, as Requantize has it, all of the block's channels.
+struct ByteThreeWeights {
+  const int8_t* weights;
+  int64_t weight_stride;
+  int64_t channels;
+  int32_t zero;  // of the input
+  const float* multiplier;
+  const float* offset;  // or null
+  const ByteRange* range;
+};
+
 struct ByteLoops {
   // to[i] = from[i] * factor, rounded to nearest, ties to even, in range
   void (*quantize)(const float* from, int64_t n, float factor, const ByteRange& range, int8_t* to);
@@ -65,6 +92,10 @@ struct ByteLoops {
   // weights [height * width, 16] of a block to window_pairs() * 32 numbers, aligned to 64 bytes.
   void (*pack_depthwise_window)(const int8_t* weights, int64_t stride, int64_t height, int64_t width, int64_t channels,
                                 int16_t* to);
+  // Null where no faster.
+  void (*depthwise_three)(const ByteThree& block);
+  // To kThreeBytes bytes, aligned to 64 of them.
+  void (*pack_depthwise_three)(const ByteThreeWeights& weights, void* to);
 };
 
 }  // namespace rushlight::tiles

@@ -51,6 +51,7 @@ RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second,
 
 #include "kernels/optimized/tiles/impl/byte_gemm.h"
 #include "kernels/optimized/tiles/impl/byte_gemm512.h"
+#include "kernels/optimized/tiles/impl/byte_three512.h"
 
 namespace rushlight::tiles::avx512vnni_bytes {
 
@@ -58,6 +59,8 @@ static constexpr ByteTiles make_tiles() {
   ByteTiles t = make_byte_tiles("avx512vnni");
   t.gemm_results = &results_gemm;
   t.pack_rows = &pack_rows;
+  t.loops.depthwise_three = &depthwise_three;
+  t.loops.pack_depthwise_three = &pack_depthwise_three;
   return t;
 }
 

@@ -112,8 +112,9 @@ static void add_rows(const int8_t* from, int64_t rows, int64_t stride, int64_t n
 }
 
 static constexpr ByteLoops make_byte_loops() {
-  return {&quantize,       &expand,           &widen_range,          &add, &multiply, &maximum, &add_rows, &depthwise,
-          &pack_depthwise, &depthwise_window, &pack_depthwise_window};
+  return {
+      &quantize,       &expand,           &widen_range,           &add,    &multiply, &maximum, &add_rows, &depthwise,
+      &pack_depthwise, &depthwise_window, &pack_depthwise_window, nullptr, nullptr};
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA
