@@ -149,7 +149,10 @@ class ByteProductStep final : public Step {
     p.m = pixels_, p.n = outputs_;
     tiles::set_left(&p, gather);
     tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
-    if (p.gather && tiles::has_lines(bytes_)) p.gather = &tiles::gather_from_lines, p.context = &lines;
+    if (p.gather && tiles::has_lines(bytes_)) {
+      p.gather = &tiles::gather_from_lines, p.gather_rows = &tiles::gather_rows_from_lines;
+      p.context = &lines;
+    }
     p.right = matrix(group);
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;

@@ -98,14 +98,16 @@ void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t widt
 // `rows` rows of the left operand, `depth` numbers each, from row `row` on.
 void read_left(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_t rows, int64_t depth, int64_t stride,
                uint8_t* left) {
-  const bool packs_rows = tiles.pack_rows && !p.gather;
-  if (packs_rows) tiles.pack_rows({p.left + row * p.left_stride, p.left_stride, p.flip, p.k, stride}, rows, left);
-  if (packs_rows && depth == p.k) return;
+  // Numbers between p.k and depth are multiplied by zeros.
+  if (p.gather && p.gather_rows) return p.gather_rows(p.context, row, rows, stride * tiles.left_size, left);
+  if (!p.gather && tiles.pack_rows) {
+    return tiles.pack_rows({p.left + row * p.left_stride, p.left_stride, p.flip, p.k, stride}, rows, left);
+  }
   for (int64_t i = 0; i < rows; ++i) {
     uint8_t* const to = left + i * stride * tiles.left_size;
     if (p.gather) {
       p.gather(p.context, row + i, to);
-    } else if (!packs_rows) {
+    } else {
       tiles.pack_left(p.left + (row + i) * p.left_stride, p.flip, p.k, to);
     }
     if (depth != p.k) tiles.fill_left(0, depth - p.k, to + p.k * tiles.left_size);

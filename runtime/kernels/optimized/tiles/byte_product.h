@@ -39,6 +39,8 @@ struct ByteProduct {
   uint8_t flip;
   void (*gather)(const void* context, int64_t row, void* to) = nullptr;
   const void* context = nullptr;
+  // The same for rows [row, row + rows), `stride` bytes apart; null: one by one.
+  void (*gather_rows)(const void* context, int64_t row, int64_t rows, int64_t stride, void* to) = nullptr;
 
   const void* right;  // of pack_right(), or null: columns as they lie
   // Then column j is columns[j * column_stride] and so on, zeros[0] is taken out of Bytes too, and

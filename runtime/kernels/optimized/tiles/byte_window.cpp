@@ -194,6 +194,43 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   }
 }
 
+namespace {
+
+// `count` windows of `height` lines, `step` bytes apart: of each line `run` bytes, of which `Copied` are copied.
+template <int64_t Copied>
+void copy_windows(const uint8_t* from, int64_t step, int64_t next_line, int64_t height, int64_t run, int64_t count,
+                  int64_t stride, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t y = 0; y < height; ++y)
+      std::memcpy(to + i * stride + y * run, from + i * step + y * next_line, Copied);
+  }
+}
+
+}  // namespace
+
+void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, int64_t stride, void* to) {
+  ByteLines& l = *static_cast<ByteLines*>(const_cast<void*>(context));
+  const ByteWindow& w = *l.window;
+  const int64_t step = l.inputs * l.tiles->left_size, run = w.kernel[2] * step;
+  uint8_t* row = static_cast<uint8_t*>(to);
+  // What is copied beyond a run is overwritten by the next one, or lies beyond the window, before the next row.
+  const bool fits = w.dilation[2] == 1 && run <= kCopied && (w.kernel[1] - 1) * run + kCopied <= stride;
+  if (!fits) {
+    for (int64_t i = 0; i < pixels; ++i) gather_from_lines(context, pixel + i, row + i * stride);
+    return;
+  }
+  const auto copy = run <= kCopied / 2 ? &copy_windows<kCopied / 2> : &copy_windows<kCopied>;
+  for (const int64_t end = pixel + pixels; pixel < end;) {
+    const int64_t line = pixel / w.out_size[2], x = pixel - line * w.out_size[2];
+    const int64_t count = std::min(end - pixel, w.out_size[2] - x);
+    if (line != l.line) read_lines(l, line);
+    const uint8_t* const from = static_cast<const uint8_t*>(l.lines) + x * w.stride[2] * step;
+    copy(from, w.stride[2] * step, line_width(w) * step, w.kernel[1], run, count, stride, row);
+    row += count * stride, pixel += count;
+    l.line = line, l.pixel = pixel - 1;
+  }
+}
+
 void set_left(ByteProduct* product, const ByteGather& gather) {
   const ByteWindow& w = *gather.window;
   product->k = w.taps() * gather.inputs;

@@ -43,6 +43,8 @@ struct ByteLines {
 bool has_lines(const ByteWindow& window);
 size_t lines_size(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs);
 void gather_from_lines(const void* lines, int64_t pixel, void* to);
+// For ByteProduct::gather_rows.
+void gather_rows_from_lines(const void* lines, int64_t pixel, int64_t pixels, int64_t stride, void* to);
 
 // The left operand of `product`: pixels of a window, gathered or as they lie.
 void set_left(ByteProduct* product, const ByteGather& gather);
