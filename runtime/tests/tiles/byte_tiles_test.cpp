@@ -437,6 +437,33 @@ TEST_P(ByteTilesTest, PixelsOfAWindow) {
   }
 }
 
+TEST_P(ByteTilesTest, RowsOfPixelsOfAWindow) {
+  for (const int64_t stride : {1, 2}) {
+    for (const int64_t dilation : {1, 2}) {
+      for (const int64_t channels : {3, 6, 20, 64}) {
+        const auto image = numbers(2 * 5 * 6 * channels);
+        const ByteWindow w = window_of(image, channels, stride, dilation, false);
+        const ByteGather gather{&tiles, &w, 0, channels};
+        ASSERT_TRUE(has_lines(w));
+        const int64_t size = w.taps() * channels * tiles.left_size, row = (size + 63) / 64 * 64;
+        const int64_t pixels = 2 * w.out_pixels() - 3;
+        Buffer scratch(lines_size(tiles, w, channels)), got(static_cast<size_t>(pixels * row));
+        ByteLines lines{&tiles, &w, 0, channels, scratch.data()};
+        // From the middle of a line, in two parts.
+        gather_rows_from_lines(&lines, 2, pixels / 2, row, got.data());
+        gather_rows_from_lines(&lines, 2 + pixels / 2, pixels - pixels / 2, row,
+                               static_cast<uint8_t*>(got.data()) + pixels / 2 * row);
+        std::vector<uint8_t> want(static_cast<size_t>(size));
+        for (int64_t i = 0; i < pixels; ++i) {
+          gather_pixels(&gather, 2 + i, want.data());
+          const uint8_t* const from = static_cast<const uint8_t*>(got.data()) + i * row;
+          ASSERT_TRUE(std::equal(want.begin(), want.end(), from)) << channels << " channels, row " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ByteTilesTest, ChannelsWithFiltersOfTheirOwn) {
   for (const int64_t channels : {1, 7, 37, 130}) {
     for (const int64_t stride : {1, 2}) {

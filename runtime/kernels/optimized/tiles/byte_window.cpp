@@ -214,18 +214,29 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   const int64_t step = l.inputs * l.tiles->left_size, run = w.kernel[2] * step;
   uint8_t* row = static_cast<uint8_t*>(to);
   // What is copied beyond a run is overwritten by the next one, or lies beyond the window, before the next row.
-  const bool fits = w.dilation[2] == 1 && run <= kCopied && (w.kernel[1] - 1) * run + kCopied <= stride;
+  const bool packs = l.tiles->pack_rows && l.tiles->left_size == 1 && run % kLine == 0;
+  const int64_t copied = packs ? run : run <= kCopied / 2 ? kCopied / 2 : kCopied;
+  const bool fits = w.dilation[2] == 1 && run <= copied && (w.kernel[1] - 1) * run + copied <= stride;
   if (!fits) {
     for (int64_t i = 0; i < pixels; ++i) gather_from_lines(context, pixel + i, row + i * stride);
     return;
   }
-  const auto copy = run <= kCopied / 2 ? &copy_windows<kCopied / 2> : &copy_windows<kCopied>;
+  const auto copy = copied == kCopied ? &copy_windows<kCopied> : &copy_windows<kCopied / 2>;
+  // Numbers are in the left operand's form: packing leaves them so.
+  const auto as_they_are = static_cast<uint8_t>(l.tiles->left_offset);
+  const int64_t next_pixel = w.stride[2] * step, next_line = line_width(w) * step;
   for (const int64_t end = pixel + pixels; pixel < end;) {
     const int64_t line = pixel / w.out_size[2], x = pixel - line * w.out_size[2];
     const int64_t count = std::min(end - pixel, w.out_size[2] - x);
     if (line != l.line) read_lines(l, line);
-    const uint8_t* const from = static_cast<const uint8_t*>(l.lines) + x * w.stride[2] * step;
-    copy(from, w.stride[2] * step, line_width(w) * step, w.kernel[1], run, count, stride, row);
+    const uint8_t* const from = static_cast<const uint8_t*>(l.lines) + x * next_pixel;
+    if (packs) {
+      for (int64_t y = 0; y < w.kernel[1]; ++y) {
+        l.tiles->pack_rows({from + y * next_line, next_pixel, as_they_are, run, stride}, count, row + y * run);
+      }
+    } else {
+      copy(from, next_pixel, next_line, w.kernel[1], run, count, stride, row);
+    }
     row += count * stride, pixel += count;
     l.line = line, l.pixel = pixel - 1;
   }
