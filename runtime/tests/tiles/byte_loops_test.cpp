@@ -109,6 +109,19 @@ TEST_P(ByteLoopsTest, MaximumAndSumsOfRows) {
   }
 }
 
+TEST_P(ByteLoopsTest, InterleaveThree) {
+  for (const int64_t n : kCounts) {
+    const int64_t stride = n + 5;
+    const auto rows = numbers(3 * stride);
+    std::vector<int8_t> to(static_cast<size_t>(3 * n) + 1, 77);
+    loops.interleave_three(rows.data(), stride, n, to.data());
+    for (int64_t i = 0; i < 3 * n; ++i) {
+      EXPECT_EQ(to[static_cast<size_t>(i)], rows[static_cast<size_t>(i % 3 * stride + i / 3)]) << i;
+    }
+    EXPECT_EQ(to.back(), 77);
+  }
+}
+
 TEST_P(ByteLoopsTest, DepthwiseWindows) {
   constexpr int64_t kLine = 12, kOutputs = 4, kMostHeight = 5, kMostWidth = 5;
   for (const auto [height, width, stride] :

@@ -85,6 +85,9 @@ struct ByteLoops {
   // sums[i] += sum over rows of from[row * stride + i]
   void (*add_rows)(const int8_t* from, int64_t rows, int64_t stride, int64_t n, int32_t* sums);
 
+  // to[i * 3 + r] = rows[r * stride + i] for r < 3
+  void (*interleave_three)(const int8_t* rows, int64_t stride, int64_t n, int8_t* to);
+
   void (*depthwise)(const ByteTaps& block);
   // weights [taps, 16] of a block to ((taps + 1) / 2) * 32 numbers, aligned to 64 bytes.
   void (*pack_depthwise)(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels, int16_t* to);

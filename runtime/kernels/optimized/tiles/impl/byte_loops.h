@@ -111,10 +111,21 @@ static void add_rows(const int8_t* from, int64_t rows, int64_t stride, int64_t n
   }
 }
 
+static void interleave_three(const int8_t* __restrict rows, int64_t stride, int64_t n, int8_t* __restrict to) {
+  const int8_t* __restrict second = rows + stride;
+  const int8_t* __restrict third = second + stride;
+  for (int64_t i = 0; i < n; ++i) {
+    to[3 * i] = rows[i];
+    to[3 * i + 1] = second[i];
+    to[3 * i + 2] = third[i];
+  }
+}
+
 static constexpr ByteLoops make_byte_loops() {
-  return {
-      &quantize,       &expand,           &widen_range,           &add,    &multiply, &maximum, &add_rows, &depthwise,
-      &pack_depthwise, &depthwise_window, &pack_depthwise_window, nullptr, nullptr};
+  return {&quantize,  &expand,         &widen_range,      &add,
+          &multiply,  &maximum,        &add_rows,         &interleave_three,
+          &depthwise, &pack_depthwise, &depthwise_window, &pack_depthwise_window,
+          nullptr,    nullptr};
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA
