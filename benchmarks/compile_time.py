@@ -1,5 +1,5 @@
-"""Time to compile and memory planned: exported programs, ours for CpuBackend, ours for kernels alone, and
-ExecuTorch's for kernels alone, in turn."""
+"""Time to compile and memory planned, inputs included: exported programs, ours for CpuBackend, ours for
+kernels alone, and ExecuTorch's for kernels alone, in turn."""
 
 from __future__ import annotations
 
@@ -63,16 +63,23 @@ def _compiler(system: str) -> Callable[[Any], tuple[Any, bytes]]:
 
 
 def _arenas(system: str, data: bytes) -> int:
-    """Bytes of intermediate results that plans of CpuBackend keep for themselves."""
+    """Bytes of intermediate results that plans of CpuBackend keep for themselves, and of inputs that the
+    program reads where its caller has them: other systems plan memory for copies."""
     if system != "rushlight":
         return 0
     from rushlight.backends.cpu.payload import read_plan
+    from rushlight.format.elements import tensor_nbytes
+    from rushlight.format.program import Tensor
     from rushlight.format.pte import read_pte
 
     file = read_pte(data)
-    delegates = file.program.execution_plan[0].delegates
-    payloads = (file.delegate_data[delegate.processed.index] for delegate in delegates)
-    return sum(read_plan(bytes(payload)).arena_bytes for payload in payloads)
+    plan = file.program.execution_plan[0]
+    payloads = (file.delegate_data[delegate.processed.index] for delegate in plan.delegates)
+    inputs = [plan.values[index].val for index in plan.inputs]
+    elsewhere = [x for x in inputs if isinstance(x, Tensor) and x.allocation_info is None]
+    return sum(read_plan(bytes(payload)).arena_bytes for payload in payloads) + sum(
+        tensor_nbytes(x.scalar_type, x.sizes) or 0 for x in elsewhere
+    )
 
 
 def measure(model: str, rounds: int = 3) -> dict[str, dict[str, float]]:

@@ -151,7 +151,10 @@ def _compile(results: Results) -> list[str]:
     if not results.compile:
         return []
     body = [[model, *compile_cells(systems)] for model, systems in results.compile.items() if model in RATIOS]
-    return ["## Compiling an exported program, and the memory planned\n", *_table(COMPILE, body)]
+    return [
+        "## Compiling an exported program, and the memory planned, inputs included\n",
+        *_table(COMPILE, body),
+    ]
 
 
 def _others(results: Results) -> list[str]:
@@ -175,7 +178,8 @@ def _others(results: Results) -> list[str]:
     peers = ", ".join(SYSTEMS[name].label for name in PEER_NAMES if name in used)
     return [
         "## Other networks, float32\n",
-        f"The fastest of {peers}, where prepared. Memory planned: ExecuTorch's without a delegate.\n",
+        f"The fastest of {peers}, where prepared. Memory planned includes inputs: ExecuTorch's without a "
+        "delegate.\n",
         *_table(head, body),
     ]
 
