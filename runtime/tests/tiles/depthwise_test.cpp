@@ -3,37 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
-#include <string>
 #include <vector>
+
+#include "tests/tiles/tiles_fixture.h"
 
 namespace rushlight::optimized {
 
 namespace {
 
-std::vector<const tiles::Tiles*> all_sets() {
-  std::vector<const tiles::Tiles*> sets;
-  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
-    if (const tiles::Tiles* set = tiles::tiles_named(name)) sets.push_back(set);
-  }
-  return sets;
-}
+class DepthwiseTest : public tiles::TilesFixture {};
 
-class DepthwiseTest : public testing::TestWithParam<const tiles::Tiles*> {
- protected:
-  const tiles::Tiles& tiles = *GetParam();
-  std::mt19937 random{1};
-
-  std::vector<float> numbers(int64_t n) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Sets, DepthwiseTest, testing::ValuesIn(all_sets()),
-                         [](const auto& set) { return std::string(set.param->name); });
+INSTANTIATE_TEST_SUITE_P(Sets, DepthwiseTest, testing::ValuesIn(tiles::all_sets()), tiles::name_of);
 
 Image dense(const std::vector<float>& data, int64_t height, int64_t width, int64_t channels) {
   return {const_cast<float*>(data.data()),

@@ -3,49 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
-#include <string>
+#include <limits>
 #include <vector>
 
 #include "tests/tiles/packed_matrix.h"
+#include "tests/tiles/tiles_fixture.h"
 
 namespace rushlight {
-
-namespace tiles::wide {
-extern const Tiles tiles;
-}
 
 namespace optimized {
 
 namespace {
 
-// Every set that this machine runs, and 16 floats wide where the test has code for it.
-std::vector<const tiles::Tiles*> all_sets() {
-  std::vector<const tiles::Tiles*> sets;
-  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
-    if (const tiles::Tiles* set = tiles::tiles_named(name)) sets.push_back(set);
-  }
-#if defined(__x86_64__)
-  if (tiles::tiles_named("avx2")) sets.push_back(&tiles::wide::tiles);
-#endif
-  return sets;
-}
+class PanelsTest : public tiles::TilesFixture {};
 
-class PanelsTest : public testing::TestWithParam<const tiles::Tiles*> {
- protected:
-  const tiles::Tiles& tiles = *GetParam();
-  std::mt19937 random{1};
-
-  std::vector<float> numbers(int64_t n) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(all_sets()),
-                         [](const auto& set) { return std::string(set.param->name); });
+INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(tiles::all_sets()), tiles::name_of);
 
 // The residual lies where the result does; deep products of many rows are summed in parts, of few at once.
 TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {

@@ -6,47 +6,18 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "kernels/optimized/tiles/product.h"
+#include "tests/tiles/tiles_fixture.h"
 
 namespace rushlight::tiles {
 
-namespace wide {
-extern const Tiles tiles;
-}
-
 namespace {
 
-// Every set that this machine runs, and 16 floats wide where the test has code for it.
-std::vector<const Tiles*> all_sets() {
-  std::vector<const Tiles*> sets;
-  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
-    if (const Tiles* set = tiles_named(name)) sets.push_back(set);
-  }
-#if defined(__x86_64__)
-  if (tiles_named("avx2")) sets.push_back(&wide::tiles);
-#endif
-  return sets;
-}
+class TilesTest : public TilesFixture {};
 
-class TilesTest : public testing::TestWithParam<const Tiles*> {
- protected:
-  const Tiles& tiles = *GetParam();
-  std::mt19937 random{1};
-
-  std::vector<float> numbers(int64_t n) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Sets, TilesTest, testing::ValuesIn(all_sets()),
-                         [](const testing::TestParamInfo<const Tiles*>& set) { return std::string(set.param->name); });
+INSTANTIATE_TEST_SUITE_P(Sets, TilesTest, testing::ValuesIn(all_sets()), name_of);
 
 // Aligned for vectors of any width.
 struct Panel {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/optimized/tiles/tiles.h"
+
+namespace rushlight::tiles {
+
+namespace wide {
+extern const Tiles tiles;
+}
+
+// Every set that this machine runs, and 16 floats wide where the test has code for it.
+inline std::vector<const Tiles*> all_sets() {
+  std::vector<const Tiles*> sets;
+  for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
+    if (const Tiles* set = tiles_named(name)) sets.push_back(set);
+  }
+#if defined(__x86_64__)
+  if (tiles_named("avx2")) sets.push_back(&wide::tiles);
+#endif
+  return sets;
+}
+
+inline std::string name_of(const testing::TestParamInfo<const Tiles*>& set) { return set.param->name; }
+
+// Tests of each set.
+class TilesFixture : public testing::TestWithParam<const Tiles*> {
+ protected:
+  const Tiles& tiles = *GetParam();
+  std::mt19937 random{1};
+
+  // Within [-1, 1).
+  std::vector<float> numbers(int64_t n) {
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = uniform(random);
+    return values;
+  }
+};
+
+}  // namespace rushlight::tiles
