@@ -65,8 +65,17 @@ class Counting(torch.nn.Module):
         return x * 2
 
 
-@pytest.mark.parametrize(("model", "is_copied"), [(Net().eval(), False), (Counting(), True)])
-def test_inputs_are_read_where_they_are_unless_the_model_writes_to_one(model, is_copied):
+class Sorting(torch.nn.Module):
+    """Looks at its input in another shape, outside of a backend."""
+
+    def forward(self, x):
+        return x.reshape(-1).sort().values
+
+
+@pytest.mark.parametrize(
+    ("model", "is_copied"), [(Net().eval(), False), (Counting(), True), (Sorting(), True)]
+)
+def test_inputs_are_read_where_they_are_if_a_backend_alone_reads_them(model, is_copied):
     compiled = compile(model, (torch.zeros(2, 4),))
     plan = compiled.manager.executorch_program.execution_plan[0]
     assert (plan.values[plan.inputs[0]].val.allocation_info is not None) == is_copied

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
@@ -66,7 +67,7 @@ def compile(
     the price of a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the
     bytes. These three are the default partitioner's. compile_config: by default every
     operator that the target has a kernel for is taken, of Core ATen or not. backend_config: by default, with
-    the default partitioner, inputs are read where the caller has them, unless the model writes to one; memory
+    the default partitioner, inputs that its backend alone reads are read where the caller has them; memory
     for copies is planned otherwise. Raises ExportError or CompileError naming the operator and the line of
     your Python where the model cannot be compiled.
     """
@@ -83,12 +84,21 @@ def compile(
         constant_methods=constant_methods,
         compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
     )
-    if backend_config is None and partitioner is None and not _writes_inputs(edge):
+    if backend_config is None and partitioner is None and _backends_alone_read_inputs(edge):
         backend_config = ExecutorchBackendConfig(
             memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
         )
     return CompiledProgram(edge.to_executorch(backend_config))
 
 
-def _writes_inputs(edge: EdgeProgramManager) -> bool:
-    return any(edge.exported_program(name).graph_signature.user_inputs_to_mutate for name in edge.methods)
+def _backends_alone_read_inputs(edge: EdgeProgramManager) -> bool:
+    """Whether nothing writes to an input, gives it back or looks at it in another shape."""
+    for name in edge.methods:
+        program = edge.exported_program(name)
+        signature = program.graph_signature
+        if signature.user_inputs_to_mutate:
+            return False
+        given = (n for n in program.graph.find_nodes(op="placeholder") if n.name in signature.user_inputs)
+        if any(user.target is not executorch_call_delegate for node in given for user in node.users):
+            return False
+    return True

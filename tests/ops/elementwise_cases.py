@@ -289,7 +289,9 @@ CASES: dict[str, Make] = {
     "aten::ge.Scalar_out": with_number(REAL, [1, 0.5]),
     "aten::ge.Tensor_out": binary(REAL),
     "aten::gelu.out": several(
-        unary(FLOATING), lambda: [Case(*c.args, approximate="tanh") for c in unary(FLOATING)()]
+        # Eager's result for infinity is NaN on some processors.
+        unary(FLOATING, specials=False),
+        lambda: [Case(*c.args, approximate="tanh") for c in unary(FLOATING)()],
     ),
     "aten::glu.out": glu_cases,
     "aten::gt.Scalar_out": with_number(REAL, [1, 0.5]),

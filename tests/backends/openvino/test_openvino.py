@@ -177,6 +177,10 @@ def with_payload(file: PTEFile, payload: bytes) -> bytes:
         file.delegate_data[0] = original
 
 
+IMPORTED = {"rtol": 2e-2, "atol": 2e-2}
+"""OpenVINO runs models that it imports in bfloat16 where the processor has instructions for that."""
+
+
 def test_what_openvino_exported(file: PTEFile) -> None:
     """The payload of ExecuTorch's backend of this name."""
     import openvino
@@ -189,7 +193,7 @@ def test_what_openvino_exported(file: PTEFile) -> None:
     exported = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).export_model().getvalue()
     module, inputs = case("attention")
     method = Runtime.get().load_program(with_payload(file, exported)).load_method("forward")
-    torch.testing.assert_close(method.execute(inputs), list(module(*inputs)), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(method.execute(inputs), list(module(*inputs)), **IMPORTED)
 
 
 def test_what_openvino_exported_with_weights() -> None:
@@ -204,7 +208,7 @@ def test_what_openvino_exported_with_weights() -> None:
     data = with_payload(file, compiled.export_model().getvalue())
     method = Runtime.get().load_program(data).load_method("forward")
     for _ in range(2):
-        torch.testing.assert_close(method.execute([x]), [module(x)], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(method.execute([x]), [module(x)], **IMPORTED)
 
 
 def test_damaged(file: PTEFile) -> None:
