@@ -53,7 +53,7 @@ RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, const fl
     in[kx + kHeld - 1] = reach.template load<Whole>(line, kx + kHeld - 1, left);
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
-      RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] += weight * in[i * Stride + kx];
+      RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = add_fused(acc[r][i], weight, in[i * Stride + kx]);
     }
   }
 }
@@ -115,7 +115,8 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
       int64_t column = at + kx * d.dilation;
       RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride) {
         if (!Inside && (column < 0 || column >= d.columns)) continue;
-        acc[i] += weight * load_channels<Whole>(d.lines[ky] + column * d.column_step + c, left);
+        const Floats x = load_channels<Whole>(d.lines[ky] + column * d.column_step + c, left);
+        acc[i] = add_fused(acc[i], weight, x);
       }
     }
   }
