@@ -25,45 +25,13 @@
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/byte_scaled.h"
 #include "kernels/optimized/tiles/impl/inline.h"
+#if !defined(RL_TILES_OWN_TILE)
+#include "kernels/optimized/tiles/impl/byte_sums.h"
+#endif
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-#if !defined(RL_TILES_OWN_TILE)
-template <int Rows, int Vectors>
-RL_INLINE void add_groups(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
-  const Left* left = static_cast<const Left*>(t.left);
-  const int8_t* right = t.right;
-  const int64_t stride = t.left_stride;
-  for (int64_t g = 0; g < t.groups; ++g) {
-    Right column[Vectors];
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_right(right + j * kLanes * kGroup);
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const Spread x = spread(left + i * stride);
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
-    }
-    left += kGroup;
-    right += Vectors * kLanes * kGroup;
-  }
-}
-
-template <int Rows, int Vectors>
-static void byte_tile(const ByteTile& t) {
-  Sums acc[Rows][Vectors];
-  int32_t* const sums = t.sums;
-  if (t.accumulate) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
-  }
-  add_groups(acc, t);
-  RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
-  }
-}
-#endif
-
+#if defined(RL_TILES_OWN_TILE)
 template <int Vectors, int... I>
 static void byte_gemm_of(int rows, const ByteTile& tile, std::integer_sequence<int, I...>) {
   static constexpr void (*by_rows[])(const ByteTile&) = {&byte_tile<I + 1, Vectors>...};
@@ -75,6 +43,9 @@ static void byte_gemm(int rows, int vectors, const ByteTile& tile) {
   if (vectors == 1) return byte_gemm_of<1>(rows, tile, Rows{});
   return byte_gemm_of<2>(rows, tile, Rows{});
 }
+#else
+static void byte_gemm(int rows, int vectors, const ByteTile& tile) { sums_of(rows, vectors, tile); }
+#endif
 
 static void pack_left(const uint8_t* from, uint8_t flip, int64_t n, void* to) {
   Left* const left = static_cast<Left*>(to);

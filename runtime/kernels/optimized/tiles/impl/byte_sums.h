@@ -16,16 +16,7 @@ namespace rushlight::tiles::RL_TILES_ISA {
 
 // Tile: left, left_stride, right, groups, sums, sums_stride, accumulate, as ByteTile has them.
 template <typename Tile, int Rows, int Vectors>
-static void sums_tile(const Tile& t) {
-  Sums acc[Rows][Vectors];
-  int32_t* const sums = t.sums;
-  if (t.accumulate) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
-  }
+RL_INLINE void add_groups(Sums (&acc)[Rows][Vectors], const Tile& t) {
   const Left* left = static_cast<const Left*>(t.left);
   auto right = t.right;
   const int64_t stride = t.left_stride;
@@ -39,6 +30,20 @@ static void sums_tile(const Tile& t) {
     left += kGroup;
     right += Vectors * kLanes * kGroup;
   }
+}
+
+template <typename Tile, int Rows, int Vectors>
+static void sums_tile(const Tile& t) {
+  Sums acc[Rows][Vectors];
+  int32_t* const sums = t.sums;
+  if (t.accumulate) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      acc[i][j] = *reinterpret_cast<const Sums*>(sums + i * t.sums_stride + j * kLanes);
+    }
+  } else {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Sums{};
+  }
+  add_groups(acc, t);
   RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     *reinterpret_cast<Sums*>(sums + i * t.sums_stride + j * kLanes) = acc[i][j];
   }
