@@ -21,7 +21,9 @@ enlarged. For int8 and its float32 beside it the networks for pictures have been
 (`python -m benchmarks.training`): of random ones every rounding changes the largest result. Different digits
 train, calibrate and test them, the same ones for every system. A float32 system counts as a peer if its
 outputs are eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over that of
-the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile.
+the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile; "exact" is that of
+`rushlight.compile(..., exact=True)`, which takes no algorithm with larger errors than a plain sum's
+([docs/cpu-backend.md](cpu-backend.md)). OpenVINO is asked for float32: its default here is bfloat16.
 
 {machine}. On a machine that others use too, read the ratios, not the times.
 """
@@ -35,6 +37,7 @@ def page(results: Results) -> str:
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
     parts += _others(results)
+    parts += _errors(results)
     parts += _same_library(results)
     parts += _quantized_networks(results)
     for head, *rows in results.quantization:
@@ -65,13 +68,13 @@ def _latency(results: Results, threads: int, int8: bool) -> list[str]:
         block = results.block(model, threads, int8)
         if not block:
             continue
-        found = ratio(block, int8)
+        ratios = [ratio(block, int8), *([] if int8 else [ratio(block, int8, "rushlight_exact")])]
         aim = INT8_RATIO if int8 else RATIOS.get(model)
         body.append(
             [
                 model,
                 *(_time(block.get(name), int8) for name in systems),
-                f"{found[0]:.2f}" if found else "",
+                *(f"{found[0]:.2f}" if found else "" for found in ratios),
                 number(aim),
             ]
         )
@@ -79,7 +82,8 @@ def _latency(results: Results, threads: int, int8: bool) -> list[str]:
         return []
     kind = "int8" if int8 else "float32"
     title = f"## {kind}, {threads} thread{'s' if threads > 1 else ''}\n"
-    return [title, *_table(["", *(SYSTEMS[name].label for name in systems), "ratio", "aim"], body)]
+    heads = ["ratio", "aim"] if int8 else ["ratio", "exact", "aim"]
+    return [title, *_table(["", *(SYSTEMS[name].label for name in systems), *heads], body)]
 
 
 def _time(row: Row | None, int8: bool) -> str:
@@ -188,6 +192,23 @@ def _beside(found: tuple[float, Row, Row]) -> list[str]:
     value, ours, theirs = found
     label = SYSTEMS[theirs.system].label
     return [number(ours.milliseconds), f"{number(theirs.milliseconds)} ({label})", f"{value:.2f}"]
+
+
+def _errors(results: Results) -> list[str]:
+    systems = _columns(results, False)
+    threads = results.threads()[0]
+    body = [
+        [model, *(_error(results.block(model, threads, False).get(name)) for name in systems)]
+        for model in results.models(False)
+    ]
+    return [
+        "## Largest difference from eager's results over their largest magnitude, float32\n",
+        *_table(["", *(SYSTEMS[name].label for name in systems)], body),
+    ]
+
+
+def _error(row: Row | None) -> str:
+    return "" if row is None or row.error is None else f"{row.error:.0e}"
 
 
 def _same_library(results: Results) -> list[str]:

@@ -77,9 +77,9 @@ def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | No
     return min(able, key=lambda row: row.milliseconds or 0.0, default=None)
 
 
-def ratio(block: dict[str, Row], int8: bool) -> tuple[float, Row, Row] | None:
-    """Our time, by rushlight.compile as it is, over the fastest peer's, and the two."""
-    ours = fastest(block, (OURS_INT8 if int8 else OURS)[:1], int8)
+def ratio(block: dict[str, Row], int8: bool, system: str | None = None) -> tuple[float, Row, Row] | None:
+    """Our time, of `system` or by rushlight.compile as it is, over the fastest peer's, and the two."""
+    ours = fastest(block, [system or (OURS_INT8 if int8 else OURS)[0]], int8)
     theirs = fastest(block, PEER_NAMES_INT8 if int8 else PEER_NAMES, int8)
     if ours is None or theirs is None or not ours.milliseconds or not theirs.milliseconds:
         return None

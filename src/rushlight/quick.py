@@ -63,9 +63,10 @@ def compile(
     model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
     takes them. A module is compiled as it behaves in evaluation mode. partitioner: by default
     CpuPartitioner; with `()` everything runs on kernels. exact: no algorithm whose error is of another order
-    of magnitude than a plain sum's. compact: no weights in the file that take more bytes than the model's, at
-    the price of a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the
-    bytes. These three are the default partitioner's. compile_config: by default every
+    of magnitude than a plain sum's; by default steps may add errors of up to 1e-3 of the largest result.
+    compact: no weights in the file that take more bytes than the model's, at the price of a longer load.
+    weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the bytes. These three are the
+    default partitioner's. compile_config: by default every
     operator that the target has a kernel for is taken, of Core ATen or not. backend_config: by default, with
     the default partitioner, inputs that its backend alone reads are read where the caller has them; memory
     for copies is planned otherwise. Raises ExportError or CompileError naming the operator and the line of

@@ -94,13 +94,14 @@ const View* Binder::written(uint32_t index) {
   return view;
 }
 
-const View* Binder::constant_view(uint32_t index, int64_t count) {
+const View* Binder::constant_view(uint32_t index, int64_t count, ScalarType dtype) {
   const View* view = stored_input(index);
   if (view == nullptr) return nullptr;
-  if (!slot(index)->is_constant || (view->dtype != ScalarType::Float && !is_half(view->dtype)) || view->rank != 1 ||
-      count < 0 || view->sizes[0] < count || (view->strides[0] != 1 && view->sizes[0] > 1)) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld floats", index,
-                step_.kind(), static_cast<long long>(count)));
+  const bool has_type = view->dtype == dtype || (dtype == ScalarType::Float && is_half(view->dtype));
+  if (!slot(index)->is_constant || !has_type || view->rank != 1 || count < 0 || view->sizes[0] < count ||
+      (view->strides[0] != 1 && view->sizes[0] > 1)) {
+    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld numbers of type %s",
+                index, step_.kind(), static_cast<long long>(count), dtype_name(dtype)));
     return nullptr;
   }
   return view;
@@ -122,8 +123,8 @@ const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t
   int64_t total = terms ? 0 : matrices;
   for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i];
   const float* planned = constant(index, packed_floats(total, k, planned_.columns(n)));
+  if (planned == nullptr || packs_as_planned()) return planned;
   const Packing own = packing_of(tiles_);
-  if (planned == nullptr || (own.vector == planned_.vector && own.panel == planned_.panel)) return planned;
   const int64_t own_count = packed_floats(total, k, own.columns(n));
   float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
   if (copy == nullptr) return nullptr;
@@ -145,8 +146,8 @@ optimized::PackedWeights Binder::packed_weights(uint32_t index, int64_t matrices
   }
   weights.type = half_type(view->dtype);
   weights.halves = static_cast<const uint16_t*>(view->data);
+  if (packs_as_planned()) return weights;
   const Packing own = packing_of(tiles_);
-  if (own.vector == planned_.vector && own.panel == planned_.panel) return weights;
   const int64_t count = packed_floats(matrices, k, own.columns(n));
   uint16_t* copy = count < 0 ? nullptr : array<uint16_t>(static_cast<size_t>(count));
   for (int64_t i = 0; copy && i < matrices; ++i) {
@@ -154,6 +155,36 @@ optimized::PackedWeights Binder::packed_weights(uint32_t index, int64_t matrices
   }
   weights.halves = copy;
   return weights;
+}
+
+bool Binder::packs_as_planned() const {
+  const Packing own = packing_of(tiles_);
+  return own.vector == planned_.vector && own.panel == planned_.panel;
+}
+
+optimized::BlockMatrix Binder::block_matrix(uint32_t index, uint32_t first_int, int64_t k, int64_t n) {
+  optimized::BlockMatrix matrix;
+  matrix.k = k, matrix.n = n;
+  matrix.blocks = integer(first_int, divide_up(k, 2 * tiles::kMostBlockPairs), k);
+  matrix.pairs = divide_up(divide_up(k, matrix.blocks), 2);
+  const View* view = constant_view(index, packed_floats(1, matrix.rows(), planned_.columns(n)), ScalarType::Int);
+  if (view) matrix.words = static_cast<const uint32_t*>(view->data);
+  return matrix;
+}
+
+const float* Binder::widened(const optimized::BlockMatrix& matrix) {
+  const Packing own = packing_of(tiles_);
+  const int64_t k = matrix.k, n = matrix.n;
+  float* const planned = array<float>(static_cast<size_t>(k * planned_.columns(n)));
+  if (planned == nullptr) return nullptr;
+  for (int64_t column = 0; column < n; column += planned_.panel) {
+    const int64_t columns = planned_.columns(std::min(planned_.panel, n - column));
+    matrix.widen(matrix.words + column * matrix.rows(), columns, 0, matrix.blocks, planned + column * k);
+  }
+  if (packs_as_planned()) return planned;
+  float* const copy = array<float>(static_cast<size_t>(k * own.columns(n)));
+  if (copy) repack(planned, planned_, copy, own, k, n);
+  return copy;
 }
 
 int64_t Binder::integer(uint32_t index, int64_t low, int64_t high) {
@@ -189,6 +220,8 @@ Result<Step*> make_step(StepKind kind, Binder& binder) {
   switch (kind) {
     case StepKind::Product:
       return make_product(binder);
+    case StepKind::BlockProduct:
+      return make_block_product(binder);
     case StepKind::Winograd:
       return make_winograd(binder);
     case StepKind::Depthwise:

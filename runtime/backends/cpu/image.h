@@ -7,7 +7,6 @@
 
 namespace rushlight::cpu {
 
-using optimized::divide_up;
 using optimized::Image;
 using optimized::kSerialWork;
 using optimized::round_up;

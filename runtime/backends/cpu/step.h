@@ -2,6 +2,7 @@
 
 #include "backends/cpu/schema_generated.h"
 #include "backends/cpu/view.h"
+#include "kernels/optimized/pixels/block_product.h"
 #include "kernels/optimized/pixels/panels.h"
 #include "kernels/optimized/tiles/packed.h"
 #include "kernels/optimized/tiles/tiles.h"
@@ -13,6 +14,7 @@
 
 namespace rushlight::cpu {
 
+using optimized::divide_up;
 using optimized::for_workers;
 using optimized::Packing;
 using optimized::packing_of;
@@ -38,6 +40,7 @@ enum class StepKind : uint16_t {
   Bottleneck = 17,
   GroupScales = 18,
   Resample = 19,
+  BlockProduct = 20,
   ByteProduct = 32,
   ByteDepthwise = 33,
   BytePool = 34,
@@ -133,6 +136,12 @@ class Binder {
   const float* packed(uint32_t index, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
   // The same, floats of 16 bits left as they are. Empty, and the failure kept, if there are none.
   optimized::PackedWeights packed_weights(uint32_t index, int64_t matrices, int64_t k, int64_t n);
+  // A packed matrix of int16 blocks, in the plan's packing; their count is the int `first_int`.
+  optimized::BlockMatrix block_matrix(uint32_t index, uint32_t first_int, int64_t k, int64_t n);
+  // The same as floats in the machine's own packing. Null, and the failure kept, if there is no memory.
+  const float* widened(const optimized::BlockMatrix& matrix);
+  // Whether plan and machine pack weights alike.
+  bool packs_as_planned() const;
   // `count` int8 of a constant, next to each other.
   const int8_t* bytes(uint32_t index, int64_t count);
   // Packed int8 matrices of n columns of k numbers each, in the packing of tiles::byte_tiles(), packed_matrix_size()
@@ -165,7 +174,8 @@ class Binder {
  private:
   const Slot* slot(uint32_t index);
   const View* written(uint32_t index);
-  const View* constant_view(uint32_t index, int64_t count);
+  // One of those in which numbers lie next to each other, or of any floats if `dtype` is Float.
+  const View* constant_view(uint32_t index, int64_t count, ScalarType dtype = ScalarType::Float);
   void refuse(Error error) {
     if (error_ == Error::Ok) error_ = error;
   }
@@ -179,6 +189,7 @@ class Binder {
 };
 
 Result<Step*> make_product(Binder& binder);
+Result<Step*> make_block_product(Binder& binder);
 Result<Step*> make_winograd(Binder& binder);
 Result<Step*> make_depthwise(Binder& binder);
 Result<Step*> make_pool(Binder& binder);

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree
 
-from rushlight.backends.cpu.graph import Plan
+from rushlight.backends.cpu.graph import Plan, StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.payload import read_plan
 from rushlight.delegate.report import get_non_lowered_nodes
@@ -46,6 +46,11 @@ def plan_of(program: bytes) -> Plan:
     """The plan of a program with one delegate."""
     (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
     return read_plan(payload)
+
+
+def kinds(program: bytes) -> list[StepKind]:
+    """Of the steps, in their order."""
+    return [StepKind(step.kind) for step in plan_of(program).steps]
 
 
 def run(program: bytes, inputs: Inputs, threads: int | None = None) -> list[torch.Tensor]:

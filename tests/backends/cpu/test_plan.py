@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
+from tests.backends.cpu.support import assert_close, expected, kinds, lower, plan_of, run
 from torch import nn
 
 from rushlight.backends.cpu import arena
@@ -42,10 +42,6 @@ class Net(nn.Module):
         y = torch.softmax(self.linear(y.mean((2, 3))), -1)
         y = nn.functional.layer_norm(y, (5,))
         return nn.functional.pad(y, (1, 1)) + torch.tanh(y).sum(-1, keepdim=True)
-
-
-def kinds(program: bytes) -> list[StepKind]:
-    return [StepKind(step.kind) for step in plan_of(program).steps]
 
 
 IMAGE = (torch.randn(1, 32, 28, 28),)

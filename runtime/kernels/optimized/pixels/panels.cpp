@@ -19,11 +19,6 @@ void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t
 
 namespace {
 
-// A tile would wait for what lies a line of cache in each row: nothing sees it coming.
-inline void fetch(const float* from, int64_t count) {
-  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
-}
-
 // Bytes of weights that stay in a second level cache, and of a left operand that need not be there: it is fetched ahead
 // rather than they are.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
@@ -33,16 +28,6 @@ struct Part {
   int64_t tap, taps_end, first, last;
 };
 
-// Rows that are as evenly divided as they can be.
-struct Division {
-  int64_t groups, base, larger;
-  Division(int64_t m, int64_t most) : groups((m + most - 1) / most) {
-    base = groups > 0 ? m / groups : 0;
-    larger = m - base * groups;
-  }
-  int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
-};
-
 // In few rows each number is used so seldom that it becomes float32 in a register.
 inline bool is_low(const Panels& p) { return p.b.halves && p.m <= p.tiles->gemm_rows; }
 inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
@@ -50,7 +35,7 @@ inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
 // The left operands of all tiles of a part.
 void round_rows(const Panels& p, const Part& part) {
   const int64_t k = part.last - part.first;
-  const Division division(p.m, p.tiles->gemm_rows);
+  const RowDivision division(p.m, p.tiles->gemm_rows);
   for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
     p.pairs->pack_left(p.rows + m, part.first, static_cast<int>(division.count(g)), k, p.rounded + m * pairs_of(k));
   }
@@ -90,7 +75,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
   const int64_t most = vectors == 1 && !is_low(p) && !has_pairs(p) ? tiles.packed->narrow_rows : tiles.gemm_rows;
-  const Division division(p.m, most);
+  const RowDivision division(p.m, most);
   // The same part of the next panel, a slice with each tile. Only a whole panel is sure to be as long as this one.
   if (column + 2 * panel <= p.n || (p.continues && column + panel == p.n)) {
     const int64_t size = b.floats ? sizeof(float) : sizeof(uint16_t);

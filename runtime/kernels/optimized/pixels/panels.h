@@ -83,6 +83,21 @@ inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
 // Terms of a part: of some, or all, of `taps` times k.
 int64_t depth_of_part(int64_t taps, int64_t k);
 
+// Rows of tiles, as evenly divided as they can be.
+struct RowDivision {
+  int64_t groups, base, larger;
+  RowDivision(int64_t m, int64_t most) : groups((m + most - 1) / most) {
+    base = groups > 0 ? m / groups : 0;
+    larger = m - base * groups;
+  }
+  int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
+};
+
+// A tile would wait for what lies a line of cache in each row: nothing sees it coming.
+inline void fetch(const float* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
+}
+
 // Panels [p0, p1) of all rows. A sum's order does not depend on its parts.
 void multiply(const Panels& product, int64_t p0, int64_t p1);
 

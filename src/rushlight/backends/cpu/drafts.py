@@ -91,6 +91,8 @@ class ConvolutionDraft(Draft):
     """The type in which weights are kept in the file."""
     rounds: bool = False
     """Whether inputs may be rounded to the type of the weights, as the program does."""
+    is_linear: bool = False
+    """Whether it is a product of rows, [1, 1, rows, k], that one step each leads to the next."""
     epilogue: Epilogue = field(default_factory=Epilogue)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from rushlight.backends.cpu.blocks import block_products, finish_block_product
 from rushlight.backends.cpu.bottlenecks import join_bottlenecks
 from rushlight.backends.cpu.byte_drafts import ByteProductDraft, ScaledProductDraft
 from rushlight.backends.cpu.concatenations import place_in_concatenations
@@ -31,11 +32,14 @@ def finish(lowering: Lowering) -> None:
     """Completes all drafts."""
     place_in_concatenations(lowering)
     join_neighbours(lowering)
+    of_blocks = block_products(lowering)
     for draft in lowering.drafts:
         if isinstance(draft, ElementwiseDraft):
             draft.ints, draft.floats = draft.numbers()
         elif isinstance(draft, (ByteProductDraft, ScaledProductDraft)):
             draft.finish(lowering)
+        elif isinstance(draft, ConvolutionDraft) and draft in of_blocks:
+            finish_block_product(lowering, draft)
         elif isinstance(draft, ConvolutionDraft):
             _finish_convolution(lowering, draft)
         elif isinstance(draft, RecurrentDraft):

@@ -38,6 +38,7 @@ class StepKind(IntEnum):
     BOTTLENECK = 17
     GROUP_SCALES = 18
     RESAMPLE = 19
+    BLOCK_PRODUCT = 20
     BYTE_PRODUCT = 32
     BYTE_DEPTHWISE = 33
     BYTE_POOL = 34

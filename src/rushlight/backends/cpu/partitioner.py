@@ -38,9 +38,10 @@ class CpuPartitioner(Partitioner):
 
     target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this machine
     by default. A program runs on the others too, after its weights are packed anew while it is loaded. exact:
-    no algorithm whose error is of another order of magnitude than that of a plain sum. compact: weights of
-    Winograd convolutions are stored as they are, a quarter of the bytes, and transformed while the program is
-    loaded, which then takes milliseconds more and memory that is not the mapped file's. weights:
+    no algorithm whose error is of another order of magnitude than that of a plain sum; by default errors of
+    all steps together stay within a budget of 1e-3 of the largest result. compact: weights of Winograd
+    convolutions are stored as they are, a quarter of the bytes, and transformed while the program is loaded,
+    which then takes milliseconds more and memory that is not the mapped file's. weights:
     torch.float16 or torch.bfloat16 to store float32 weights in, which halves the file and what products of
     few rows read; sums stay float32. verbose: logs why nodes stay.
 

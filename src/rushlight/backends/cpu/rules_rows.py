@@ -44,6 +44,7 @@ def product_of(
         bias=None if bias is None else bias.detach().float(),
         stored=lowering.stored_dtype(weight) if stored is None else stored,
         rounds=weight.dtype is torch.bfloat16,
+        is_linear=True,
         in_place=(3,),
     )
     lowering.emit(draft, node)

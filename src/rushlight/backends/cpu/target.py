@@ -16,7 +16,7 @@ class Target:
     come from memory: a network has more than caches hold. byte_lanes, byte_group: sums in a vector of
     8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
     latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_sums.h
-    defines, or 0 if that is no faster.
+    defines, or 0 if that is no faster. has_block_products: whether int16 is multiplied faster than float32.
     """
 
     name: str
@@ -28,14 +28,15 @@ class Target:
     byte_lanes: int = 4
     byte_group: int = 2
     small_pair_group: int = 0
+    has_block_products: bool = False
 
 
 TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6, weight_bytes=2.5, byte_lanes=8, small_pair_group=4),
-        Target("avx512", 16, 32, 14, cache=1024 * 1024, byte_lanes=16, byte_group=4),
+        Target("avx2", 8, 16, 6, weight_bytes=2.5, byte_lanes=8, small_pair_group=4, has_block_products=True),
+        Target("avx512", 16, 32, 14, cache=1024 * 1024, byte_lanes=16, byte_group=4, has_block_products=True),
         Target("neon", 4, 12, 8, byte_group=4),
         Target("rvv", 4, 12, 8),
         Target("rvv256", 8, 24, 8, byte_lanes=8),
