@@ -13,6 +13,9 @@
 namespace rushlight {
 
 #if defined(__x86_64__)
+namespace tiles::avx2_blocks {
+extern const BlockTiles tiles;
+}
 namespace tiles::avx512_blocks {
 extern const BlockTiles tiles;
 }
@@ -27,16 +30,19 @@ struct Set {
   const tiles::BlockTiles* blocks;
 };
 
-// Those that this machine runs.
+// Those that this machine runs: the one that it chooses beside each set of floats, and the one that others do.
 std::vector<Set> all_sets() {
   std::vector<Set> sets;
 #if defined(__x86_64__)
-  for (const char* name : {"avx2", "avx512"}) {
-    if (const tiles::Tiles* floats = tiles::tiles_named(name)) sets.push_back({floats, tiles::block_tiles(*floats)});
-  }
-  if (!sets.empty() && std::string(sets.back().blocks->name) == "avx512vnni") {
-    sets.push_back({sets.back().floats, &tiles::avx512_blocks::tiles});
-  }
+  const auto add = [&](const char* name, const tiles::BlockTiles& plain) {
+    const tiles::Tiles* const floats = tiles::tiles_named(name);
+    if (floats == nullptr) return;
+    const tiles::BlockTiles* const chosen = tiles::block_tiles(*floats);
+    sets.push_back({floats, &plain});
+    if (chosen != &plain) sets.push_back({floats, chosen});
+  };
+  add("avx2", tiles::avx2_blocks::tiles);
+  add("avx512", tiles::avx512_blocks::tiles);
 #endif
   return sets;
 }
