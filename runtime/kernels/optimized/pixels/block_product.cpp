@@ -64,6 +64,7 @@ void BlockProduct::run(KernelRuntimeContext& context, int64_t workers, const flo
   if (rows_ == 0) return;
   if (work() / 2 < kSerialWork) workers = 1;
   const auto run_part = [&](int64_t worker, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) {
+    if (m0 == m1) return;
     float* const own = scratch + worker * worker_floats();
     Part part{};
     part.words = reinterpret_cast<uint32_t*>(own);
@@ -91,7 +92,8 @@ void BlockProduct::run(KernelRuntimeContext& context, int64_t workers, const flo
     });
     return;
   }
-  const int64_t groups = divide_up(rows_, tiles->gemm_rows);
+  // As many for each worker.
+  const int64_t groups = round_up(divide_up(rows_, tiles->gemm_rows), workers);
   const int64_t least = std::max<int64_t>(1, kLeastRows / tiles->gemm_rows);
   for_sharing_workers(context, workers, groups, least, [&](int64_t worker, int64_t begin, int64_t end) {
     run_part(worker, rows_ * begin / groups, rows_ * end / groups, 0, panels(), ahead(worker, end, groups));

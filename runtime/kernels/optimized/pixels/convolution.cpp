@@ -72,11 +72,12 @@ const tiles::PairTiles* PackedConvolution::pairs() const {
   return tiles::pair_tiles(*tiles);
 }
 
-// The larger operand is divided, so that what all workers read is the smaller one.
+// The larger operand is divided, so that what all workers read is the smaller one; but not columns whose panels are too
+// few to be divided evenly.
 bool PackedConvolution::is_by_columns(int64_t workers) const {
+  if (workers == 1 || divide_up(rows_, tiles->gemm_rows) < workers) return workers > 1;
   const int64_t panels = divide_up(outputs, packing().panel);
-  return workers > 1 &&
-         (divide_up(rows_, tiles->gemm_rows) < workers || (groups * outputs > rows_ && panels >= 2 * workers));
+  return groups * outputs > rows_ && panels >= 2 * workers && 8 * round_up(panels, workers) <= 9 * panels;
 }
 
 FirstWeights PackedConvolution::first_weights(int64_t workers) const {
@@ -95,7 +96,8 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   if (work() / 2 < kSerialWork) workers = 1;
   if (rows_ == 1 && is_plain_ && !gathers_) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
-  const int64_t groups_of_rows = divide_up(rows_, tiles->gemm_rows);
+  // As many for each worker.
+  const int64_t groups_of_rows = round_up(divide_up(rows_, tiles->gemm_rows), workers);
   // At the end of a worker's own share.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
