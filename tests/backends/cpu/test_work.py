@@ -11,6 +11,7 @@ from tests.backends.cpu.support import lower, plan_of
 from torch import nn
 
 from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.work import work_of
 from rushlight.cli.main import main
 from rushlight.runtime import Runtime, _native
@@ -43,6 +44,14 @@ def test_operations_are_those_of_the_layers() -> None:
     for work in work_of(plan_of(lower(Net(), IMAGE)[0])):
         found.setdefault(work.kind, set()).add(work.operations)
     assert {kind: found[kind] for kind in OPERATIONS} == OPERATIONS
+
+
+def test_blocks_count_as_the_floats_that_they_stand_for() -> None:
+    program, _ = lower(nn.Linear(200, 600), (torch.randn(100, 200),), partitioner=CpuPartitioner("avx2"))
+    (work,) = work_of(plan_of(program))
+    assert work.kind is StepKind.BLOCK_PRODUCT
+    assert work.operations == 2 * 100 * 200 * 600
+    assert 200 * 608 * 2 <= work.bytes - 4 * 100 * (200 + 600) <= 200 * 608 * 2 + 5000
 
 
 def test_attention_counts_both_products() -> None:

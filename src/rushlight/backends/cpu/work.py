@@ -60,7 +60,7 @@ def _operations(kind: StepKind, shapes: list[tuple[int, ...]], ints: list[int]) 
     outputs = prod(shapes[-1])
     if kind in (StepKind.PRODUCT, StepKind.BYTE_PRODUCT):
         return 2 * outputs * ints[0] * ints[1] * ints[9]
-    if kind in (StepKind.SCALED_PRODUCT, StepKind.NIBBLE_PRODUCT):
+    if kind in (StepKind.SCALED_PRODUCT, StepKind.NIBBLE_PRODUCT, StepKind.BLOCK_PRODUCT):
         return 2 * outputs * shapes[0][-1]
     if kind is StepKind.WINOGRAD:
         return 2 * outputs * 9 * ints[3]
