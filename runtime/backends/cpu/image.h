@@ -25,14 +25,14 @@ inline Result<Image> image_of(const View& view) {
 }
 
 // The operands that a convolution reads, of a step whose values are input, weights, bias, residual, further inputs (or
-// none) whose channels follow the first's, output.
+// none) whose channels follow the first's, output. `more`: where the further ones begin.
 class SourceViews {
  public:
-  Error bind(Binder& binder) {
-    RL_REQUIRE(output(binder) < 4 + Sources::kMost, InvalidProgram, "a convolution has %u operands",
+  Error bind(Binder& binder, uint32_t more = 4) {
+    RL_REQUIRE(output(binder) < more + Sources::kMost, InvalidProgram, "a convolution has %u operands",
                binder.value_count());
     views_[count_++] = binder.input(0);
-    for (uint32_t i = 4; i < output(binder); ++i) views_[count_++] = binder.input(i);
+    for (uint32_t i = more; i < output(binder); ++i) views_[count_++] = binder.input(i);
     return binder.error();
   }
   // The output's index.

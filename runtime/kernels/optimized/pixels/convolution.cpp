@@ -17,6 +17,8 @@ constexpr int64_t kFewChannels = 8;
 // is larger where vectors are.
 int64_t block_bytes(const tiles::Tiles& tiles) { return (tiles.width >= 16 ? 640 : 208) * 1024; }
 constexpr int64_t kMostRows = 240;
+// The same of rows that a prologue writes.
+int64_t prologue_bytes(const tiles::Tiles& tiles) { return (tiles.width >= 16 ? 256 : 104) * 1024; }
 // Tiles in a row of output from which on a row of its own is no loss.
 constexpr int64_t kLeastLine = 3;
 
@@ -54,6 +56,12 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
     for (int i = 0; i < sources.count; ++i) piece_ = std::gcd(piece_, sources.images[i].sizes[3]);
     is_plain_ = false;
   }
+  if (prologue.applies) {
+    const bool is_product = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 &&
+                            window.pad_w == 0 && std::equal(in.sizes, in.sizes + 3, out.sizes);
+    RL_REQUIRE(is_product && groups == 1 && sources.count == 1 && !gathers_, InvalidProgram,
+               "a convolution of windows has a prologue");
+  }
   // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
@@ -61,6 +69,9 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   // Weights of 16 bits take half the cache, and become float32 once for each block.
   const int64_t bytes = block_bytes(*tiles) * (weights.halves ? 2 : 1);
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
+  if (prologue.applies) {
+    block_ = std::min(block_, std::max<int64_t>(1, prologue_bytes(*tiles) / (std::max<int64_t>(1, depth()) * 4)));
+  }
   block_ = std::min(kMostRows, round_up(block_, tiles->gemm_rows));
   return Error::Ok;
 }
@@ -94,7 +105,7 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   residual_.data = const_cast<float*>(residual);
   if (rows_ == 0) return;
   if (work() / 2 < kSerialWork) workers = 1;
-  if (rows_ == 1 && is_plain_ && !gathers_) return run_row(context, workers);
+  if (rows_ == 1 && is_plain_ && !gathers_ && !prologue.applies) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
   // As many for each worker.
   const int64_t groups_of_rows = round_up(divide_up(rows_, tiles->gemm_rows), workers);
@@ -103,8 +114,8 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
   if (is_by_columns(workers)) {
-    // What is gathered or rounded is so once for each part.
-    const int64_t least = gathers_ || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
+    // What is gathered, rounded or a prologue's is so once for each part.
+    const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
     });
@@ -170,13 +181,14 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
     if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     product.m = product.row_step = count;
-    if (m + count == m1) product.ahead = ahead;
+    product.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
     for (int64_t g = 0; g < groups; ++g) {
       if (gathers_) {
         gather(m, count, gathered);
         for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
       } else {
         address(m, count, g * channels, rows);
+        if (prologue.applies) apply_prologue(m, count, rows, gathered);
       }
       product.b = weights.from(g * depth() * width);
       product.bias = bias ? bias + g * outputs : nullptr;
@@ -231,6 +243,24 @@ void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64
       }
     }
     i += run;
+  }
+}
+
+// What a prologue reads next, if it is most of the memory where it lies.
+Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
+  if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
+  return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
+}
+
+void PackedConvolution::apply_prologue(int64_t m, int64_t count, const float** rows, float* to) const {
+  const int64_t pixels = out_.sizes[1] * out_.sizes[2];
+  for (int64_t i = 0; i < count;) {
+    const int64_t image = (m + i) / pixels, run = std::min(count - i, (image + 1) * pixels - m - i);
+    tiles::Prologue numbers = prologue.numbers;
+    if (numbers.scale) numbers.scale += image * prologue.scale_step;
+    if (numbers.shift) numbers.shift += image * prologue.shift_step;
+    tiles->packed->prologue(numbers, rows + i, run, channels, to);
+    for (const int64_t end = i + run; i < end; ++i, to += channels) rows[i] = to;
   }
 }
 

@@ -12,12 +12,20 @@
 
 namespace rushlight::optimized {
 
+// What becomes of the input before it is multiplied.
+struct Prologue {
+  bool applies = false;
+  tiles::Prologue numbers;                 // of the first image
+  int64_t scale_step = 0, shift_step = 0;  // floats to the next image's
+};
+
 class PackedConvolution {
  public:
   // Set by the owner, once. `channels` and `outputs` are those of a group.
   const tiles::Tiles* tiles = nullptr;
   Window window{};
   int64_t groups = 1, channels = 0, outputs = 0;
+  Prologue prologue;             // of windows of one pixel; the owner sets addresses before each run
   tiles::Epilogue epilogue;      // without its residual
   PackedWeights weights;         // of each group a packed [kernel_h * kernel_w * channels, outputs]
   const float* bias = nullptr;   // [groups * outputs, and 64 more that can be read], or null
@@ -48,7 +56,7 @@ class PackedConvolution {
   }
   int64_t line_buffer_floats() const {
     if (has_lines_) return channels * window.kernel_h * line_floats();
-    return gathers_ ? round_up(block_ * depth(), 16) : 0;
+    return gathers_ || prologue.applies ? round_up(block_ * depth(), 16) : 0;
   }
   // Of a panel of weights that are stored in 16 bits.
   int64_t widened_floats() const { return weights.halves ? round_up(depth() * packing().panel, 16) : 0; }
@@ -76,6 +84,8 @@ class PackedConvolution {
   void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;
   void address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
+  Ahead next_rows(int64_t m, int64_t count) const;
+  void apply_prologue(int64_t m, int64_t count, const float** rows, float* to) const;
 
   Sources in_;
   Image out_, residual_;

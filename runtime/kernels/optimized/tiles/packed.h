@@ -21,6 +21,13 @@ struct Epilogue {
   float p = 0, q = 0;       // of `op`
 };
 
+// What becomes of a row before it is multiplied: x * scale + shift, clamped.
+struct Prologue {
+  const float* scale = nullptr;  // [channels], or null
+  const float* shift = nullptr;  // the same
+  float low = -__builtin_inff(), high = __builtin_inff();
+};
+
 // c[i, j] = epilogue(bias[j] + addend[i * addend_step + j] + sum over t < taps, l < k of
 // rows[t * row_step + i][first + l] * b[t * k + l, j]), in that order.
 struct PanelTile {
@@ -171,6 +178,8 @@ struct PackedTiles {
   void (*winograd4_output)(const WinogradOutput& tile);
   bool (*winograd_apart_input)(const WinogradInput& tile);
   void (*winograd_apart_output)(const WinogradOutput& tile);
+  // rows[i][c] to to[i * channels + c], i < count, c < channels.
+  void (*prologue)(const Prologue& prologue, const float* const* rows, int64_t count, int64_t channels, float* to);
   // Applies the epilogue's `op` alone to rows that are `step` apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
   void (*attention)(const AttentionTile& tile);

@@ -19,7 +19,7 @@ def join_bottlenecks(lowering: Lowering) -> None:
     products = {
         d.operands[0].storage: d
         for d in lowering.drafts
-        if isinstance(d, ConvolutionDraft) and d.operands[0] is not None and _is_product(d)
+        if isinstance(d, ConvolutionDraft) and d.operands[0] is not None and is_product(d)
     }
 
     def passes(tensor: Tensor, reader: Draft) -> bool:
@@ -51,9 +51,11 @@ def join_bottlenecks(lowering: Lowering) -> None:
     lowering.drafts[:] = [joined.get(d, d) for d in lowering.drafts if d in joined or d not in gone]
 
 
-def _is_product(draft: ConvolutionDraft) -> bool:
+def is_product(draft: ConvolutionDraft) -> bool:
+    """Whether it is a product of its pixels alone."""
     return (
         draft.kind is StepKind.PRODUCT
+        and type(draft) is ConvolutionDraft
         and draft.groups == 1
         and not draft.more
         and draft.weight.shape[2:] == (1, 1)

@@ -20,6 +20,7 @@ from rushlight.backends.cpu.pack import (
     winograd_weights,
     winograd_weights_apart,
 )
+from rushlight.backends.cpu.prologues import join_prologues
 from rushlight.backends.cpu.sizes import Symbols, same
 from rushlight.backends.cpu.target import Target
 
@@ -46,6 +47,7 @@ def finish(lowering: Lowering) -> None:
             weights = pack_panels(draft.weight.t()[None], lowering.options.target)
             draft.operands[1] = lowering.stored(weights, draft.stored)
     join_bottlenecks(lowering)
+    join_prologues(lowering)
 
 
 def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:

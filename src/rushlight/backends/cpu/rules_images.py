@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from rushlight.backends.cpu.bottlenecks import is_product
 from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
 from rushlight.backends.cpu.rules_transposed import transposed_convolution
-from rushlight.backends.cpu.sizes import Size, same
+from rushlight.backends.cpu.sizes import Size, product, same
 from rushlight.backends.cpu.tensor import Tensor
 
 aten = torch.ops.aten
@@ -148,12 +149,44 @@ def max_pool2d(lowering: Lowering, node: Node) -> None:
     _max_pool(lowering, node, item=False)
 
 
+def _pool_before(lowering: Lowering, node: Node, window: list[int]) -> bool:
+    """Makes means of what a convolution of 1 x 1 gives its results for means, of which there are fewer, and
+    whether it did.
+    """
+    draft = lowering.convolution_of(node.args[0], node)
+    if draft is None or not is_product(draft) or draft.epilogue.clamps or draft.residual is not None:
+        return False
+    source, before = draft.operands[0], draft.out
+    assert source is not None
+    pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
+    # Windows that reach outside would be means of fewer, or of zeros as well.
+    inside = all(
+        isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
+        for count, mean, kernel, stride in zip(pixels, means, window[0:2], window[2:4], strict=True)
+    )
+    if not inside or any(window[4:6]) or not same(source.strides[3], 1):
+        return False
+    # What lies between is no larger than before.
+    if product(means) * source.sizes[3] > product(pixels) * before.sizes[3]:
+        return False
+    out, image = output_of(lowering, node)
+    pooled = lowering.new_image((*out.sizes[:1], source.sizes[3], *means)).permute((0, 2, 3, 1))
+    lowering.drafts.remove(draft)
+    lowering.emit(Draft(StepKind.POOL, [source, pooled], ints=[*window, 0, 0, 1]), node)
+    draft.operands = [pooled, *draft.operands[1:-1], image]
+    lowering.emit(draft, node)
+    lowering.set(node, out)
+    return True
+
+
 @rule(aten.avg_pool2d.default)
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
     kernel = pair(node.args[1])
     window = [*kernel, *pair(argument(node, 2), kernel), *pair(argument(node, 3), 0), 1, 1]
     counts_padding = argument(node, 5, True)
     divisor = argument(node, 6) or 0
+    if not divisor and _pool_before(lowering, node, window):
+        return
     _pool(lowering, node, window, [0, int(divisor), int(bool(counts_padding))])
 
 

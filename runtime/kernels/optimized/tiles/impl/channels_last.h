@@ -1,4 +1,4 @@
-// Depthwise convolution and pooling of channels-last images, vectors along channels.
+// Depthwise convolution, pooling and prologues of channels-last images, vectors along channels.
 #pragma once
 
 #include "kernels/optimized/tiles/impl/vec.h"
@@ -218,6 +218,42 @@ static void pool_of(const float* const* sources, int64_t count, int64_t channels
 static void pool(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out) {
   return maximum ? pool_of<true>(sources, count, channels, scale, out)
                  : pool_of<false>(sources, count, channels, scale, out);
+}
+
+template <bool Scaled, bool Shifted>
+static void prologue_of(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  const Floats low = splat(p.low), high = splat(p.high);
+  const float *const scale = p.scale, *const shift = p.shift;
+  const auto result = [&](Floats x, int64_t c, auto load) {
+    if constexpr (Scaled && Shifted) {
+      x = add_fused(load(shift + c), x, load(scale + c));
+    } else if constexpr (Scaled) {
+      x *= load(scale + c);
+    } else if constexpr (Shifted) {
+      x += load(shift + c);
+    }
+    return at_most(at_least(x, low), high);
+  };
+  for (int64_t i = 0; i < count; ++i, to += channels) {
+    const float* const row = rows[i];
+    int64_t c = 0;
+    for (; c + kWidth <= channels; c += kWidth) {
+      store(to + c, result(load(row + c), c, [](const float* from) { return load(from); }));
+    }
+    if (c == channels) continue;
+    const int64_t left = channels - c;
+    store_few(to + c, result(load_few(row + c, left), c, [=](const float* from) { return load_few(from, left); }),
+              left);
+  }
+}
+
+static void prologue(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  if (p.scale) {
+    return p.shift ? prologue_of<true, true>(p, rows, count, channels, to)
+                   : prologue_of<true, false>(p, rows, count, channels, to);
+  }
+  return p.shift ? prologue_of<false, true>(p, rows, count, channels, to)
+                 : prologue_of<false, false>(p, rows, count, channels, to);
 }
 
 }  // namespace rushlight::tiles::RL_TILES_ISA

@@ -244,6 +244,7 @@ static constexpr PackedTiles make_packed_tiles() {
   t.winograd4_output = &winograd_tile_output<Winograd<4>>;
   t.winograd_apart_input = &winograd_tile_input<WinogradApart>;
   t.winograd_apart_output = &winograd_tile_output<WinogradApart>;
+  t.prologue = &prologue;
   t.apply = &apply;
   t.attention = &attention;
   t.attention_share = &attention_share;
