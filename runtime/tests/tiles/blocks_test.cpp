@@ -207,6 +207,25 @@ TEST_P(BlocksTest, ProductsOfRows) {
   }
 }
 
+// Rows that are more than one block of them, and end anywhere.
+TEST_P(BlocksTest, ManyRows) {
+  const int64_t k = 40, n = 5;
+  const auto b = numbers(k * n);
+  const Packed right = packed(tiles, b, k, n);
+  for (const int64_t m : {224, 238, 239, 240, 241, 250, 480, 481, 719, 960, 2000}) {
+    const auto a = numbers(m * k), start = numbers(m * n);
+    Product product(GetParam(), right.matrix, nullptr);
+    const auto c = product.run(a, start, m, n, 1);
+    for (const size_t threads : {2, 3}) ASSERT_EQ(c, product.run(a, start, m, n, threads)) << m;
+    for (int64_t i = 0; i < m; i += 7) {
+      const std::vector<float> row(a.begin() + i * k, a.begin() + (i + 1) * k);
+      const std::vector<float> before(start.begin() + i * n, start.begin() + (i + 1) * n);
+      const std::vector<float> after(c.begin() + i * n, c.begin() + (i + 1) * n);
+      ASSERT_EQ(after, product.run(row, before, 1, n, 1)) << i << " of " << m;
+    }
+  }
+}
+
 // Whatever the numbers are, no sum leaves int32: these are as large as they can be.
 TEST_P(BlocksTest, LargestSums) {
   for (const int64_t k : {2, 10, 192}) {

@@ -45,8 +45,8 @@ struct BlockProduct::Part {
 void BlockProduct::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step) {
   rows_ = rows;
   in_step_ = in_step, out_step_ = out_step, residual_step_ = residual_step;
-  const int64_t most = std::max<int64_t>(1, block_bytes(*tiles) / (4 * row_words()));
-  block_ = std::min(kMostRows, round_up(std::min(most, std::max<int64_t>(1, rows)), tiles->gemm_rows));
+  const int64_t most = std::min({kMostRows, block_bytes(*tiles) / (4 * row_words()), rows + tiles->gemm_rows - 1});
+  block_ = std::max<int64_t>(1, most / tiles->gemm_rows) * tiles->gemm_rows;
 }
 
 // Each worker makes blocks of all rows then.
@@ -72,9 +72,9 @@ void BlockProduct::run(KernelRuntimeContext& context, int64_t workers, const flo
     part.is_plain = reinterpret_cast<uint8_t*>(part.scales + scale_floats());
     part.widened = part.scales + scale_floats() + round_up(block_, 16);
     // As many rows in each block.
-    const int64_t count = divide_up(divide_up(m1 - m0, divide_up(m1 - m0, block_)), tiles->gemm_rows);
+    const int64_t count = round_up(divide_up(m1 - m0, divide_up(m1 - m0, block_)), tiles->gemm_rows);
     for (int64_t m = m0; m < m1; m += part.m) {
-      part.m = std::min(count * tiles->gemm_rows, m1 - m);
+      part.m = std::min(count, m1 - m);
       part.in = in + m * in_step_;
       part.out = out + m * out_step_;
       part.residual = residual ? residual + m * residual_step_ : nullptr;

@@ -66,7 +66,7 @@ class BlockProduct {
   // Deeper products of many rows are summed in parts, so that the parts of a tile's rows stay in cache.
   static constexpr int64_t kMostBlocks = 8;
 
-  int64_t rows_ = 0, block_ = 1;
+  int64_t rows_ = 0, block_ = 1;  // block_: rows at a time, of whole tiles
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
 };
 
