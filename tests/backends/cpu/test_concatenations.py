@@ -69,6 +69,14 @@ KINDS = Joined(
 TOKENS = nn.Sequential(
     nn.Linear(24, 24), Function(lambda x: torch.cat((torch.ones(1, 1, 24), x), 1)), nn.LayerNorm(24)
 )
+
+
+def _padded_part(x: torch.Tensor) -> torch.Tensor:
+    """The padding, which is written over the whole of the part at first, comes before what it surrounds."""
+    y = torch.relu(x)
+    return torch.cat((y[:, :1], F.pad(y[:, 1:].repeat_interleave(2, 1), (0, 0, 0, 1))), 1) * 2
+
+
 # Models, shapes of inputs, and the copies that are left: of inputs, of outputs, of constants.
 CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "decoder": (Decoder(), (1, 6, 20, 24), 2),
@@ -82,6 +90,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
         (1, 6, 9, 7),
         -1,
     ),
+    "padded_part": (_padded_part, (1, 4, 32), -1),
     "tokens": (TOKENS, (1, 9, 24), 1),
 }
 

@@ -103,15 +103,20 @@ def _place_parts(lowering: Lowering, left: frozenset[Draft]) -> frozenset[Draft]
         for storage in {t.storage for t in draft.operands if t is not None}:
             users[storage].append(draft)
         written |= dict.fromkeys(draft.writes(), index)
-    copies = [draft for draft in lowering.drafts if draft.kind is StepKind.COPY and draft not in left]
     joined = {storage for storage in users if _is_joined(storage, users)}
+    # Not what is written twice, as padding and then what it surrounds: the order of both matters.
+    copies = [
+        draft
+        for draft in lowering.drafts
+        if draft.kind is StepKind.COPY and draft not in left and draft.out.storage in joined
+    ]
     waiting = set()
     for draft in reversed(copies):
         source, target = draft.operands
         assert source is not None and target is not None
         if source.storage is target.storage or draft not in users[source.storage]:
             continue
-        place = _place(source, target) if target.storage in joined else None
+        place = _place(source, target)
         since = written.get(source.storage, 0)
         if place is not None and _move(source.storage, place, users, [draft], lowering):
             if turn[draft] - since > _LONG:
