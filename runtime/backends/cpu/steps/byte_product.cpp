@@ -84,23 +84,36 @@ class ByteProductStep final : public Step {
     const ByteTiles& t = *tiles_;
     const int64_t step = tiles::column_step(t);
     bytes_.in = static_cast<const uint8_t*>(in_->data);
-    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
-    if (pixels_ >= 2 * t.rows * workers || groups_ > 1) {
+    const int64_t workers = workers_of(run.workers);
+    // At the end of a worker's own share.
+    const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
+      return end == count * (worker + 1) / workers ? run.next.of(worker, workers) : optimized::Ahead{};
+    };
+    if (!is_by_columns(workers)) {
       const int64_t tiles_down = divide_up(pixels_, t.rows);
       const int64_t least = std::max<int64_t>(1, optimized::kLeastRows / t.rows);
       optimized::for_sharing_workers(
           run.context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
             float* const scratch = run.scratch + worker * worker_floats();
             for (int64_t g = 0; g < groups_; ++g) {
-              multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch);
+              multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch,
+                       g + 1 == groups_ ? ahead(worker, end, tiles_down) : optimized::Ahead{});
             }
           });
     } else {
-      for_workers(run.context, workers, divide_up(outputs_, step), [&](int64_t worker, int64_t begin, int64_t end) {
-        multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats());
+      const int64_t panels = divide_up(outputs_, step);
+      for_workers(run.context, workers, panels, [&](int64_t worker, int64_t begin, int64_t end) {
+        multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats(),
+                 ahead(worker, end, panels));
       });
     }
     return Error::Ok;
+  }
+
+  optimized::FirstWeights first_weights(int64_t workers) const override {
+    const int64_t step = tiles::column_step(*tiles_);
+    return {tiles::panels_of(matrix(0), outputs_), round_up(depth_, tiles_->group) * std::min(step, outputs_),
+            is_by_columns(workers_of(workers)) ? divide_up(outputs_, step) : 1};
   }
 
   const char* name() const override {
@@ -129,6 +142,8 @@ class ByteProductStep final : public Step {
     return reinterpret_cast<const uint8_t*>(from);
   }
 
+  int64_t workers_of(int64_t workers) const { return work() < kSerialWork ? 1 : workers; }
+  bool is_by_columns(int64_t workers) const { return pixels_ < 2 * tiles_->rows * workers && groups_ == 1; }
   int64_t product_floats() const {
     return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
   }
@@ -142,7 +157,8 @@ class ByteProductStep final : public Step {
   bool adds_later() const { return residual_ && residual_->data != out_->data; }
   bool has_tail() const { return adds_later() || epilogue_.applies; }
 
-  void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch) const {
+  void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch,
+                const optimized::Ahead& ahead) const {
     const int64_t first = group * outputs_;
     const tiles::ByteGather gather{tiles_, &bytes_, group * channels_, channels_};
     tiles::ByteProduct p{};
@@ -154,6 +170,7 @@ class ByteProductStep final : public Step {
       p.context = &lines;
     }
     p.right = matrix(group);
+    p.ahead = static_cast<const int8_t*>(ahead.from), p.ahead_bytes = ahead.bytes;
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;
     const float* const offset = offsets_ ? offsets_ + first : nullptr;
@@ -184,9 +201,11 @@ class ByteProductStep final : public Step {
   void multiply_and_finish(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0,
                            int64_t n1, float* scratch) const {
     const int64_t most = std::max<int64_t>(kTailFloats / (n1 - n0) / tiles_->rows, 4) * tiles_->rows;
+    tiles::ByteProduct part = p;
     for (int64_t row = begin; row < end; row += most) {
       const int64_t rows = std::min(most, end - row);
-      tiles::multiply(*tiles_, p, row, row + rows, n0, n1, scratch);
+      part.ahead = row + rows == end ? p.ahead : nullptr;
+      tiles::multiply(*tiles_, part, row, row + rows, n0, n1, scratch);
       if (p.out_stride == n1 - n0) {
         finish(row * p.out_stride, rows * p.out_stride);
       } else {

@@ -10,8 +10,6 @@ namespace {
 // Bytes of left rows that stay in a second level cache beside the right operand's panels.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
-// Numbers of columns of which the next panel is fetched while one is multiplied: longer ones are streams.
-constexpr int64_t kPrefetched = 1024;
 // Of sums, which become results before they leave the first level cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
@@ -141,22 +139,12 @@ void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, 
   }
 }
 
-// Part `part` of `parts` of a panel that is read next: from memory to a second level cache.
-void prefetch(const int8_t* panel, int64_t bytes, int64_t part, int64_t parts) {
-  const int64_t lines = (bytes + 63) / 64;
-  for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) __builtin_prefetch(panel + i * 64, 0, 2);
-}
-
 // One panel of columns from `column` on, for `rows` rows from `row` on, whose left operand is `left`.
 void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* left, int vectors, const int32_t* right_sums,
-                      const int32_t* correction, bool is_first) {
+                      const int32_t* correction) {
   const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
   const int64_t size = is_bytes ? 1 : sizeof(float), tiles_down = (rows + tiles.rows - 1) / tiles.rows;
-  const int64_t panel_bytes = tile.groups * tiles.group * tile.sums_stride;
-  const int64_t next_columns =
-      is_first && tile.groups * tiles.group <= kPrefetched ? std::min(column_step(tiles), p.n - column - columns) : 0;
-  const int64_t next_bytes = tile.groups * tiles.group * next_columns;
   Requantize bytes{};
   Dequantize reals{};
   if (is_bytes) bytes = requantize_of(p, column, correction);
@@ -165,11 +153,11 @@ void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile til
     const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
     const int64_t at = (row + i) * p.out_stride + column;
     tile.left = left + i * tile.left_stride * tiles.left_size;
-    prefetch(tile.right + panel_bytes, next_bytes, t, tiles_down);
     if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, right_sums);
     if (p.requantize.sum.others) bytes.sum.others = p.requantize.sum.others + at;
     end.out = static_cast<uint8_t*>(p.out) + at * size;
     tiles.gemm_results(static_cast<int>(count), vectors, tile, end);
+    tile.ahead += tile.groups * tile.ahead_step;
     i += count;
   }
 }
@@ -249,8 +237,18 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
       const int32_t* const sums_of_right = right_sums(p.right) + column;
       const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
       if (tiles.gemm_results && p.out_kind != ByteProduct::Out::Sums) {
-        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction,
-                         row == m0);
+        // What is read next, if it was not before: a slice with each tile.
+        const int64_t panel_bytes = depth * tile.sums_stride;
+        const int8_t* next = nullptr;
+        int64_t bytes = panel_bytes;
+        if (column + columns < n1) {
+          if (row == m0) next = tile.right + panel_bytes;
+        } else if (row + rows == m1) {
+          next = p.ahead, bytes = p.ahead_bytes;
+        }
+        tile.ahead = next ? next : tile.right;
+        if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
+        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction);
         continue;
       }
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;

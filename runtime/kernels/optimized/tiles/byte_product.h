@@ -64,6 +64,9 @@ struct ByteProduct {
   bool accumulate = false;  // floats: to what `out` holds, before it is clamped
   void* out;
   int64_t out_stride;  // elements
+
+  const int8_t* ahead = nullptr;  // what is read after the last panel, or null; fetched into cache meanwhile
+  int64_t ahead_bytes = 0;
 };
 
 // Bytes of scratch memory (aligned to 64) that multiply() needs for products of that k, whatever else they are.

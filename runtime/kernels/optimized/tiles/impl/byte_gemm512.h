@@ -11,6 +11,27 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+// As add_groups(), of two halves of rows, so that few registers hold where they are, and with what is fetched ahead.
+template <int Rows, int Vectors>
+RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
+  constexpr int kUpper = (Rows + 1) / 2;
+  const int64_t stride = t.left_stride;
+  const Left *upper = static_cast<const Left*>(t.left), *lower = upper + kUpper * stride;
+  const int8_t *right = t.right, *ahead = t.ahead;
+  for (int64_t g = 0; g < t.groups; ++g) {
+    Right column[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_right(right + j * kLanes * kGroup);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Spread x = spread(i < kUpper ? upper + i * stride : lower + (i - kUpper) * stride);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+    }
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += t.ahead_step;
+    upper += kGroup, lower += kGroup;
+    right += Vectors * kLanes * kGroup;
+  }
+}
+
 // Sums become results while they are in registers.
 template <int Rows, int Vectors, bool Limited, bool Summed>
 RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e, const ColumnEnd& c,
@@ -39,11 +60,11 @@ static void byte_results(const ByteTile& t, const TileEnd& end) {
     const Sums first = how.correction ? load_columns(how.correction, j, end.columns) : Sums{};
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
-  add_groups(acc, t);
+  add_columns(acc, t);
   const ByteEnd e = byte_end<Summed>(how);
   const ColumnEnd c = column_end<Vectors>(how, end.columns);
   uint8_t* const to = static_cast<uint8_t*>(end.out);
-  if (c.limited && !Summed) {
+  if (c.limited && e.limited) {
     store_results<Rows, Vectors, true, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
   } else {
     store_results<Rows, Vectors, false, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
@@ -60,7 +81,7 @@ static void real_results(const ByteTile& t, const TileEnd& end) {
     const Sums first = ByRow ? Sums{} : Sums(-(how.zeros[0] + how.zero_offset) * right_sums);
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
-  add_groups(acc, t);
+  add_columns(acc, t);
   const Reals least = how.least - Reals{}, most = how.most - Reals{};
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     const __mmask16 lanes = column_lanes(j, end.columns);
