@@ -155,7 +155,6 @@ class ByteProductStep final : public Step {
     return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
   }
   bool adds_later() const { return residual_ && residual_->data != out_->data; }
-  bool has_tail() const { return adds_later() || epilogue_.applies; }
 
   void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch,
                 const optimized::Ahead& ahead) const {
@@ -193,13 +192,23 @@ class ByteProductStep final : public Step {
       p.most = clamps ? epilogue_.high : INFINITY;
       p.out = out_->floats() + first;
     }
-    if (is_float_ && has_tail()) return multiply_and_finish(p, first, begin, end, n0, n1, scratch);
+    if (is_float_ && adds_later()) return multiply_and_add(p, first, begin, end, n0, n1, scratch);
+    const auto apply = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      float* const to = static_cast<float*>(p.out) + row * p.out_stride + column;
+      floats_->packed->apply(epilogue_, to, p.out_stride, rows, columns);
+    };
+    if (is_float_ && epilogue_.applies) {
+      p.finish_context = &apply;
+      p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+        (*static_cast<decltype(&apply)>(context))(row, rows, column, columns);
+      };
+    }
     tiles::multiply(*tiles_, p, begin, end, n0, n1, scratch);
   }
 
-  // Residual and operator take so many rows at once that they are still in a second level cache.
-  void multiply_and_finish(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0,
-                           int64_t n1, float* scratch) const {
+  // Residual, clamp and operator take so many rows at once that they are still in a second level cache.
+  void multiply_and_add(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0, int64_t n1,
+                        float* scratch) const {
     const int64_t most = std::max<int64_t>(kTailFloats / (n1 - n0) / tiles_->rows, 4) * tiles_->rows;
     tiles::ByteProduct part = p;
     for (int64_t row = begin; row < end; row += most) {
@@ -218,10 +227,8 @@ class ByteProductStep final : public Step {
   void finish(int64_t at, int64_t count) const {
     const tiles::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
-    if (adds_later()) {
-      floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
-      if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
-    }
+    floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
+    if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
     if (e.applies) floats_->unary(e.op, to, to, count, e.p, e.q);
   }
 

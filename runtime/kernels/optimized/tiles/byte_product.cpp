@@ -135,6 +135,7 @@ void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, 
         }
       }
       finish(tiles, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
     }
   }
 }
@@ -249,6 +250,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
         tile.ahead = next ? next : tile.right;
         if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
         multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction);
+        if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
         continue;
       }
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
@@ -263,6 +265,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
                correction);
         done = i;
       }
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
     }
     row += rows;
   }

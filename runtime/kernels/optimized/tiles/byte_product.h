@@ -65,6 +65,10 @@ struct ByteProduct {
   void* out;
   int64_t out_stride;  // elements
 
+  // What is done with floats while they are in cache, or null: rows [row, row + rows) of so many columns from `column`.
+  void (*finish)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) = nullptr;
+  const void* finish_context = nullptr;
+
   const int8_t* ahead = nullptr;  // what is read after the last panel, or null; fetched into cache meanwhile
   int64_t ahead_bytes = 0;
 };
