@@ -95,8 +95,7 @@ static void real_results(const ByteTile& t, const TileEnd& end) {
       if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * right_sums);
       Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : scaled) + offset;
       if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to + i * end.out_stride));
-      x = x < least ? least : x;
-      x = x > most ? most : x;
+      x = smaller(most, larger(least, x));
       if (lanes == 0xffff) {
         _mm512_storeu_ps(to + i * end.out_stride, x);
       } else {
