@@ -148,8 +148,13 @@ class ByteProductStep final : public Step {
     return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
   }
   int64_t worker_floats() const {
-    const size_t lines = bytes_.is_pointwise() ? 0 : tiles::lines_size(*tiles_, bytes_, channels_);
+    const size_t lines = bytes_.is_pointwise() ? 0
+                         : has_windows()       ? tiles::windows_size(bytes_, channels_)
+                                               : tiles::lines_size(*tiles_, bytes_, channels_);
     return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
+  }
+  bool has_windows() const {
+    return !is_float_ && out_->sizes[0] == 1 && tiles::has_windows(*tiles_, bytes_, channels_, outputs_);
   }
   const uint8_t* matrix(int64_t group) const {
     return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
@@ -164,7 +169,11 @@ class ByteProductStep final : public Step {
     p.m = pixels_, p.n = outputs_;
     tiles::set_left(&p, gather);
     tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
-    if (p.gather && tiles::has_lines(bytes_)) {
+    tiles::ByteWindows windows{};
+    if (p.gather && has_windows() && begin < end) {
+      windows = tiles::read_windows(gather, begin, end, reinterpret_cast<uint8_t*>(scratch + product_floats()));
+      p.windows = &windows;
+    } else if (p.gather && tiles::has_lines(bytes_)) {
       p.gather = &tiles::gather_from_lines, p.gather_rows = &tiles::gather_rows_from_lines;
       p.context = &lines;
     }
