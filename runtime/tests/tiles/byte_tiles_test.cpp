@@ -309,6 +309,38 @@ TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
   }
 }
 
+TEST_P(ByteTilesTest, FinishesEveryElementOnceItIsThere) {
+  const int64_t m = 37, k = 30, n = 2 * column_step(tiles) + 5;
+  const auto left = numbers(m * k), right = numbers(n * k);
+  Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+  pack_right(tiles, right.data(), k, n, k, packed.data());
+  const auto multiplier = reals(n, 1e-4f, 1e-3f);
+  const int32_t zero = 3;
+  const float scale = 2.0f;
+  ByteProduct p{};
+  p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
+  p.right = packed.data(), p.ahead = right.data(), p.ahead_bytes = n * k;
+  p.out_kind = ByteProduct::Out::Floats, p.out_stride = n;
+  p.zeros = &zero, p.scales = &scale, p.multiplier = multiplier.data(), p.least = -1e30f, p.most = 1e30f;
+  std::vector<float> want(static_cast<size_t>(m * n)), got(want);
+  p.out = want.data();
+  multiply(tiles, p, 0, m, 0, n, scratch.data());
+  for (float& x : want) x += 1.0f;
+  p.out = got.data();
+  p.finish_context = &p;
+  p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const ByteProduct& product = *static_cast<const ByteProduct*>(context);
+    float* const to = static_cast<float*>(product.out) + row * product.out_stride + column;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) to[i * product.out_stride + j] += 1.0f;
+    }
+  };
+  multiply(tiles, p, 0, m / 2, 0, n, scratch.data());
+  multiply(tiles, p, m / 2, m, 0, column_step(tiles), scratch.data());
+  multiply(tiles, p, m / 2, m, column_step(tiles), n, scratch.data());
+  EXPECT_EQ(want, got);
+}
+
 struct Reversed {
   const ByteTiles& tiles;
   const std::vector<int8_t>& left;
