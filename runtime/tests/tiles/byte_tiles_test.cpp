@@ -309,6 +309,38 @@ TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
   }
 }
 
+TEST_P(ByteTilesTest, FinishesEveryElementOnceItIsThere) {
+  const int64_t m = 37, k = 30, n = 2 * column_step(tiles) + 5;
+  const auto left = numbers(m * k), right = numbers(n * k);
+  Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+  pack_right(tiles, right.data(), k, n, k, packed.data());
+  const auto multiplier = reals(n, 1e-4f, 1e-3f);
+  const int32_t zero = 3;
+  const float scale = 2.0f;
+  ByteProduct p{};
+  p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
+  p.right = packed.data(), p.ahead = right.data(), p.ahead_bytes = n * k;
+  p.out_kind = ByteProduct::Out::Floats, p.out_stride = n;
+  p.zeros = &zero, p.scales = &scale, p.multiplier = multiplier.data(), p.least = -1e30f, p.most = 1e30f;
+  std::vector<float> want(static_cast<size_t>(m * n)), got(want);
+  p.out = want.data();
+  multiply(tiles, p, 0, m, 0, n, scratch.data());
+  for (float& x : want) x += 1.0f;
+  p.out = got.data();
+  p.finish_context = &p;
+  p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const ByteProduct& product = *static_cast<const ByteProduct*>(context);
+    float* const to = static_cast<float*>(product.out) + row * product.out_stride + column;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) to[i * product.out_stride + j] += 1.0f;
+    }
+  };
+  multiply(tiles, p, 0, m / 2, 0, n, scratch.data());
+  multiply(tiles, p, m / 2, m, 0, column_step(tiles), scratch.data());
+  multiply(tiles, p, m / 2, m, column_step(tiles), n, scratch.data());
+  EXPECT_EQ(want, got);
+}
+
 struct Reversed {
   const ByteTiles& tiles;
   const std::vector<int8_t>& left;
@@ -458,6 +490,58 @@ TEST_P(ByteTilesTest, RowsOfPixelsOfAWindow) {
           gather_pixels(&gather, 2 + i, want.data());
           const uint8_t* const from = static_cast<const uint8_t*>(got.data()) + i * row;
           ASSERT_TRUE(std::equal(want.begin(), want.end(), from)) << channels << " channels, row " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
+  if (!tiles.gemm_results) GTEST_SKIP() << "windows are gathered";
+  const int64_t height = 5, n = column_step(tiles) + tiles.lanes + 5;
+  for (const int64_t width : {5, 7, 11, 14, 20, 28}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t inputs : {4, 20}) {
+        const int64_t size[] = {(height - 1) * stride + 1, (width - 1) * stride + 1}, channels = inputs + 3;
+        const int64_t k = 9 * inputs, m = height * width, zero = -7;
+        const auto image = numbers(size[0] * size[1] * channels), right = numbers(n * k), others = numbers(m * n);
+        ByteWindow w{};
+        w.in = reinterpret_cast<const uint8_t*>(image.data());
+        w.zero = zero, w.channels = channels;
+        for (int i = 0; i < 3; ++i) {
+          w.size[i] = i == 0 ? 1 : size[i - 1], w.out_size[i] = i == 0 ? 1 : i == 1 ? height : width;
+          w.kernel[i] = i == 0 ? 1 : 3, w.padding[i] = i == 0 ? 0 : 1;
+          w.stride[i] = i == 0 ? 1 : stride, w.dilation[i] = 1;
+        }
+        ASSERT_TRUE(has_windows(tiles, w, inputs, n)) << width;
+        const ByteGather gather{&tiles, &w, 3, inputs};
+        Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+        pack_right(tiles, right.data(), k, n, k, packed.data());
+        std::vector<int32_t> corrections(static_cast<size_t>(n));
+        zero_corrections(tiles, packed.data(), n, zero, nullptr, corrections.data());
+        const auto multiplier = reals(n, 5e-4f, 2e-3f);
+        ByteProduct p{};
+        p.m = m, p.n = n;
+        set_left(&p, gather);
+        p.right = packed.data();
+        p.out_kind = ByteProduct::Out::Bytes;
+        p.out_stride = n;
+        for (const bool adds : {false, true}) {
+          p.requantize = {corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
+          if (adds) p.requantize.sum = {others.data(), 0.7f, 0.9f, -2.5f, {3, -128, 127}};
+          std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
+          p.windows = nullptr;
+          p.out = want.data();
+          multiply(tiles, p, 0, m, 0, n, scratch.data());
+          p.out = got.data();
+          for (const int64_t begin : {int64_t{0}, m / 3}) {
+            const int64_t end = begin == 0 ? m / 3 : m;
+            std::vector<uint8_t> lines(windows_size(w, inputs));
+            const ByteWindows windows = read_windows(gather, begin, end, lines.data());
+            p.windows = &windows;
+            multiply(tiles, p, begin, end, 0, n, scratch.data());
+          }
+          ASSERT_EQ(want, got) << width << " wide, stride " << stride << ", inputs " << inputs;
         }
       }
     }

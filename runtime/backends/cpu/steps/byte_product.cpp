@@ -84,23 +84,36 @@ class ByteProductStep final : public Step {
     const ByteTiles& t = *tiles_;
     const int64_t step = tiles::column_step(t);
     bytes_.in = static_cast<const uint8_t*>(in_->data);
-    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
-    if (pixels_ >= 2 * t.rows * workers || groups_ > 1) {
+    const int64_t workers = workers_of(run.workers);
+    // At the end of a worker's own share.
+    const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
+      return end == count * (worker + 1) / workers ? run.next.of(worker, workers) : optimized::Ahead{};
+    };
+    if (!is_by_columns(workers)) {
       const int64_t tiles_down = divide_up(pixels_, t.rows);
       const int64_t least = std::max<int64_t>(1, optimized::kLeastRows / t.rows);
       optimized::for_sharing_workers(
           run.context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
             float* const scratch = run.scratch + worker * worker_floats();
             for (int64_t g = 0; g < groups_; ++g) {
-              multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch);
+              multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch,
+                       g + 1 == groups_ ? ahead(worker, end, tiles_down) : optimized::Ahead{});
             }
           });
     } else {
-      for_workers(run.context, workers, divide_up(outputs_, step), [&](int64_t worker, int64_t begin, int64_t end) {
-        multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats());
+      const int64_t panels = divide_up(outputs_, step);
+      for_workers(run.context, workers, panels, [&](int64_t worker, int64_t begin, int64_t end) {
+        multiply(0, 0, pixels_, begin * step, std::min(end * step, outputs_), run.scratch + worker * worker_floats(),
+                 ahead(worker, end, panels));
       });
     }
     return Error::Ok;
+  }
+
+  optimized::FirstWeights first_weights(int64_t workers) const override {
+    const int64_t step = tiles::column_step(*tiles_);
+    return {tiles::panels_of(matrix(0), outputs_), round_up(depth_, tiles_->group) * std::min(step, outputs_),
+            is_by_columns(workers_of(workers)) ? divide_up(outputs_, step) : 1};
   }
 
   const char* name() const override {
@@ -129,31 +142,43 @@ class ByteProductStep final : public Step {
     return reinterpret_cast<const uint8_t*>(from);
   }
 
+  int64_t workers_of(int64_t workers) const { return work() < kSerialWork ? 1 : workers; }
+  bool is_by_columns(int64_t workers) const { return pixels_ < 2 * tiles_->rows * workers && groups_ == 1; }
   int64_t product_floats() const {
     return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
   }
   int64_t worker_floats() const {
-    const size_t lines = bytes_.is_pointwise() ? 0 : tiles::lines_size(*tiles_, bytes_, channels_);
+    const size_t lines = bytes_.is_pointwise() ? 0
+                         : has_windows()       ? tiles::windows_size(bytes_, channels_)
+                                               : tiles::lines_size(*tiles_, bytes_, channels_);
     return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
+  }
+  bool has_windows() const {
+    return !is_float_ && out_->sizes[0] == 1 && tiles::has_windows(*tiles_, bytes_, channels_, outputs_);
   }
   const uint8_t* matrix(int64_t group) const {
     return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
   }
   bool adds_later() const { return residual_ && residual_->data != out_->data; }
-  bool has_tail() const { return adds_later() || epilogue_.applies; }
 
-  void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch) const {
+  void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch,
+                const optimized::Ahead& ahead) const {
     const int64_t first = group * outputs_;
     const tiles::ByteGather gather{tiles_, &bytes_, group * channels_, channels_};
     tiles::ByteProduct p{};
     p.m = pixels_, p.n = outputs_;
     tiles::set_left(&p, gather);
     tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
-    if (p.gather && tiles::has_lines(bytes_)) {
+    tiles::ByteWindows windows{};
+    if (p.gather && has_windows() && begin < end) {
+      windows = tiles::read_windows(gather, begin, end, reinterpret_cast<uint8_t*>(scratch + product_floats()));
+      p.windows = &windows;
+    } else if (p.gather && tiles::has_lines(bytes_)) {
       p.gather = &tiles::gather_from_lines, p.gather_rows = &tiles::gather_rows_from_lines;
       p.context = &lines;
     }
     p.right = matrix(group);
+    p.ahead = static_cast<const int8_t*>(ahead.from), p.ahead_bytes = ahead.bytes;
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;
     const float* const offset = offsets_ ? offsets_ + first : nullptr;
@@ -176,17 +201,29 @@ class ByteProductStep final : public Step {
       p.most = clamps ? epilogue_.high : INFINITY;
       p.out = out_->floats() + first;
     }
-    if (is_float_ && has_tail()) return multiply_and_finish(p, first, begin, end, n0, n1, scratch);
+    if (is_float_ && adds_later()) return multiply_and_add(p, first, begin, end, n0, n1, scratch);
+    const auto apply = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      float* const to = static_cast<float*>(p.out) + row * p.out_stride + column;
+      floats_->packed->apply(epilogue_, to, p.out_stride, rows, columns);
+    };
+    if (is_float_ && epilogue_.applies) {
+      p.finish_context = &apply;
+      p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+        (*static_cast<decltype(&apply)>(context))(row, rows, column, columns);
+      };
+    }
     tiles::multiply(*tiles_, p, begin, end, n0, n1, scratch);
   }
 
-  // Residual and operator take so many rows at once that they are still in a second level cache.
-  void multiply_and_finish(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0,
-                           int64_t n1, float* scratch) const {
+  // Residual, clamp and operator take so many rows at once that they are still in a second level cache.
+  void multiply_and_add(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0, int64_t n1,
+                        float* scratch) const {
     const int64_t most = std::max<int64_t>(kTailFloats / (n1 - n0) / tiles_->rows, 4) * tiles_->rows;
+    tiles::ByteProduct part = p;
     for (int64_t row = begin; row < end; row += most) {
       const int64_t rows = std::min(most, end - row);
-      tiles::multiply(*tiles_, p, row, row + rows, n0, n1, scratch);
+      part.ahead = row + rows == end ? p.ahead : nullptr;
+      tiles::multiply(*tiles_, part, row, row + rows, n0, n1, scratch);
       if (p.out_stride == n1 - n0) {
         finish(row * p.out_stride, rows * p.out_stride);
       } else {
@@ -199,10 +236,8 @@ class ByteProductStep final : public Step {
   void finish(int64_t at, int64_t count) const {
     const tiles::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
-    if (adds_later()) {
-      floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
-      if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
-    }
+    floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
+    if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
     if (e.applies) floats_->unary(e.op, to, to, count, e.p, e.q);
   }
 

@@ -10,8 +10,6 @@ namespace {
 // Bytes of left rows that stay in a second level cache beside the right operand's panels.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
-// Numbers of columns of which the next panel is fetched while one is multiplied: longer ones are streams.
-constexpr int64_t kPrefetched = 1024;
 // Of sums, which become results before they leave the first level cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
@@ -137,40 +135,50 @@ void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, 
         }
       }
       finish(tiles, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
     }
   }
 }
 
-// Part `part` of `parts` of a panel that is read next: from memory to a second level cache.
-void prefetch(const int8_t* panel, int64_t bytes, int64_t part, int64_t parts) {
-  const int64_t lines = (bytes + 63) / 64;
-  for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) __builtin_prefetch(panel + i * 64, 0, 2);
+int64_t part_of(int64_t count, int64_t most) {
+  const int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+// The left operand of the next tile, of windows from `row` on; gives its rows: of one line, or of two short ones.
+int64_t next_windows(const ByteTiles& tiles, const ByteWindows& w, int64_t row, int64_t rows, ByteTile* tile) {
+  const int64_t line = row / w.width, x = row - line * w.width;
+  tile->left = w.first + line * w.line_step + x * w.row_step;
+  const bool is_of_two = x == 0 && 2 * w.width <= std::min<int64_t>(rows, tiles.rows);
+  const int64_t count = is_of_two ? 2 * w.width : part_of(std::min(rows, w.width - x), tiles.rows);
+  tile->half_step = is_of_two ? w.line_step : (count + 1) / 2 * w.row_step;
+  return count;
 }
 
 // One panel of columns from `column` on, for `rows` rows from `row` on, whose left operand is `left`.
 void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* left, int vectors, const int32_t* right_sums,
-                      const int32_t* correction, bool is_first) {
+                      const int32_t* correction) {
   const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
-  const int64_t size = is_bytes ? 1 : sizeof(float), tiles_down = (rows + tiles.rows - 1) / tiles.rows;
-  const int64_t panel_bytes = tile.groups * tiles.group * tile.sums_stride;
-  const int64_t next_columns =
-      is_first && tile.groups * tiles.group <= kPrefetched ? std::min(column_step(tiles), p.n - column - columns) : 0;
-  const int64_t next_bytes = tile.groups * tiles.group * next_columns;
+  const int64_t size = is_bytes ? 1 : sizeof(float);
   Requantize bytes{};
   Dequantize reals{};
   if (is_bytes) bytes = requantize_of(p, column, correction);
   TileEnd end{is_bytes ? &bytes : nullptr, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
-  for (int64_t i = 0, t = 0; t < tiles_down; ++t) {
-    const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
+  if (p.windows) tile.groups = p.windows->run / tiles.group, tile.runs = p.windows->runs;
+  for (int64_t i = 0, count = 0; i < rows; i += count) {
+    if (p.windows) {
+      count = next_windows(tiles, *p.windows, row + i, rows - i, &tile);
+    } else {
+      count = part_of(rows - i, tiles.rows);
+      tile.left = left + i * tile.left_stride * tiles.left_size;
+    }
     const int64_t at = (row + i) * p.out_stride + column;
-    tile.left = left + i * tile.left_stride * tiles.left_size;
-    prefetch(tile.right + panel_bytes, next_bytes, t, tiles_down);
     if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, right_sums);
     if (p.requantize.sum.others) bytes.sum.others = p.requantize.sum.others + at;
     end.out = static_cast<uint8_t*>(p.out) + at * size;
     tiles.gemm_results(static_cast<int>(count), vectors, tile, end);
-    i += count;
+    tile.ahead += tile.runs * tile.groups * tile.ahead_step;
   }
 }
 
@@ -230,27 +238,39 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const left = static_cast<uint8_t*>(scratch) + kSumBytes;
   if (p.right == nullptr) return multiply_columns(tiles, p, m0, m1, n0, n1, sums, left);
-  const int64_t stride = left_stride(tiles, p.k);
+  const int64_t stride = p.windows ? p.windows->row_step : left_stride(tiles, p.k);
   const int64_t depth = round_up(p.k, tiles.group);
   const int64_t step = column_step(tiles);
   const int8_t* const panels = panels_of(p.right, p.n);
-  const int64_t block = block_rows(tiles, p.k);
+  const int64_t block = p.windows ? std::max<int64_t>(1, m1 - m0) : block_rows(tiles, p.k);
 
   for (int64_t row = m0; row < m1;) {
     // Blocks of about one size, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + block - 1) / block;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
-    read_left(tiles, p, row, rows, depth, stride, left);
+    if (!p.windows) read_left(tiles, p, row, rows, depth, stride, left);
     const int64_t tiles_down = (rows + tiles.rows - 1) / tiles.rows;
     for (int64_t column = n0; column < n1; column += step) {
       const int64_t columns = std::min(step, n1 - column);
       const int vectors = panel_vectors(tiles, std::min(step, p.n - column));
       ByteTile tile{nullptr, stride, panels + column * depth, depth / tiles.group, sums, vectors * tiles.lanes, false};
+      if (p.windows) tile.run_step = p.windows->run_step;
       const int32_t* const sums_of_right = right_sums(p.right) + column;
       const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
       if (tiles.gemm_results && p.out_kind != ByteProduct::Out::Sums) {
-        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction,
-                         row == m0);
+        // What is read next, if it was not before: a slice with each tile.
+        const int64_t panel_bytes = depth * tile.sums_stride;
+        const int8_t* next = nullptr;
+        int64_t bytes = panel_bytes;
+        if (column + columns < n1) {
+          if (row == m0) next = tile.right + panel_bytes;
+        } else if (row + rows == m1) {
+          next = p.ahead, bytes = p.ahead_bytes;
+        }
+        tile.ahead = next ? next : tile.right;
+        if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
+        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction);
+        if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
         continue;
       }
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
@@ -265,6 +285,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
                correction);
         done = i;
       }
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
     }
     row += rows;
   }

@@ -28,6 +28,15 @@ void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int
 
 // ---- The product ----
 
+// A left operand whose rows are windows over an image in its form: row i is `runs` runs,
+// two or more, of `run` numbers each.
+struct ByteWindows {
+  const uint8_t* first;         // of row 0
+  int64_t width;                // rows of a line
+  int64_t row_step, line_step;  // bytes from row to row and from line to line
+  int64_t run, runs, run_step;  // run is a multiple of a group; steps are bytes
+};
+
 // out[m, n] from left[m, k] and a packed right operand.
 struct ByteProduct {
   int64_t m, n, k;
@@ -41,6 +50,9 @@ struct ByteProduct {
   const void* context = nullptr;
   // The same for rows [row, row + rows), `stride` bytes apart; null: one by one.
   void (*gather_rows)(const void* context, int64_t row, int64_t rows, int64_t stride, void* to) = nullptr;
+
+  // Instead of `gather`, of Bytes alone, where tiles have gemm_results().
+  const ByteWindows* windows = nullptr;
 
   const void* right;  // of pack_right(), or null: columns as they lie
   // Then column j is columns[j * column_stride] and so on, zeros[0] is taken out of Bytes too, and
@@ -64,6 +76,13 @@ struct ByteProduct {
   bool accumulate = false;  // floats: to what `out` holds, before it is clamped
   void* out;
   int64_t out_stride;  // elements
+
+  // What is done with floats while they are in cache, or null: rows [row, row + rows) of so many columns from `column`.
+  void (*finish)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) = nullptr;
+  const void* finish_context = nullptr;
+
+  const int8_t* ahead = nullptr;  // what is read after the last panel, or null; fetched into cache meanwhile
+  int64_t ahead_bytes = 0;
 };
 
 // Bytes of scratch memory (aligned to 64) that multiply() needs for products of that k, whatever else they are.

@@ -129,28 +129,30 @@ int64_t line_width(const ByteWindow& w) {
   return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
+// One line, `width` pixels with its padding, of inputs [first, first + inputs); null: outside the image.
+void pad_line(const ByteTiles& tiles, const ByteWindow& w, int64_t first, int64_t inputs, const uint8_t* from,
+              int64_t width, uint8_t* to) {
+  const int64_t step = inputs * tiles.left_size;
+  if (from == nullptr) return tiles.fill_left(w.zero, width * inputs, to);
+  const int64_t begin = std::min(w.padding[2], width), end = std::clamp(w.size[2] + w.padding[2], begin, width);
+  tiles.fill_left(w.zero, begin * inputs, to);
+  if (inputs == w.channels) {
+    tiles.pack_left(from, w.flip, (end - begin) * inputs, to + begin * step);
+  } else {
+    for (int64_t x = begin; x < end; ++x) {
+      tiles.pack_left(from + (x - begin) * w.channels + first, w.flip, inputs, to + x * step);
+    }
+  }
+  tiles.fill_left(w.zero, (width - end) * inputs, to + end * step);
+}
+
 void read_lines(const ByteLines& l, int64_t line) {
   const ByteWindow& w = *l.window;
-  const ByteTiles& tiles = *l.tiles;
-  const int64_t width = line_width(w), step = l.inputs * tiles.left_size;
-  const int64_t begin = std::min(w.padding[2], width), end = std::clamp(w.size[2] + w.padding[2], begin, width);
+  const int64_t width = line_width(w), step = l.inputs * l.tiles->left_size;
   const Pixel p{line / w.out_size[1], {0, line % w.out_size[1], 0}};
   uint8_t* to = static_cast<uint8_t*>(l.lines);
   for (int64_t y = 0; y < w.kernel[1]; ++y, to += width * step) {
-    const uint8_t* const from = line_of(w, p, 0, y);
-    if (from == nullptr) {
-      tiles.fill_left(w.zero, width * l.inputs, to);
-      continue;
-    }
-    tiles.fill_left(w.zero, begin * l.inputs, to);
-    if (l.inputs == w.channels) {
-      tiles.pack_left(from, w.flip, (end - begin) * l.inputs, to + begin * step);
-    } else {
-      for (int64_t x = begin; x < end; ++x) {
-        tiles.pack_left(from + (x - begin) * w.channels + l.first, w.flip, l.inputs, to + x * step);
-      }
-    }
-    tiles.fill_left(w.zero, (width - end) * l.inputs, to + end * step);
+    pad_line(*l.tiles, w, l.first, l.inputs, line_of(w, p, 0, y), width, to);
   }
 }
 
@@ -240,6 +242,36 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
     row += count * stride, pixel += count;
     l.line = line, l.pixel = pixel - 1;
   }
+}
+
+bool has_windows(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs, int64_t outputs) {
+  constexpr int64_t kMostBytes = 512 * 1024;
+  constexpr int64_t kLeastRows = 10;  // of a tile
+  const int64_t width = w.out_size[2], parts = (width + tiles.rows - 1) / tiles.rows;
+  const int64_t rows = 2 * width <= tiles.rows ? 2 * width : width / std::max<int64_t>(1, parts);
+  return tiles.gemm_results && tiles.left_size == 1 && has_lines(w) && w.dilation[1] == 1 && w.dilation[2] == 1 &&
+         w.kernel[1] > 1 && w.kernel[2] * inputs % tiles.group == 0 && rows >= kLeastRows &&
+         (outputs - 1) % column_step(tiles) >= tiles.lanes &&
+         static_cast<int64_t>(windows_size(w, inputs)) <= kMostBytes;
+}
+
+size_t windows_size(const ByteWindow& w, int64_t inputs) {
+  const int64_t lines = std::max<int64_t>(w.out_size[1] - 1, 0) * w.stride[1] + w.kernel[1];
+  return static_cast<size_t>(lines * line_width(w) * inputs);
+}
+
+ByteWindows read_windows(const ByteGather& g, int64_t begin, int64_t end, uint8_t* image) {
+  const ByteWindow& w = *g.window;
+  const int64_t width = line_width(w), line_bytes = width * g.inputs;
+  const int64_t first = begin / w.out_size[2] * w.stride[1];
+  const int64_t last = (end - 1) / w.out_size[2] * w.stride[1] + w.kernel[1];
+  for (int64_t line = first; line < last; ++line) {
+    const int64_t y = line - w.padding[1];
+    const uint8_t* const from = y >= 0 && y < w.size[1] ? w.in + y * w.size[2] * w.channels : nullptr;
+    pad_line(*g.tiles, w, g.first, g.inputs, from, width, image + line * line_bytes);
+  }
+  return {image,       w.out_size[2], w.stride[2] * g.inputs, w.stride[1] * line_bytes, w.kernel[2] * g.inputs,
+          w.kernel[1], line_bytes};
 }
 
 void set_left(ByteProduct* product, const ByteGather& gather) {

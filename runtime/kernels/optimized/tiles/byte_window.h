@@ -46,6 +46,14 @@ void gather_from_lines(const void* lines, int64_t pixel, void* to);
 // For ByteProduct::gather_rows.
 void gather_rows_from_lines(const void* lines, int64_t pixel, int64_t pixels, int64_t stride, void* to);
 
+// Lines of an image in the left operand's form, with their padding, over which windows lie: nothing is gathered. Where
+// tiles and the window have that, for so many outputs of a batch of one, which are Bytes, and the image is not too
+// large for a second level cache.
+bool has_windows(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs, int64_t outputs);
+size_t windows_size(const ByteWindow& window, int64_t inputs);
+// Of output pixels [begin, end), for ByteProduct::windows; `image` is of windows_size() bytes.
+ByteWindows read_windows(const ByteGather& gather, int64_t begin, int64_t end, uint8_t* image);
+
 // The left operand of `product`: pixels of a window, gathered or as they lie.
 void set_left(ByteProduct* product, const ByteGather& gather);
 

@@ -115,15 +115,17 @@ RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) 
   return across(at_least(best[0], best[1]), [](Floats u, Floats v) { return at_least(u, v); });
 }
 
-// Differences come first: products with huge scores, as masks make them, would overflow or not cancel.
+// Scores become exponentials of what they are less than the largest; gives lanes that sum up to their sum. Differences
+// come first: products with huge scores, as masks make them, would overflow or not cancel.
 template <int Masks>
-RL_INLINE float share_of(const AttentionMasks& m, float* scores, int64_t n) {
-  const Floats largest = mask_scores<Masks>(m, scores, n);
-  if (m.may_be_empty && largest[0] == -__builtin_inff()) {
+RL_INLINE Floats exponentials(const AttentionMasks& m, float* scores, int64_t n, float most) {
+  if (m.may_be_empty && most == -__builtin_inff()) {
     for (int64_t i = 0; i < n; i += kWidth) store(scores + i, Floats{});
-    return 1.0f;
+    Floats one{};
+    one[0] = 1.0f;
+    return one;
   }
-  const Floats factor = splat((Masks >= 0 ? 1.0f : m.scale) * 1.44269504f);
+  const Floats largest = splat(most), factor = splat((Masks >= 0 ? 1.0f : m.scale) * 1.44269504f);
   Floats sums[2] = {};
   const auto add = [&](int64_t i, Floats& sum) __attribute__((always_inline)) {
     const Floats e = exp2_or_zero((load(scores + i) - largest) * factor);
@@ -136,7 +138,16 @@ RL_INLINE float share_of(const AttentionMasks& m, float* scores, int64_t n) {
     add(i + kWidth, sums[1]);
   }
   if (i < n) add(i, sums[0]);
-  return 1.0f / across(sums[0] + sums[1], [](Floats u, Floats v) { return u + v; })[0];
+  return sums[0] + sums[1];
+}
+
+RL_INLINE float inverse_sum(Floats lanes) {
+  return 1.0f / across(lanes, [](Floats u, Floats v) { return u + v; })[0];
+}
+
+template <int Masks>
+RL_INLINE float share_of(const AttentionMasks& m, float* scores, int64_t n) {
+  return inverse_sum(exponentials<Masks>(m, scores, n, mask_scores<Masks>(m, scores, n)[0]));
 }
 
 template <typename Function>
@@ -153,18 +164,24 @@ static float attention_share(const AttentionMasks& m, float* scores, int64_t n) 
   return share;
 }
 
-// seen: keys that some query sees.
+// seen: keys that some query sees. Largest scores come first for all rows, and sums last: what waits for one row's
+// would keep processors from beginning with the next row.
 template <int Masks>
 static void attention_shares(const AttentionTile& t, int64_t seen, float* shares) {
+  const auto own = [&](int64_t i) { return t.is_causal && t.seen + i < t.keys ? t.seen + i : seen; };
   AttentionMasks m = t.masks;
+  Floats sums[AttentionTile::kMostRows];
   for (int64_t i = 0; i < t.rows; ++i) {
-    float* const scores = t.scores + i * t.score_step;
-    const int64_t own = t.is_causal && t.seen + i < t.keys ? t.seen + i : seen;
-    shares[i] = share_of<Masks>(m, scores, own);
-    for (int64_t j = (own + kWidth - 1) / kWidth * kWidth; j < seen; ++j) scores[j] = 0.0f;
+    shares[i] = mask_scores<Masks>(m, t.scores + i * t.score_step, own(i))[0];
     if constexpr (Masks >= 1) m.masks[0] += t.mask_steps[0];
     if constexpr (Masks >= 2) m.masks[1] += t.mask_steps[1];
   }
+  for (int64_t i = 0; i < t.rows; ++i) {
+    float* const scores = t.scores + i * t.score_step;
+    sums[i] = exponentials<Masks>(m, scores, own(i), shares[i]);
+    for (int64_t j = (own(i) + kWidth - 1) / kWidth * kWidth; j < seen; ++j) scores[j] = 0.0f;
+  }
+  for (int64_t i = 0; i < t.rows; ++i) shares[i] = inverse_sum(sums[i]);
 }
 
 static void attention(const AttentionTile& t) {

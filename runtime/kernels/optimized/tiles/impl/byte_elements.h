@@ -80,8 +80,8 @@ static bool extremes(const float* x, int64_t n, float* least, float* most) {
   for (; i + kChains * kLanes <= n; i += kChains * kLanes) {
     RL_UNROLL for (int j = 0; j < kChains; ++j) {
       const Reals v = load_reals(x + i + j * kLanes);
-      low[j] = v < low[j] ? v : low[j];
-      high[j] = v > high[j] ? v : high[j];
+      low[j] = smaller(v, low[j]);
+      high[j] = larger(v, high[j]);
       unordered |= reinterpret_cast<Lanes>(v != v);
     }
   }

@@ -11,6 +11,31 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
+// As add_groups(), of two halves of rows, so that few registers hold where they are, and with what is fetched ahead.
+// Windows: that rows are of several runs; with that loop around it compilers use registers worse.
+template <bool Windows, int Rows, int Vectors>
+RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
+  constexpr int kUpper = (Rows + 1) / 2;
+  const int64_t stride = t.left_stride, runs = Windows ? t.runs : 1;
+  const Left *upper = static_cast<const Left*>(t.left), *lower = upper + (Windows ? t.half_step : kUpper * stride);
+  const int8_t *right = t.right, *ahead = t.ahead;
+  for (int64_t run = 0; run < runs; ++run) {
+    for (int64_t g = 0; g < t.groups; ++g) {
+      Right column[Vectors];
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_right(right + j * kLanes * kGroup);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Spread x = spread(i < kUpper ? upper + i * stride : lower + (i - kUpper) * stride);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+      }
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += t.ahead_step;
+      upper += kGroup, lower += kGroup;
+      right += Vectors * kLanes * kGroup;
+    }
+    upper += t.run_step - t.groups * kGroup, lower += t.run_step - t.groups * kGroup;
+  }
+}
+
 // Sums become results while they are in registers.
 template <int Rows, int Vectors, bool Limited, bool Summed>
 RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e, const ColumnEnd& c,
@@ -31,7 +56,7 @@ RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e,
   }
 }
 
-template <int Rows, int Vectors, bool Summed>
+template <int Rows, int Vectors, bool Summed, bool Windows>
 static void byte_results(const ByteTile& t, const TileEnd& end) {
   const Requantize& how = *end.bytes;
   Sums acc[Rows][Vectors];
@@ -39,11 +64,11 @@ static void byte_results(const ByteTile& t, const TileEnd& end) {
     const Sums first = how.correction ? load_columns(how.correction, j, end.columns) : Sums{};
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
-  add_groups(acc, t);
+  add_columns<Windows>(acc, t);
   const ByteEnd e = byte_end<Summed>(how);
   const ColumnEnd c = column_end<Vectors>(how, end.columns);
   uint8_t* const to = static_cast<uint8_t*>(end.out);
-  if (c.limited && !Summed) {
+  if (c.limited && e.limited) {
     store_results<Rows, Vectors, true, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
   } else {
     store_results<Rows, Vectors, false, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
@@ -60,7 +85,7 @@ static void real_results(const ByteTile& t, const TileEnd& end) {
     const Sums first = ByRow ? Sums{} : Sums(-(how.zeros[0] + how.zero_offset) * right_sums);
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
-  add_groups(acc, t);
+  add_columns<false>(acc, t);
   const Reals least = how.least - Reals{}, most = how.most - Reals{};
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     const __mmask16 lanes = column_lanes(j, end.columns);
@@ -74,8 +99,7 @@ static void real_results(const ByteTile& t, const TileEnd& end) {
       if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * right_sums);
       Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : scaled) + offset;
       if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to + i * end.out_stride));
-      x = x < least ? least : x;
-      x = x > most ? most : x;
+      x = smaller(most, larger(least, x));
       if (lanes == 0xffff) {
         _mm512_storeu_ps(to + i * end.out_stride, x);
       } else {
@@ -88,12 +112,18 @@ static void real_results(const ByteTile& t, const TileEnd& end) {
 template <int Vectors, int... I>
 static void results_gemm_of(int rows, const ByteTile& tile, const TileEnd& end, std::integer_sequence<int, I...>) {
   using Gemm = void (*)(const ByteTile&, const TileEnd&);
-  static constexpr Gemm bytes[] = {&byte_results<I + 1, Vectors, false>...};
-  static constexpr Gemm added[] = {&byte_results<I + 1, Vectors, true>...};
+  static constexpr Gemm bytes[] = {&byte_results<I + 1, Vectors, false, false>...};
+  static constexpr Gemm added[] = {&byte_results<I + 1, Vectors, true, false>...};
   static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
   static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
   if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
-  (end.bytes->sum.others ? added : bytes)[rows - 1](tile, end);
+  const bool is_added = end.bytes->sum.others != nullptr;
+  if constexpr (Vectors == 2) {
+    static constexpr Gemm windows[] = {&byte_results<I + 1, Vectors, false, true>...};
+    static constexpr Gemm windows_added[] = {&byte_results<I + 1, Vectors, true, true>...};
+    if (tile.runs > 1) return (is_added ? windows_added : windows)[rows - 1](tile, end);
+  }
+  (is_added ? added : bytes)[rows - 1](tile, end);
 }
 
 static void results_gemm(int rows, int vectors, const ByteTile& tile, const TileEnd& end) {

@@ -31,8 +31,8 @@ static void widen_range(const float* from, int64_t n, float* least, float* most)
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     RL_UNROLL for (int j = 0; j < 2; ++j) {
       const Reals x = load_reals(from + i + j * kLanes);
-      low[j] = x < low[j] ? x : low[j];
-      high[j] = x > high[j] ? x : high[j];
+      low[j] = smaller(x, low[j]);
+      high[j] = larger(x, high[j]);
     }
   }
   float smallest = *least, largest = *most;

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include <cmath>
+
 #include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/optimized/tiles/impl/inline.h"
 
@@ -14,10 +16,17 @@ struct ByteEnd {
   __m512i zero;               // of 16 bits
   __m512i least, most, flip;  // of 8 bits
   __m512i order;              // of four bytes: from those of each vector's lanes to vectors one after the other
-  // With a sum, whose range the first three are: of the numbers before it, of 32 bits.
-  __m512 lowest, highest;  // less zero
-  __m512 own_zero, factor, other_factor, sum_offset;
+  bool limited;               // no sum of numbers is beyond 32 bits
+  // With a sum, whose range the first three are of: of the numbers before it, as the bits of them less zero plus
+  // kMagic.
+  __m512i lowest, highest;
+  __m512 magic, magic_less_zero;
+  __m512 factor, other_factor, sum_offset;
 };
+
+// Added to a number of less than 2^22, it rounds it to an integer; sums are in the order of their bits.
+inline constexpr float kMagic = 12582912.0f;
+inline constexpr int32_t kMagicBits = 0x4b400000;
 
 // What those of two vectors of columns become.
 struct ColumnEnd {
@@ -32,17 +41,19 @@ RL_INLINE ByteEnd byte_end(const Requantize& how) {
   const ByteRange range = Summed ? how.sum.range : ByteRange{how.zero, how.least, how.most};
   const int shift = range.most > 127 ? 128 : 0;  // uint8
   ByteEnd e{};
+  e.limited = true;
   e.zero = _mm512_set1_epi16(static_cast<int16_t>(range.zero - shift));
   e.least = _mm512_set1_epi8(static_cast<char>(range.least - shift));
   e.most = _mm512_set1_epi8(static_cast<char>(range.most - shift));
   e.flip = _mm512_set1_epi8(static_cast<char>(shift));
   e.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   if constexpr (Summed) {
-    e.lowest = _mm512_set1_ps(static_cast<float>(how.least - how.zero));
-    e.highest = _mm512_set1_ps(static_cast<float>(how.most - how.zero));
-    e.own_zero = _mm512_set1_ps(static_cast<float>(how.zero));
+    e.lowest = _mm512_set1_epi32(kMagicBits + how.least - how.zero);
+    e.highest = _mm512_set1_epi32(kMagicBits + how.most - how.zero);
+    e.magic = _mm512_set1_ps(kMagic), e.magic_less_zero = _mm512_set1_ps(kMagic - static_cast<float>(how.zero));
     e.factor = _mm512_set1_ps(how.sum.factor), e.other_factor = _mm512_set1_ps(how.sum.other_factor);
     e.sum_offset = _mm512_set1_ps(how.sum.offset);
+    e.limited = 256 * (std::fabs(how.sum.factor) + std::fabs(how.sum.other_factor)) + std::fabs(how.sum.offset) < 1e9f;
   }
   return e;
 }
@@ -77,11 +88,15 @@ RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
 
 // Masked forms are those that GCC 12 does not warn of.
 RL_INLINE __m512 reals_of_sums(__m512i x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
-// What is beyond 32 bits would become the least number.
+// What is beyond 32 bits would become the least number, and so does what is no number.
+template <bool Limited>
+RL_INLINE __m512 limited(__m512 x) {
+  if constexpr (Limited) return x;
+  return _mm512_maskz_min_ps(0xffff, _mm512_maskz_max_ps(0xffff, x, _mm512_set1_ps(-1e9f)), _mm512_set1_ps(1e9f));
+}
 template <bool Limited>
 RL_INLINE __m512i numbers_of(__m512 x) {
-  if constexpr (!Limited) x = _mm512_maskz_min_ps(0xffff, x, _mm512_set1_ps(1e9f));
-  return _mm512_maskz_cvtps_epi32(0xffff, x);
+  return _mm512_maskz_cvtps_epi32(0xffff, limited<Limited>(x));
 }
 
 // corrected: sums plus correction. others: of as many columns.
@@ -89,12 +104,12 @@ template <bool Limited, bool Summed>
 RL_INLINE __m512i scaled_sums(const ByteEnd& e, __m512i corrected, __m512 multiplier, __m512 offset, __m128i others) {
   const __m512 x = _mm512_fmadd_ps(reals_of_sums(corrected), multiplier, offset);
   if constexpr (!Summed) return numbers_of<Limited>(x);
-  // x may be no number, which is the least one then.
-  const __m512 bounded = _mm512_maskz_min_ps(0xffff, _mm512_maskz_max_ps(0xffff, x, e.lowest), e.highest);
-  const __m512 number =
-      _mm512_add_ps(_mm512_maskz_roundscale_ps(0xffff, bounded, _MM_FROUND_TO_NEAREST_INT), e.own_zero);
+  // Bounded as integers, for which processors have more units.
+  const __m512i rounded = _mm512_castps_si512(_mm512_add_ps(limited<Limited>(x), e.magic));
+  const __m512i bounded = _mm512_maskz_min_epi32(0xffff, _mm512_maskz_max_epi32(0xffff, rounded, e.lowest), e.highest);
+  const __m512 number = _mm512_sub_ps(_mm512_castsi512_ps(bounded), e.magic_less_zero);
   const __m512 other = reals_of_sums(_mm512_maskz_cvtepi8_epi32(0xffff, others));
-  return numbers_of<false>(_mm512_fmadd_ps(other, e.other_factor, _mm512_fmadd_ps(number, e.factor, e.sum_offset)));
+  return numbers_of<Limited>(_mm512_fmadd_ps(other, e.other_factor, _mm512_fmadd_ps(number, e.factor, e.sum_offset)));
 }
 
 // 64 bytes, a vector's after the other's, of what scaled_sums() gives.
@@ -158,8 +173,7 @@ RL_INLINE void requantize_vectors(const Requantize& how, const SumRows& r, int64
   if (how.offset) from.offset += first;
   const ColumnEnd c = column_end<Vectors>(from, r.columns - first);
   const int8_t* const others = Summed ? how.sum.others + first : nullptr;
-  // With a sum results may be beyond 32 bits though these are not.
-  if (c.limited && !Summed) {
+  if (c.limited && e.limited) {
     requantize_columns<Vectors, true, Summed>(e, c, r, r.sums + first, others, out + first);
   } else {
     requantize_columns<Vectors, false, Summed>(e, c, r, r.sums + first, others, out + first);

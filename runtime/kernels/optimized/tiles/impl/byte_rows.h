@@ -59,6 +59,26 @@ RL_INLINE void store_narrow(uint8_t* to, Lanes x) {
 }
 #endif
 
+// a > b ? a : b and a < b ? a : b: compilers would compare and select.
+RL_INLINE Reals larger(Reals a, Reals b) {
+#if defined(__AVX512BW__)
+  return Reals(_mm512_maskz_max_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+  return Reals(_mm256_max_ps(a, b));
+#else
+  return a > b ? a : b;
+#endif
+}
+RL_INLINE Reals smaller(Reals a, Reals b) {
+#if defined(__AVX512BW__)
+  return Reals(_mm512_maskz_min_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+  return Reals(_mm256_min_ps(a, b));
+#else
+  return a < b ? a : b;
+#endif
+}
+
 // Added to a number of less than 2^22, it rounds it to an integer, which the low bits then hold.
 inline constexpr float kRounding = 12582912.0f;
 inline constexpr int32_t kRoundingBits = 0x4b400000;
@@ -76,9 +96,7 @@ RL_INLINE Clamp clamp_of(const ByteRange& range) {
 
 RL_INLINE Lanes rounded(Reals x, const Clamp& clamp) {
   const Reals least = clamp.least - Reals{}, most = clamp.most - Reals{};
-  x = x > least ? x : least;
-  x = x < most ? x : most;
-  return reinterpret_cast<Lanes>(x + kRounding) + clamp.zero;
+  return reinterpret_cast<Lanes>(smaller(larger(x, least), most) + kRounding) + clamp.zero;
 }
 
 RL_INLINE int32_t rounded(float x, const Clamp& clamp) {
@@ -269,8 +287,7 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
       const Lanes sum = load_lanes(r.sums + i * r.sums_stride + j) - zero * right_sums;
       Reals x = __builtin_convertvector(sum, Reals) * (how.scales[i * how.step] * multiplier) + offset;
       if (how.accumulate) x += load_reals(out + i * r.out_stride + j);
-      x = x < least ? least : x;
-      *reinterpret_cast<LooseReals*>(out + i * r.out_stride + j) = x > most ? most : x;
+      *reinterpret_cast<LooseReals*>(out + i * r.out_stride + j) = smaller(most, larger(least, x));
     }
   }
   for (; j < r.columns; ++j) {
