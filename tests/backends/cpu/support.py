@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from rushlight.backends.cpu.payload import read_plan
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
-from rushlight.runtime import Runtime
+from rushlight.runtime import Runtime, RushlightError
 
 Inputs = tuple[torch.Tensor, ...]
 
@@ -71,3 +72,36 @@ def assert_close(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tole
         finite = b[torch.isfinite(b)].abs() if b.is_floating_point() else b
         largest = float(finite.max()) if finite.numel() else 1.0
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * max(largest, 1e-3), equal_nan=True)
+
+
+def damaged(program: bytes, count: int, seed: int) -> Iterator[bytes]:
+    """The program with a bit, or an aligned word, of a plan changed, so many times."""
+    data = bytearray(program)
+    spans = []
+    for payload in filter(None, map(bytes, read_pte(program).delegate_data)):
+        start = data.index(payload)
+        spans.append((start, start + len(payload)))
+    chosen = random.Random(seed)
+    for _ in range(count):
+        start, end = chosen.choice(spans)
+        at = chosen.randrange(start, end - 4) // 4 * 4
+        old = bytes(data[at : at + 4])
+        if chosen.random() < 0.5:
+            data[at + chosen.randrange(4)] ^= 1 << chosen.randrange(8)
+        else:
+            words = (0, 0xFFFFFFFF, 0x7FFFFFFF, chosen.randrange(64), 1 << chosen.randrange(32))
+            data[at : at + 4] = chosen.choice(words).to_bytes(4, "little")
+        yield bytes(data)
+        data[at : at + 4] = old
+
+
+def refusals(programs: Iterable[bytes], inputs: Inputs) -> int:
+    """Of how many programs the runtime says what is wrong; the others give a result."""
+    refused = 0
+    for program in programs:
+        try:
+            run(program, inputs)
+        except RushlightError as error:
+            assert str(error)
+            refused += 1
+    return refused

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 import torch
-from tests.backends.cpu.support import expected, kinds, lower, plan_of, run
+from tests.backends.cpu.support import damaged, expected, kinds, lower, refusals, run
 from torch import nn
 from torch.export import Dim
 from torch.nn import functional as F
@@ -15,8 +13,6 @@ from rushlight.backends.cpu.blocks import block_numbers, pack_blocks
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.target import TARGETS
-from rushlight.format.pte import read_pte
-from rushlight.runtime import Runtime, RushlightError
 
 ROWS, WIDTH = 100, 200
 TARGET = "avx2"
@@ -187,23 +183,4 @@ def test_an_empty_batch() -> None:
 def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
     inputs = (torch.randn(ROWS, WIDTH),)
     program, _ = lower(Layer(), inputs, partitioner=CpuPartitioner())
-    data = bytearray(program)
-    (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
-    start = data.index(payload)
-    chosen = random.Random(0)
-    refused = 0
-    for _ in range(600):
-        at = start + chosen.randrange(len(payload) - 4)
-        old = bytes(data[at : at + 4])
-        if chosen.random() < 0.5:
-            data[at] ^= 1 << chosen.randrange(8)
-        else:
-            data[at : at + 4] = chosen.choice((0, 1, 65536, 2**31, 2**32 - 1)).to_bytes(4, "little")
-        try:
-            Runtime.get().load_program(bytes(data)).load_method("forward").execute(list(inputs))
-        except RushlightError as error:
-            assert str(error)
-            refused += 1
-        data[at : at + 4] = old
-    assert refused
-    assert plan_of(bytes(data)).steps
+    assert refusals(damaged(program, 600, 0), inputs) > 60

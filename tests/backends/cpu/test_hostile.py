@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 import torch
+from tests.backends.cpu.support import damaged, refusals
 from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.exir import to_edge_transform_and_lower
-from rushlight.format.pte import read_pte
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
-from rushlight.runtime import Runtime, RushlightError
 
 SAMPLES = 1200
-WORDS = (0, 1, 7, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1)
 
 
 class Net(nn.Module):
@@ -46,26 +43,4 @@ def test_a_damaged_plan(kind: str) -> None:
     inputs = torch.randn(1, 3, 16, 16)
     program = quantize(Net().eval(), (inputs,), CPUQuantizer().set_global(CONFIGS[kind]), [(inputs,)])
     edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
-    data = bytearray(edge.to_executorch().buffer)
-    chosen = random.Random(kind)
-    spans = []
-    for payload in read_pte(bytes(data)).delegate_data:
-        start = data.index(bytes(payload))
-        spans.append((start, start + len(bytes(payload))))
-    Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
-    refused = 0
-    for _ in range(SAMPLES):
-        start, end = chosen.choice(spans)
-        at = chosen.randrange(start, end - 4)
-        old = bytes(data[at : at + 4])
-        if chosen.random() < 0.5:
-            data[at] ^= 1 << chosen.randrange(8)
-        else:
-            data[at : at + 4] = chosen.choice(WORDS).to_bytes(4, "little")
-        try:
-            Runtime.get().load_program(bytes(data)).load_method("forward").execute([inputs])
-        except RushlightError as error:
-            assert str(error)
-            refused += 1
-        data[at : at + 4] = old
-    assert refused > SAMPLES // 20
+    assert refusals(damaged(edge.to_executorch().buffer, SAMPLES, 0), (inputs,)) > SAMPLES // 20
