@@ -9,6 +9,7 @@
 
 #include "kernels/optimized/pixels/block_product.h"
 #include "rushlight/threads/thread_pool.h"
+#include "tests/tiles/tiles_fixture.h"
 
 namespace rushlight {
 
@@ -53,12 +54,7 @@ class BlocksTest : public testing::TestWithParam<Set> {
   const tiles::BlockTiles& blocks = *GetParam().blocks;
   std::mt19937 random{1};
 
-  std::vector<float> numbers(int64_t n) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  }
+  std::vector<float> numbers(int64_t n) { return tiles::uniform_numbers(random, n); }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BlocksTest);
 

@@ -6,6 +6,7 @@
 
 #include "tests/tiles/dot_products.h"
 #include "tests/tiles/packed_matrix.h"
+#include "tests/tiles/tiles_fixture.h"
 
 namespace rushlight {
 
@@ -58,12 +59,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
   const tiles::HalfTiles& halves = tiles::half_tiles();
   const int64_t panel = packing_of(tiles).panel, vector = tiles.width;
   std::mt19937 random{1};
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  const auto numbers = [&](int64_t n) {
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  };
+  const auto numbers = [&](int64_t n) { return tiles::uniform_numbers(random, n); };
   for (const int64_t k : {int64_t{1}, int64_t{7}, int64_t{32}, 2 * kMostDepth + 3}) {
     for (const int64_t n : {vector - 3, panel, 2 * panel + 1}) {
       for (const int64_t m : {tiles.gemm_rows + 1, 3 * tiles.gemm_rows - 1}) {

@@ -29,19 +29,21 @@ inline std::vector<const Tiles*> all_sets() {
 
 inline std::string name_of(const testing::TestParamInfo<const Tiles*>& set) { return set.param->name; }
 
+// Within [-1, 1).
+inline std::vector<float> uniform_numbers(std::mt19937& random, int64_t n) {
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
 // Tests of each set.
 class TilesFixture : public testing::TestWithParam<const Tiles*> {
  protected:
   const Tiles& tiles = *GetParam();
   std::mt19937 random{1};
 
-  // Within [-1, 1).
-  std::vector<float> numbers(int64_t n) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values(static_cast<size_t>(n));
-    for (float& value : values) value = uniform(random);
-    return values;
-  }
+  std::vector<float> numbers(int64_t n) { return uniform_numbers(random, n); }
 };
 
 }  // namespace rushlight::tiles
