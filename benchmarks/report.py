@@ -109,6 +109,7 @@ def _quantized_networks(results: Results) -> list[str]:
             row.file
             for row in results.rows
             if row.model == model and row.file and not row.system.endswith("_int8")
+            if row.system not in ("rushlight", "rushlight_float")  # which may have weights of int16
         ]
         cells = [_accuracy(block.get(name), min(files, default=None)) for name in systems]
         if any(cells):
