@@ -102,11 +102,30 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
     RL_TRY(steps[i]->prepare());
     scratch_floats_ = std::max(scratch_floats_, steps[i]->scratch_floats(workers_));
   }
+  const Span<uint8_t> flips{make_array<uint8_t>(allocator, storages.size()), storages.size()};
+  RL_REQUIRE(flips.data(), MemoryAllocationFailed, "no memory for a plan of %zu storages", flips.size());
+  choose_flips(flips);
   scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + 16) * sizeof(float), 64));
   RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
              scratch_floats_ * sizeof(float));
   is_current_ = true;
   return Error::Ok;
+}
+
+void Executor::choose_flips(Span<uint8_t> flips) {
+  const schema::Plan& table = plan_->table;
+  for (uint32_t i = 0; i < flips.size(); ++i) {
+    flips[i] = table.storages()[i].kind() == schema::StorageKind::ARENA ? 0x80 : 0;
+  }
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    const auto values = table.steps()[i].values();
+    for (uint32_t j = 0; j < values.size(); ++j) {
+      if (values[j] >= slots_.size()) continue;  // none, or more than the step has
+      const bool is_byte = slots_[values[j]].view.dtype == ScalarType::Char;
+      if (!is_byte || !steps_[i]->takes_unsigned(j)) flips[table.values()[values[j]].storage()] = 0;
+    }
+  }
+  for (uint32_t i = 0; i < slots_.size(); ++i) slots_[i].view.flip = flips[table.values()[i].storage()];
 }
 
 Error Executor::make_state(uint32_t index, MemoryAllocator& allocator) {

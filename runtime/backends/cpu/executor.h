@@ -23,6 +23,8 @@ class Executor {
   // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
   Error update(BackendExecutionContext& context);
   Error evaluate();
+  // By storage: keeps int8 numbers in the form of products' left operands where all steps that have them can.
+  void choose_flips(Span<uint8_t> flips);
   Error place_views();
   Error take_symbols(Span<EValue* const> arguments);
   Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);

@@ -84,6 +84,8 @@ class Step {
   // Of the shapes of the last prepare().
   virtual optimized::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
+  // Whether int8 numbers of this operand may be kept as uint8, each plus 128, as View::flip tells while the step runs.
+  virtual bool takes_unsigned(uint32_t) const { return false; }
   // Multiplications and additions, each counted, of a run.
   virtual int64_t work() const { return 0; }
 

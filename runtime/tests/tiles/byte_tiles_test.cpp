@@ -172,10 +172,15 @@ TEST_P(ByteTilesTest, RequantizedNumbersAreAddedAsByThemselves) {
         int8_t* const row = reinterpret_cast<int8_t*>(apart.data()) + i * out_step;
         tiles.loops.add(row, others.data() + i * out_step, columns, 0.73f, -1.31f, 5.5f, range, row);
       }
+      std::vector<uint8_t> flipped(out);
       tiles.requantize(how, from, out.data());
+      for (uint8_t& byte : flipped) byte ^= 0x80;
+      how.sum.others = reinterpret_cast<const int8_t*>(flipped.data()), how.sum.flip = 0x80;
+      tiles.requantize(how, from, flipped.data());
       for (int64_t i = 0; i < rows * out_step; ++i) {
         const auto at = static_cast<size_t>(i);
         ASSERT_EQ(out[at], i % out_step < columns ? apart[at] : static_cast<uint8_t>(others[at])) << i;
+        ASSERT_EQ(flipped[at], i % out_step < columns ? out[at] : static_cast<uint8_t>(others[at] ^ 0x80)) << i;
       }
     }
   }
@@ -231,7 +236,9 @@ TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
                                       Requantize{nullptr, large.data(), nullptr, 0, -128, 127, sum}}) {
           std::vector<uint8_t> want(size, 77), got(want);
           tiles.requantize(how, from, want.data());
-          tiles.gemm_results(rows, vectors, tile, {&how, nullptr, got.data(), out_stride, columns});
+          PanelEnd panel;
+          tiles.prepare_results(vectors, how, columns, &panel);
+          tiles.gemm_results(rows, vectors, tile, {&panel, nullptr, got.data(), out_stride, columns, how.sum.others});
           ASSERT_EQ(got, want) << rows << "x" << vectors << " columns " << columns;
         }
         const auto scales = reals(rows, 0.1f, 0.2f);
@@ -258,10 +265,67 @@ TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
   }
 }
 
+TEST_P(ByteTilesTest, ResultsBehindTheNextTileAreThoseOfTheirSums) {
+  if (!tiles.gemm_behind) GTEST_SKIP() << "no tile waits for the next one";
+  const int64_t rows = tiles.rows, width = tiles.vectors * tiles.lanes, out_stride = width + 3;
+  for (const int64_t groups : {kLeastBehind, kLeastBehind + 1, kLeastBehind + 15, 2 * kLeastBehind}) {
+    for (const int64_t runs : {1, 3}) {
+      // Runs lie further apart than they are long, and halves of rows further than rows do.
+      const int64_t run = groups * tiles.group, k = runs * run, run_step = 2 * run, stride = runs * run_step;
+      const int64_t half_step = (rows / 2 + 1) * stride, half = rows / 2;
+      const auto right = numbers(width * k), others = numbers(rows * out_stride);
+      Buffer packed(packed_right_size(tiles, width, k)), sums(static_cast<size_t>(rows * width) * 4);
+      pack_right(tiles, right.data(), k, width, k, packed.data());
+      const auto multiplier = reals(width, -2e-3f, 2e-3f), offset = reals(width, -9, 9);
+      std::vector<int32_t> corrections(static_cast<size_t>(width));
+      zero_corrections(tiles, packed.data(), width, 11, nullptr, corrections.data());
+      Requantize how{corrections.data(), multiplier.data(), offset.data(), -5, -128, 127};
+      for (const int kind : {0, 1, 2}) {  // nothing is added, int8, uint8
+        if (kind > 0) how.sum = {others.data(), 0.73f, -1.31f, 5.5f, {3, -128, 127}};
+        if (kind == 2) how.sum.range = {131, 0, 255}, how.sum.flip = 0x80;
+        PanelEnd panel;
+        ASSERT_TRUE(tiles.prepare_results(tiles.vectors, how, width, &panel));
+        const auto size = static_cast<size_t>(rows * out_stride);
+        std::vector<uint8_t> want[3], got[3];
+        TileEnd ends[3];
+        int32_t* const sums_of_tile = static_cast<int32_t*>(sums.data());
+        for (int t = 0; t < 3; ++t) {
+          const auto left = numbers(2 * half_step);
+          Buffer form(left.size() * static_cast<size_t>(tiles.left_size));
+          tiles.pack_left(reinterpret_cast<const uint8_t*>(left.data()), 0, 2 * half_step, form.data());
+          std::vector<int8_t> rows_of_left;
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t r = 0; r < runs; ++r) {
+              const auto from = left.begin() + i / half * half_step + i % half * stride + r * run_step;
+              rows_of_left.insert(rows_of_left.end(), from, from + run);
+            }
+          }
+          std::vector<int32_t> exact_sums;
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t j = 0; j < width; ++j) {
+              exact_sums.push_back(static_cast<int32_t>(exact(rows_of_left, right, k, i, j, -tiles.left_offset)));
+            }
+          }
+          want[t].assign(size, 77), got[t].assign(size, 77);
+          tiles.requantize(how, {exact_sums.data(), width, rows, width, out_stride}, want[t].data());
+          ends[t] = {&panel, nullptr, got[t].data(), out_stride, width, how.sum.others, kind == 2};
+          ByteTile tile{form.data(), stride, panels_of(packed.data(), width), groups, sums_of_tile, width, false};
+          tile.runs = runs, tile.run_step = run_step, tile.half_step = half_step;
+          tile.ahead = right.data();
+          tiles.gemm_behind(tile, ends[t], t == 0 ? nullptr : &ends[t - 1]);
+        }
+        tiles.finish_behind(sums_of_tile, ends[2]);
+        for (int t = 0; t < 3; ++t)
+          ASSERT_EQ(got[t], want[t]) << groups << " groups, " << runs << " runs, kind " << kind;
+      }
+    }
+  }
+}
+
 TEST_P(ByteTilesTest, ProductsToBytesFloatsAndSums) {
   if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
   for (const int64_t k : {1, 30, 1203, 6000}) {
-    for (const int64_t m : {1, 5, 37}) {
+    for (const int64_t m : {1, 5, 37, 98}) {
       const int64_t n = 2 * column_step(tiles) + 5;
       const auto left = numbers(m * k), right = numbers(n * k);
       std::vector<uint8_t> as_unsigned;

@@ -60,6 +60,16 @@ def residual() -> nn.Module:
     )
 
 
+def wide() -> nn.Module:
+    """Products of numbers that no other step has, deep enough for results to wait for the next tile's sums."""
+
+    def block() -> Shortcut:
+        inner = [*conv(128, 64), nn.ReLU(), *conv(64, 64, 3), nn.ReLU(), *conv(64, 128)]
+        return Shortcut(*inner, *conv(128, 128), ends_in_relu=True)
+
+    return nn.Sequential(*conv(3, 128), nn.ReLU(), block(), block(), nn.Flatten(), nn.Linear(128 * 14 * 9, 5))
+
+
 class Transformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -76,6 +86,7 @@ class Transformer(nn.Module):
 NETWORKS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "mobile": (mobile, (2, 3, 30, 26)),
     "residual": (residual, (1, 3, 58, 50)),
+    "wide": (wide, (1, 3, 9, 14)),
     "transformer": (Transformer, (2, 11, 32)),
 }
 RUN = """

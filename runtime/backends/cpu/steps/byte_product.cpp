@@ -83,7 +83,7 @@ class ByteProductStep final : public Step {
   Error run(Run& run) override {
     const ByteTiles& t = *tiles_;
     const int64_t step = tiles::column_step(t);
-    bytes_.in = static_cast<const uint8_t*>(in_->data);
+    bytes_.in = static_cast<const uint8_t*>(in_->data), bytes_.flip = in_->flip;
     const int64_t workers = workers_of(run.workers);
     // At the end of a worker's own share.
     const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
@@ -118,6 +118,10 @@ class ByteProductStep final : public Step {
 
   const char* name() const override {
     return window_.kernel_h * window_.kernel_w > 1 ? "8-bit convolution" : "8-bit product";
+  }
+  // Products of numbers in that form are those of rows as they lie.
+  bool takes_unsigned(uint32_t operand) const override {
+    return tiles_->left_offset == 0x80 && tiles_->left_size == 1 && (operand == 0 || operand == 3 || operand == 7);
   }
   int64_t work() const override { return 2 * pixels_ * groups_ * outputs_ * depth_; }
 
@@ -186,7 +190,13 @@ class ByteProductStep final : public Step {
     if (!is_float_) {
       p.out_kind = tiles::ByteProduct::Out::Bytes;
       p.requantize = {corrections_ + first, multiplier, offset, range_.zero, range_.least, range_.most, sum_};
-      if (residual_) p.requantize.sum.others = static_cast<const int8_t*>(residual_->data) + first;
+      tiles::ByteSum& sum = p.requantize.sum;
+      if (residual_) {
+        sum.others = static_cast<const int8_t*>(residual_->data) + first, sum.flip = residual_->flip;
+        sum.range.zero += out_->flip, sum.range.least += out_->flip, sum.range.most += out_->flip;
+      } else {
+        p.requantize.zero += out_->flip, p.requantize.least += out_->flip, p.requantize.most += out_->flip;
+      }
       p.out = static_cast<uint8_t*>(out_->data) + first;
     } else {
       p.out_kind = tiles::ByteProduct::Out::Floats;

@@ -112,6 +112,13 @@ void read_left(const ByteTiles& tiles, const ByteProduct& p, int64_t row, int64_
   }
 }
 
+// Whether rows of the left operand are read where they lie, which must not all be in one set of a cache.
+bool lies_in_form(const ByteTiles& tiles, const ByteProduct& p) {
+  constexpr int64_t kMostConflicts = 4096;
+  return !p.gather && !p.windows && tiles.left_size == 1 && tiles.left_offset == p.flip && p.k % tiles.group == 0 &&
+         p.left_stride % kMostConflicts != 0;
+}
+
 // As multiply(), with columns as they lie. A row of ones above the left operand gives the columns' sums.
 void multiply_columns(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                       int32_t* sums, uint8_t* left) {
@@ -155,29 +162,47 @@ int64_t next_windows(const ByteTiles& tiles, const ByteWindows& w, int64_t row, 
   return count;
 }
 
+// A tile whose sums become results while the next one's are computed.
+struct Behind {
+  bool is_there = false;
+  TileEnd end;
+  PanelEnd panels[2];  // that tile's, and another one
+};
+
 // One panel of columns from `column` on, for `rows` rows from `row` on, whose left operand is `left`.
 void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* left, int vectors, const int32_t* right_sums,
-                      const int32_t* correction) {
+                      const int32_t* correction, Behind* behind) {
   const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
   const int64_t size = is_bytes ? 1 : sizeof(float);
-  Requantize bytes{};
+  PanelEnd& panel = behind->panels[behind->is_there && behind->end.bytes == behind->panels];
   Dequantize reals{};
-  if (is_bytes) bytes = requantize_of(p, column, correction);
-  TileEnd end{is_bytes ? &bytes : nullptr, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
+  bool can_wait = false;
   if (p.windows) tile.groups = p.windows->run / tiles.group, tile.runs = p.windows->runs;
+  if (is_bytes) can_wait = tiles.prepare_results(vectors, requantize_of(p, column, correction), columns, &panel);
+  can_wait = can_wait && tiles.gemm_behind && tile.groups >= kLeastBehind;
+  TileEnd end{is_bytes ? &panel : nullptr, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
+  end.flips_others = p.requantize.sum.flip != 0;
   for (int64_t i = 0, count = 0; i < rows; i += count) {
     if (p.windows) {
       count = next_windows(tiles, *p.windows, row + i, rows - i, &tile);
     } else {
-      count = part_of(rows - i, tiles.rows);
+      const int64_t below = rows - i - tiles.rows;
+      count = can_wait && (below >= tiles.rows / 2 || below == 0) ? tiles.rows : part_of(rows - i, tiles.rows);
       tile.left = left + i * tile.left_stride * tiles.left_size;
+      tile.half_step = (count + 1) / 2 * tile.left_stride;
     }
     const int64_t at = (row + i) * p.out_stride + column;
     if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, right_sums);
-    if (p.requantize.sum.others) bytes.sum.others = p.requantize.sum.others + at;
+    if (is_bytes && p.requantize.sum.others) end.others = p.requantize.sum.others + at;
     end.out = static_cast<uint8_t*>(p.out) + at * size;
-    tiles.gemm_results(static_cast<int>(count), vectors, tile, end);
+    if (can_wait && count == tiles.rows) {
+      tiles.gemm_behind(tile, end, behind->is_there ? &behind->end : nullptr);
+      behind->is_there = true;
+      behind->end = end;
+    } else {
+      tiles.gemm_results(static_cast<int>(count), vectors, tile, end);
+    }
     tile.ahead += tile.runs * tile.groups * tile.ahead_step;
   }
 }
@@ -238,17 +263,20 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const left = static_cast<uint8_t*>(scratch) + kSumBytes;
   if (p.right == nullptr) return multiply_columns(tiles, p, m0, m1, n0, n1, sums, left);
-  const int64_t stride = p.windows ? p.windows->row_step : left_stride(tiles, p.k);
+  const bool in_place = lies_in_form(tiles, p);
+  const int64_t stride = p.windows ? p.windows->row_step : in_place ? p.left_stride : left_stride(tiles, p.k);
   const int64_t depth = round_up(p.k, tiles.group);
   const int64_t step = column_step(tiles);
   const int8_t* const panels = panels_of(p.right, p.n);
   const int64_t block = p.windows ? std::max<int64_t>(1, m1 - m0) : block_rows(tiles, p.k);
 
+  Behind behind;
   for (int64_t row = m0; row < m1;) {
     // Blocks of about one size, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + block - 1) / block;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
-    if (!p.windows) read_left(tiles, p, row, rows, depth, stride, left);
+    const uint8_t* from = in_place ? p.left + row * stride : left;
+    if (!p.windows && !in_place) read_left(tiles, p, row, rows, depth, stride, left);
     const int64_t tiles_down = (rows + tiles.rows - 1) / tiles.rows;
     for (int64_t column = n0; column < n1; column += step) {
       const int64_t columns = std::min(step, n1 - column);
@@ -269,14 +297,14 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
         }
         tile.ahead = next ? next : tile.right;
         if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
-        multiply_results(tiles, p, tile, row, rows, column, columns, left, vectors, sums_of_right, correction);
+        multiply_results(tiles, p, tile, row, rows, column, columns, from, vectors, sums_of_right, correction, &behind);
         if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
         continue;
       }
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
       for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
         const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
-        tile.left = left + i * stride * tiles.left_size;
+        tile.left = from + i * stride * tiles.left_size;
         tile.sums = sums + (i - done) * tile.sums_stride;
         tiles.gemm(static_cast<int>(count), vectors, tile);
         i += count;
@@ -289,6 +317,7 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
     }
     row += rows;
   }
+  if (behind.is_there) tiles.finish_behind(sums, behind.end);
 }
 
 }  // namespace rushlight::tiles

@@ -19,7 +19,8 @@ struct ByteTile {
   int64_t sums_stride;
   bool accumulate;  // to what `sums` holds
   // Of gemm_results() with bytes of two vectors: rows may be of several runs of so many groups each, `run_step`
-  // elements apart; then rows from (rows + 1) / 2 on begin `half_step` elements behind the first one.
+  // elements apart; then, and for gemm_behind(), rows from (rows + 1) / 2 on begin `half_step` elements behind the
+  // first one.
   int64_t runs = 1, run_step = 0, half_step = 0;
   // Of gemm_results(): memory that is fetched into a second level cache meanwhile, so many bytes with each group.
   const int8_t* ahead = nullptr;
@@ -65,6 +66,7 @@ struct ByteSum {
   const int8_t* others = nullptr;  // they lie as the numbers do; null: nothing is added
   float factor, other_factor, offset;
   ByteRange range;
+  uint8_t flip = 0;  // bytes of others XOR flip are int8
 };
 
 // out[i, j] = clamp(round(float(sums[i, j] + correction[j]) * multiplier[j] + offset[j]) + zero, least, most), rounded
@@ -92,13 +94,20 @@ struct Dequantize {
   bool accumulate = false;  // to what `out` holds, before it is clamped
 };
 
+// What a set of tiles makes of Requantize, once for all tiles of a panel of columns.
+struct alignas(64) PanelEnd {
+  uint8_t memory[1280];
+};
+
 // What becomes of the sums of a tile of `columns` columns, more than those of all vectors but the last: one of the two.
 struct TileEnd {
-  const Requantize* bytes;  // `out` and sum.others are int8 or uint8
+  const PanelEnd* bytes;    // `out` and others are int8 or uint8
   const Dequantize* reals;  // `out` are floats
   void* out;
   int64_t out_stride;  // elements
   int64_t columns;
+  const int8_t* others = nullptr;  // ByteSum's, for this tile
+  bool flips_others = false;       // whether ByteSum::flip is not 0
 };
 
 // sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
@@ -145,6 +154,8 @@ struct ByteOperand {
   float scale;
 };
 
+inline constexpr int64_t kLeastBehind = 28;
+
 struct ByteTiles {
   const char* name;
   int lanes;        // sums in a vector
@@ -165,6 +176,13 @@ struct ByteTiles {
   void (*gemm)(int rows, int vectors, const ByteTile& tile);
   // The same with results instead of sums, which are written nowhere; `accumulate` is false. Null where no faster.
   void (*gemm_results)(int rows, int vectors, const ByteTile& tile, const TileEnd& end);
+  // For a panel of so many vectors; gives whether its tiles of all rows are ones for gemm_behind().
+  bool (*prepare_results)(int vectors, const Requantize& how, int64_t columns, PanelEnd* to);
+  // Sums of a tile of all rows and vectors and at least kLeastBehind groups, while those that tile.sums holds until
+  // then become what `before` says of them, a tile of the same product. Null: they hold nothing.
+  void (*gemm_behind)(const ByteTile& tile, const TileEnd& end, const TileEnd* before);
+  // What gemm_behind() makes of sums before, for the last ones.
+  void (*finish_behind)(const int32_t* sums, const TileEnd& end);
 
   void (*dots)(int64_t rows, int64_t columns, const ByteDots& dots);
 

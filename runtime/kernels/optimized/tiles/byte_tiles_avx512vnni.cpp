@@ -57,6 +57,9 @@ namespace rushlight::tiles::avx512vnni_bytes {
 
 static constexpr ByteTiles make_tiles() {
   ByteTiles t = make_byte_tiles("avx512vnni");
+  t.prepare_results = &prepare_results;
+  t.gemm_behind = &gemm_behind;
+  t.finish_behind = &finish_behind;
   t.gemm_results = &results_gemm;
   t.pack_rows = &pack_rows;
   t.loops.depthwise_three = &depthwise_three;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
+#include "kernels/optimized/tiles/impl/byte_behind512.h"
 #include "kernels/optimized/tiles/impl/byte_results512.h"
 #include "kernels/optimized/tiles/impl/byte_rows.h"
 #include "kernels/optimized/tiles/impl/inline.h"
@@ -34,44 +35,82 @@ RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
     }
     upper += t.run_step - t.groups * kGroup, lower += t.run_step - t.groups * kGroup;
   }
-}
-
-// Sums become results while they are in registers.
-template <int Rows, int Vectors, bool Limited, bool Summed>
-RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e, const ColumnEnd& c,
-                             const int8_t* others, uint8_t* to, int64_t stride) {
-  constexpr int kRows = 4 / Vectors;  // that become one vector
-  RL_UNROLL for (int i = 0; i < Rows; i += kRows) {
-    __m512i x[4];
-    RL_UNROLL for (int v = 0; v < 4; ++v) {
-      const int row = i + v / Vectors < Rows ? i + v / Vectors : Rows - 1, j = v % Vectors;
-      __m128i other{};
-      if constexpr (Summed) other = _mm_maskz_loadu_epi8(c.lanes[j], others + row * stride + j * 16);
-      x[v] = scaled_sums<Limited, Summed>(e, acc[row][j], c.multiplier[j], c.offset[j], other);
-    }
-    const __m512i bytes = narrowed(e, x[0], x[1], x[2], x[3]);
-    RL_UNROLL for (int row = 0; row < kRows; ++row) {
-      if (i + row < Rows) store_bytes<Vectors>(to + (i + row) * stride, c, bytes, row);
+  // Else compilers choose registers for what comes next, and copy sums within the loop.
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      Sums done;
+      asm("" : "=v"(done) : "0"(acc[i][j]));
+      acc[i][j] = done;
     }
   }
+}
+
+// Rows [first, first + Count) of sums become results while they are in registers; others and `to` are those rows'.
+template <int Count, bool Summed, bool Whole, int Rows, int Vectors>
+RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const ByteEnd& e, const ColumnEnd& c,
+                          const int8_t* others, uint8_t* to, int64_t stride) {
+  constexpr int kSums = Count * Vectors;
+  __m512i x[kSums];
+  __m128i other[kSums]{};
+  RL_UNROLL for (int v = 0; v < kSums; ++v) {
+    x[v] = acc[first + v / Vectors][v % Vectors];
+    if constexpr (Summed) other[v] = load_others<Whole>(c, v % Vectors, others + v / Vectors * stride);
+  }
+  scale_sums<Vectors, true, Summed>(e, c, other, x);
+  RL_UNROLL for (int v = 0; v < kSums; v += 4) {
+    const auto at = [&](int i) { return x[v + i < kSums ? v + i : v]; };
+    const __m512i bytes = narrowed(e, at(0), at(1), at(2), at(3));
+    RL_UNROLL for (int row = 0; row < 4 / Vectors; ++row) {
+      const int i = v / Vectors + row;
+      if (i < Count) store_bytes<Vectors, Whole>(to + i * stride, c, bytes, row);
+    }
+  }
+}
+
+template <int Rows, int Vectors, bool Summed, bool Whole>
+RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const ByteEnd& e, const ColumnEnd& c,
+                             const int8_t* others, uint8_t* to, int64_t stride) {
+  constexpr int kStep = 8 / Vectors, kRest = Rows % kStep;
+  RL_UNROLL for (int i = 0; i + kStep <= Rows; i += kStep) {
+    store_rows<kStep, Summed, Whole>(acc, i, e, c, others, to, stride);
+    others += kStep * stride, to += kStep * stride;
+    // Compilers would rather compute all pointers first, and store them for want of registers.
+    asm("" : "+r"(others), "+r"(to));
+  }
+  if constexpr (kRest > 0) store_rows<kRest, Summed, Whole>(acc, Rows - kRest, e, c, others, to, stride);
+}
+
+// As store_results(), of sums that may become numbers beyond 32 bits.
+template <int Vectors, bool Summed>
+static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t rows, const ResultsEnd& p,
+                                                      const int8_t* others, uint8_t* to, int64_t stride) {
+  ColumnEnd c = p.columns;
+  c.correction[0] = c.correction[1] = __m512i{};
+  const SumRows sums{reinterpret_cast<const int32_t*>(acc), Vectors * kLanes, rows, 0, stride};
+  requantize_columns<Vectors, false, Summed, false>(p.bytes, c, sums, sums.sums, others, to);
 }
 
 template <int Rows, int Vectors, bool Summed, bool Windows>
 static void byte_results(const ByteTile& t, const TileEnd& end) {
-  const Requantize& how = *end.bytes;
+  const ResultsEnd& p = results_end(*end.bytes);
   Sums acc[Rows][Vectors];
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const Sums first = how.correction ? load_columns(how.correction, j, end.columns) : Sums{};
+    const Sums first = p.columns.correction[j];
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
   add_columns<Windows>(acc, t);
-  const ByteEnd e = byte_end<Summed>(how);
-  const ColumnEnd c = column_end<Vectors>(how, end.columns);
+  const int8_t* const others = end.others;
   uint8_t* const to = static_cast<uint8_t*>(end.out);
-  if (c.limited && e.limited) {
-    store_results<Rows, Vectors, true, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
+  if (!p.bytes.limited || !p.columns.limited) {
+    Sums sums[Rows][Vectors];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
+    store_unlimited<Vectors, Summed>(&sums[0][0], Rows, p, others, to, end.out_stride);
+  } else if (p.columns.whole) {
+    const ByteEnd e = p.bytes;
+    const ColumnEnd c = p.columns;
+    store_results<Rows, Vectors, Summed, true>(acc, e, c, others, to, end.out_stride);
   } else {
-    store_results<Rows, Vectors, false, Summed>(acc, e, c, how.sum.others, to, end.out_stride);
+    store_results<Rows, Vectors, Summed, false>(acc, p.bytes, p.columns, others, to, end.out_stride);
   }
 }
 
@@ -117,7 +156,7 @@ static void results_gemm_of(int rows, const ByteTile& tile, const TileEnd& end, 
   static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
   static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
   if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
-  const bool is_added = end.bytes->sum.others != nullptr;
+  const bool is_added = end.others != nullptr;
   if constexpr (Vectors == 2) {
     static constexpr Gemm windows[] = {&byte_results<I + 1, Vectors, false, true>...};
     static constexpr Gemm windows_added[] = {&byte_results<I + 1, Vectors, true, true>...};

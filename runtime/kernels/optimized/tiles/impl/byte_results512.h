@@ -17,6 +17,7 @@ struct ByteEnd {
   __m512i least, most, flip;  // of 8 bits
   __m512i order;              // of four bytes: from those of each vector's lanes to vectors one after the other
   bool limited;               // no sum of numbers is beyond 32 bits
+  __m128i other_flip;         // of 8 bits
   // With a sum, whose range the first three are of: of the numbers before it, as the bits of them less zero plus
   // kMagic.
   __m512i lowest, highest;
@@ -33,6 +34,7 @@ struct ColumnEnd {
   __m512i correction[2];
   __m512 multiplier[2], offset[2];
   __mmask16 lanes[2];  // columns that there are
+  bool whole;          // all of them
   bool limited;        // no result is beyond 32 bits
 };
 
@@ -50,6 +52,7 @@ RL_INLINE ByteEnd byte_end(const Requantize& how) {
   if constexpr (Summed) {
     e.lowest = _mm512_set1_epi32(kMagicBits + how.least - how.zero);
     e.highest = _mm512_set1_epi32(kMagicBits + how.most - how.zero);
+    e.other_flip = _mm_set1_epi8(static_cast<char>(how.sum.flip));
     e.magic = _mm512_set1_ps(kMagic), e.magic_less_zero = _mm512_set1_ps(kMagic - static_cast<float>(how.zero));
     e.factor = _mm512_set1_ps(how.sum.factor), e.other_factor = _mm512_set1_ps(how.sum.other_factor);
     e.sum_offset = _mm512_set1_ps(how.sum.offset);
@@ -83,6 +86,7 @@ RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
                                     _mm512_cmp_ps_mask(c.offset[j], _mm512_set1_ps(536870912.0f), _CMP_NLT_UQ));
   }
   c.limited = beyond == 0;
+  c.whole = c.lanes[Vectors - 1] == 0xffff;
   return c;
 }
 
@@ -99,20 +103,38 @@ RL_INLINE __m512i numbers_of(__m512 x) {
   return _mm512_maskz_cvtps_epi32(0xffff, limited<Limited>(x));
 }
 
-// corrected: sums plus correction. others: of as many columns.
-template <bool Limited, bool Summed>
-RL_INLINE __m512i scaled_sums(const ByteEnd& e, __m512i corrected, __m512 multiplier, __m512 offset, __m128i others) {
-  const __m512 x = _mm512_fmadd_ps(reals_of_sums(corrected), multiplier, offset);
-  if constexpr (!Summed) return numbers_of<Limited>(x);
-  // Bounded as integers, for which processors have more units.
-  const __m512i rounded = _mm512_castps_si512(_mm512_add_ps(limited<Limited>(x), e.magic));
-  const __m512i bounded = _mm512_maskz_min_epi32(0xffff, _mm512_maskz_max_epi32(0xffff, rounded, e.lowest), e.highest);
-  const __m512 number = _mm512_sub_ps(_mm512_castsi512_ps(bounded), e.magic_less_zero);
-  const __m512 other = reals_of_sums(_mm512_maskz_cvtepi8_epi32(0xffff, others));
-  return numbers_of<Limited>(_mm512_fmadd_ps(other, e.other_factor, _mm512_fmadd_ps(number, e.factor, e.sum_offset)));
+// N vectors of corrected sums, vector v of columns v % Vectors, become what narrowed() takes. A step at a time for all,
+// since processors look only so far ahead for what does not depend on what is before it.
+template <int Vectors, bool Limited, bool Summed, int N>
+RL_INLINE void scale_sums(const ByteEnd& e, const ColumnEnd& c, const __m128i (&others)[N], __m512i (&sums)[N]) {
+  __m512 x[N], other[N];
+  RL_UNROLL for (int v = 0; v < N; ++v) x[v] = reals_of_sums(sums[v]);
+  RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_fmadd_ps(x[v], c.multiplier[v % Vectors], c.offset[v % Vectors]);
+  if constexpr (Summed) {
+    // Bounded as integers, for which processors have more units.
+    RL_UNROLL for (int v = 0; v < N; ++v) {
+      sums[v] = _mm512_castps_si512(_mm512_add_ps(limited<Limited>(x[v]), e.magic));
+    }
+    RL_UNROLL for (int v = 0; v < N; ++v) sums[v] = _mm512_maskz_max_epi32(0xffff, sums[v], e.lowest);
+    RL_UNROLL for (int v = 0; v < N; ++v) sums[v] = _mm512_maskz_min_epi32(0xffff, sums[v], e.highest);
+    RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_sub_ps(_mm512_castsi512_ps(sums[v]), e.magic_less_zero);
+    RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_fmadd_ps(x[v], e.factor, e.sum_offset);
+    RL_UNROLL for (int v = 0; v < N; ++v) sums[v] =
+        _mm512_maskz_cvtepi8_epi32(0xffff, _mm_xor_si128(others[v], e.other_flip));
+    RL_UNROLL for (int v = 0; v < N; ++v) other[v] = reals_of_sums(sums[v]);
+    RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_fmadd_ps(other[v], e.other_factor, x[v]);
+  }
+  RL_UNROLL for (int v = 0; v < N; ++v) sums[v] = numbers_of<Limited>(x[v]);
 }
 
-// 64 bytes, a vector's after the other's, of what scaled_sums() gives.
+// Numbers of vector j of a row of others.
+template <bool Whole>
+RL_INLINE __m128i load_others(const ColumnEnd& c, int j, const int8_t* row) {
+  if constexpr (Whole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + j * 16));
+  return _mm_maskz_loadu_epi8(c.lanes[j], row + j * 16);
+}
+
+// 64 bytes, a vector's after the other's, of what scale_sums() gives.
 RL_INLINE __m512i narrowed(const ByteEnd& e, __m512i a, __m512i b, __m512i c, __m512i d) {
   const __m512i upper = _mm512_adds_epi16(_mm512_packs_epi32(a, b), e.zero);
   const __m512i lower = _mm512_adds_epi16(_mm512_packs_epi32(c, d), e.zero);
@@ -121,45 +143,45 @@ RL_INLINE __m512i narrowed(const ByteEnd& e, __m512i a, __m512i b, __m512i c, __
   return _mm512_maskz_permutexvar_epi32(0xffff, e.order, bytes);
 }
 
-// Row `row` of those whose results are `bytes`: of Vectors vectors each.
-template <int Vectors>
+// Row `row` of those whose results are `bytes`: of Vectors vectors each. Whole: c.whole.
+template <int Vectors, bool Whole>
 RL_INLINE void store_bytes(uint8_t* to, const ColumnEnd& c, __m512i bytes, int row) {
   static_assert(Vectors == 1 || Vectors == 2);
   if constexpr (Vectors == 2) {
     const __m256i part =
         row == 0 ? _mm512_maskz_extracti64x4_epi64(0xf, bytes, 0) : _mm512_maskz_extracti64x4_epi64(0xf, bytes, 1);
-    if (c.lanes[1] == 0xffff) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), part);
+    if constexpr (Whole) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), part);
     _mm256_mask_storeu_epi8(to, static_cast<__mmask32>(c.lanes[1]) << 16 | 0xffff, part);
   } else {
     const __m128i part = row == 0   ? _mm512_maskz_extracti32x4_epi32(0xf, bytes, 0)
                          : row == 1 ? _mm512_maskz_extracti32x4_epi32(0xf, bytes, 1)
                          : row == 2 ? _mm512_maskz_extracti32x4_epi32(0xf, bytes, 2)
                                     : _mm512_maskz_extracti32x4_epi32(0xf, bytes, 3);
-    if (c.lanes[0] == 0xffff) return _mm_storeu_si128(reinterpret_cast<__m128i*>(to), part);
+    if constexpr (Whole) return _mm_storeu_si128(reinterpret_cast<__m128i*>(to), part);
     _mm_mask_storeu_epi8(to, c.lanes[0], part);
   }
 }
 
 // Two rows of two vectors at a time, or four of one.
-template <int Vectors, bool Limited, bool Summed>
+template <int Vectors, bool Limited, bool Summed, bool Whole>
 RL_INLINE void requantize_columns(const ByteEnd& e, const ColumnEnd& c, const SumRows& r, const int32_t* sums,
                                   const int8_t* others, uint8_t* to) {
   constexpr int kRows = 4 / Vectors;
   for (int64_t i = 0; i < r.rows; i += kRows) {
     const int64_t rows = r.rows - i;
     __m512i x[4];
+    __m128i other[4]{};
     RL_UNROLL for (int v = 0; v < 4; ++v) {
       const int64_t row = v / Vectors < rows ? i + v / Vectors : i;
       const int j = v % Vectors;
       const __m512i from = _mm512_maskz_loadu_epi32(c.lanes[j], sums + row * r.sums_stride + j * 16);
-      __m128i other{};
-      if constexpr (Summed) other = _mm_maskz_loadu_epi8(c.lanes[j], others + row * r.out_stride + j * 16);
-      x[v] =
-          scaled_sums<Limited, Summed>(e, _mm512_add_epi32(from, c.correction[j]), c.multiplier[j], c.offset[j], other);
+      x[v] = _mm512_add_epi32(from, c.correction[j]);
+      if constexpr (Summed) other[v] = load_others<Whole>(c, j, others + row * r.out_stride);
     }
+    scale_sums<Vectors, Limited, Summed>(e, c, other, x);
     const __m512i bytes = narrowed(e, x[0], x[1], x[2], x[3]);
     RL_UNROLL for (int row = 0; row < kRows; ++row) {
-      if (row < rows) store_bytes<Vectors>(to + (i + row) * r.out_stride, c, bytes, row);
+      if (row < rows) store_bytes<Vectors, Whole>(to + (i + row) * r.out_stride, c, bytes, row);
     }
   }
 }
@@ -173,10 +195,12 @@ RL_INLINE void requantize_vectors(const Requantize& how, const SumRows& r, int64
   if (how.offset) from.offset += first;
   const ColumnEnd c = column_end<Vectors>(from, r.columns - first);
   const int8_t* const others = Summed ? how.sum.others + first : nullptr;
-  if (c.limited && e.limited) {
-    requantize_columns<Vectors, true, Summed>(e, c, r, r.sums + first, others, out + first);
+  if (!c.limited || !e.limited) {
+    requantize_columns<Vectors, false, Summed, false>(e, c, r, r.sums + first, others, out + first);
+  } else if (c.whole) {
+    requantize_columns<Vectors, true, Summed, true>(e, c, r, r.sums + first, others, out + first);
   } else {
-    requantize_columns<Vectors, false, Summed>(e, c, r, r.sums + first, others, out + first);
+    requantize_columns<Vectors, true, Summed, false>(e, c, r, r.sums + first, others, out + first);
   }
 }
 

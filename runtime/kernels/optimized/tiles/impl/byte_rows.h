@@ -121,6 +121,7 @@ struct Sixteen {
   // With a sum, whose range the three above are: of the numbers before it, of 32 bits.
   __m256 lowest, highest;  // less zero
   __m256 own_zero, factor, other_factor, sum_offset;
+  __m128i other_flip;
 };
 
 // What is beyond 32 bits would become the least number.
@@ -136,7 +137,7 @@ RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, const int8_
     const __m256 bounded = _mm256_min_ps(_mm256_max_ps(x, s.lowest), s.highest);
     const __m256 number = _mm256_add_ps(_mm256_round_ps(bounded, _MM_FROUND_TO_NEAREST_INT), s.own_zero);
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(others + 8 * i));
-    const __m256 other = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    const __m256 other = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_xor_si128(bytes, s.other_flip)));
     return rounded_reals(_mm256_fmadd_ps(other, s.other_factor, _mm256_fmadd_ps(number, s.factor, s.sum_offset)));
   }
   return Limited ? _mm256_cvtps_epi32(x) : rounded_reals(x);
@@ -180,6 +181,7 @@ static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint
     s.own_zero = _mm256_set1_ps(static_cast<float>(how.zero));
     s.factor = _mm256_set1_ps(how.sum.factor), s.other_factor = _mm256_set1_ps(how.sum.other_factor);
     s.sum_offset = _mm256_set1_ps(how.sum.offset);
+    s.other_flip = _mm_set1_epi8(static_cast<char>(how.sum.flip));
   }
   s.flip = _mm256_set1_epi8(static_cast<char>(shift));
   int64_t j = 0;
@@ -216,6 +218,7 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
   const Clamp clamp = clamp_of({how.zero, how.least, how.most});
   const ByteSum& sum = how.sum;
   const Clamp sum_clamp = clamp_of(Summed ? sum.range : ByteRange{});
+  const int32_t other_mask = sum.flip ? 0xff : -1, other_zero = sum.flip;
 #if defined(RL_TILES_NARROW) && defined(__AVX2__)
   int64_t j = requantize_sixteens<Corrected, Offset, Summed>(how, r, out);
 #else
@@ -234,7 +237,8 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
       Lanes number = rounded(x, clamp);
       if constexpr (Summed) {
         x = __builtin_convertvector(number, Reals) * sum.factor + sum.offset;
-        number = rounded(__builtin_convertvector(widen(sum.others + at), Reals) * sum.other_factor + x, sum_clamp);
+        const Lanes other = (widen(sum.others + at) & other_mask) - other_zero;
+        number = rounded(__builtin_convertvector(other, Reals) * sum.other_factor + x, sum_clamp);
       }
       store_narrow(out + at, Narrowed(number));
     }
@@ -250,7 +254,8 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
       int32_t number = rounded(x, clamp);
       if constexpr (Summed) {
         x = static_cast<float>(number) * sum.factor + sum.offset;
-        number = rounded(static_cast<float>(sum.others[at]) * sum.other_factor + x, sum_clamp);
+        const int32_t other = (sum.others[at] & other_mask) - other_zero;
+        number = rounded(static_cast<float>(other) * sum.other_factor + x, sum_clamp);
       }
       out[at] = static_cast<uint8_t>(number);
     }
