@@ -42,8 +42,10 @@ class BytePoolStep final : public Step {
     const int64_t lines = out_->sizes[0] * out_->sizes[1];
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     for_workers(run.context, workers, lines, [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const scratch = run.scratch + worker * worker_floats();
       for (int64_t i = begin; i < end; ++i) {
-        line(i / out_->sizes[1], i % out_->sizes[1], run.scratch + worker * worker_floats());
+        const int64_t image = i / out_->sizes[1], y = i % out_->sizes[1];
+        maximum_ ? maxima(image, y, scratch) : means(image, y, scratch);
       }
     });
     return Error::Ok;
@@ -54,18 +56,52 @@ class BytePoolStep final : public Step {
 
  private:
   int64_t taps() const { return window_.kernel_h * window_.kernel_w; }
-  // Sources of a window; sums, corrections and multipliers of the channels.
-  int64_t worker_floats() const { return round_up(taps() * 2, 16) + 3 * round_up(in_->sizes[3], 16); }
+  // Sources of a window; the maxima of lines, or sums, corrections and multipliers of the channels.
+  int64_t worker_floats() const {
+    const int64_t channels = in_->sizes[3];
+    return round_up(taps() * 2, 16) +
+           round_up(maximum_ ? in_->sizes[2] * channels / 4 + 1 : 3 * round_up(channels, 16), 16);
+  }
+  const int8_t* image_at(int64_t image) const {
+    return static_cast<const int8_t*>(in_->data) + image * in_->sizes[1] * in_->sizes[2] * in_->sizes[3];
+  }
+  int8_t* line_at(int64_t image, int64_t y) const {
+    return static_cast<int8_t*>(out_->data) + (image * out_->sizes[1] + y) * out_->sizes[2] * out_->sizes[3];
+  }
 
-  void line(int64_t image, int64_t y, float* scratch) const {
+  // Of the lines of a window first, which are whole, then of their pixels.
+  void maxima(int64_t image, int64_t y, float* scratch) const {
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t height = in_->sizes[1], width = in_->sizes[2], channels = in_->sizes[3];
+    const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
+    int8_t* const line = reinterpret_cast<int8_t*>(scratch + round_up(taps() * 2, 16));
+    const int8_t* const data = image_at(image);
+    int8_t* to = line_at(image, y);
+    int64_t count = 0;
+    for (int64_t ky = 0, v = y * window_.stride_h - window_.pad_h; ky < window_.kernel_h;
+         ++ky, v += window_.dilation_h) {
+      if (v >= 0 && v < height) sources[count++] = data + v * width * channels;
+    }
+    t.loops.maximum(sources, count, width * channels, range_.least, range_.most, line);
+    for (int64_t x = 0; x < out_->sizes[2]; ++x, to += channels) {
+      count = 0;
+      for (int64_t kx = 0, u = x * window_.stride_w - window_.pad_w; kx < window_.kernel_w;
+           ++kx, u += window_.dilation_w) {
+        if (u >= 0 && u < width) sources[count++] = line + u * channels;
+      }
+      t.loops.maximum(sources, count, channels, range_.least, range_.most, to);
+    }
+  }
+
+  void means(int64_t image, int64_t y, float* scratch) const {
     const tiles::ByteTiles& t = tiles::byte_tiles();
     const int64_t height = in_->sizes[1], width = in_->sizes[2], channels = in_->sizes[3];
     const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
     int32_t* const sums = reinterpret_cast<int32_t*>(scratch + round_up(taps() * 2, 16));
     int32_t* const corrections = sums + round_up(channels, 16);
     float* const multipliers = reinterpret_cast<float*>(corrections + round_up(channels, 16));
-    const int8_t* const data = static_cast<const int8_t*>(in_->data) + image * height * width * channels;
-    int8_t* to = static_cast<int8_t*>(out_->data) + (image * out_->sizes[1] + y) * out_->sizes[2] * channels;
+    const int8_t* const data = image_at(image);
+    int8_t* to = line_at(image, y);
     const int64_t top = y * window_.stride_h - window_.pad_h;
     int64_t last_count = -1, last_divisor = -1;
     for (int64_t x = 0; x < out_->sizes[2]; ++x, to += channels) {
@@ -78,10 +114,6 @@ class BytePoolStep final : public Step {
           const int64_t u = left + kx * window_.dilation_w;
           if (u >= 0 && u < width) sources[count++] = data + (v * width + u) * channels;
         }
-      }
-      if (maximum_) {
-        t.loops.maximum(sources, count, channels, range_.least, range_.most, to);
-        continue;
       }
       const int64_t by = divisor(top, left, count);
       if (count != last_count || by != last_divisor) {

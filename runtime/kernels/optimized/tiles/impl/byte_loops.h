@@ -78,13 +78,14 @@ static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero
   }
 }
 
-static void maximum(const int8_t* const* rows, int64_t count, int64_t n, int32_t least, int32_t most, int8_t* to) {
-  typedef int8_t Bytes __attribute__((vector_size(16)));
-  typedef int8_t LooseBytes __attribute__((vector_size(16), aligned(1), may_alias));
-  const int8_t low = static_cast<int8_t>(least), high = static_cast<int8_t>(most);
-  const Bytes lowest = low - Bytes{}, highest = high - Bytes{};
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
+// Of vectors of so many bytes from `i` on; gives where the next one begins.
+template <int Size>
+RL_INLINE int64_t maximum_of(const int8_t* const* rows, int64_t count, int64_t i, int64_t n, int8_t least, int8_t most,
+                             int8_t* to) {
+  typedef int8_t Bytes __attribute__((vector_size(Size)));
+  typedef int8_t LooseBytes __attribute__((vector_size(Size), aligned(1), may_alias));
+  const Bytes lowest = least - Bytes{}, highest = most - Bytes{};
+  for (; i + Size <= n; i += Size) {
     Bytes x = lowest;
     for (int64_t row = 0; row < count; ++row) {
       const Bytes y = *reinterpret_cast<const LooseBytes*>(rows[row] + i);
@@ -92,6 +93,13 @@ static void maximum(const int8_t* const* rows, int64_t count, int64_t n, int32_t
     }
     *reinterpret_cast<LooseBytes*>(to + i) = x < highest ? x : highest;
   }
+  return i;
+}
+
+static void maximum(const int8_t* const* rows, int64_t count, int64_t n, int32_t least, int32_t most, int8_t* to) {
+  const int8_t low = static_cast<int8_t>(least), high = static_cast<int8_t>(most);
+  int64_t i = maximum_of<4 * kLanes>(rows, count, 0, n, low, high, to);
+  i = maximum_of<16>(rows, count, i, n, low, high, to);
   for (; i < n; ++i) {
     int8_t x = low;
     for (int64_t row = 0; row < count; ++row) x = x > rows[row][i] ? x : rows[row][i];
