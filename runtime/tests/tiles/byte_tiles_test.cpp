@@ -219,8 +219,8 @@ TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
         std::vector<uint8_t> rows_of_left(static_cast<size_t>(rows * k * tiles.left_size));
         tiles.pack_left(reinterpret_cast<const uint8_t*>(left.data()), 0, rows * k, rows_of_left.data());
         int32_t* const sums_of_rows = static_cast<int32_t*>(sums.data());
-        const ByteTile tile{
-            rows_of_left.data(), k, panels_of(packed.data(), width), groups, sums_of_rows, width, false};
+        ByteTile tile{rows_of_left.data(), k, panels_of(packed.data(), width), groups, sums_of_rows, width, false};
+        tile.half_step = (rows + 1) / 2 * k;
         tiles.gemm(rows, vectors, tile);
         const SumRows from{sums_of_rows, width, rows, columns, out_stride};
         const auto size = static_cast<size_t>(rows * out_stride);
@@ -608,6 +608,46 @@ TEST_P(ByteTilesTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
           ASSERT_EQ(want, got) << width << " wide, stride " << stride << ", inputs " << inputs;
         }
       }
+    }
+  }
+}
+
+TEST_P(ByteTilesTest, PixelsReadWhereTheyLieGiveWhatGatheredOnesGive) {
+  if (!tiles.gemm_results) GTEST_SKIP() << "pixels are gathered";
+  const int64_t height = 5, n = column_step(tiles) + tiles.lanes + 5;
+  for (const int64_t width : {5, 7, 14, 28}) {
+    for (const int64_t inputs : {4, 120}) {
+      // The last line and column may be ones that no window reads.
+      const int64_t size[] = {1, 2 * height, 2 * width - 1}, channels = inputs + 3, m = height * width, zero = -7;
+      const auto image = numbers(size[1] * size[2] * channels), right = numbers(n * inputs);
+      ByteWindow w{};
+      w.in = reinterpret_cast<const uint8_t*>(image.data());
+      w.flip = static_cast<uint8_t>(tiles.left_offset), w.zero = zero, w.channels = channels;
+      for (int i = 0; i < 3; ++i) {
+        w.size[i] = size[i], w.out_size[i] = i == 0 ? 1 : i == 1 ? height : width;
+        w.kernel[i] = 1, w.stride[i] = i == 0 ? 1 : 2, w.dilation[i] = 1;
+      }
+      const ByteGather gather{&tiles, &w, 3, inputs};
+      Buffer packed(packed_right_size(tiles, n, inputs)), scratch(product_scratch(tiles, inputs));
+      pack_right(tiles, right.data(), inputs, n, inputs, packed.data());
+      std::vector<int32_t> corrections(static_cast<size_t>(n));
+      zero_corrections(tiles, packed.data(), n, zero, nullptr, corrections.data());
+      const auto multiplier = reals(n, 5e-4f, 2e-3f);
+      ByteProduct p{};
+      p.m = m, p.n = n, p.right = packed.data(), p.out_kind = ByteProduct::Out::Bytes, p.out_stride = n;
+      p.requantize = {corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
+      set_left(&p, gather);
+      std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
+      p.out = want.data();
+      multiply(tiles, p, 0, m, 0, n, scratch.data());
+      ASSERT_TRUE(has_pixels(tiles, w, inputs, n)) << width;
+      const ByteWindows windows = windows_of_pixels(gather);
+      p.windows = &windows, p.out = got.data();
+      multiply(tiles, p, 0, m / 3, 0, n, scratch.data());
+      multiply(tiles, p, m / 3, m, 0, n, scratch.data());
+      ASSERT_EQ(want, got) << width << " wide, inputs " << inputs;
+      w.padding[2] = 1;
+      EXPECT_FALSE(has_pixels(tiles, w, inputs, n));
     }
   }
 }

@@ -174,7 +174,10 @@ class ByteProductStep final : public Step {
     tiles::set_left(&p, gather);
     tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
     tiles::ByteWindows windows{};
-    if (p.gather && has_windows() && begin < end) {
+    if (p.gather && !is_float_ && out_->sizes[0] == 1 && tiles::has_pixels(*tiles_, bytes_, channels_, outputs_)) {
+      windows = tiles::windows_of_pixels(gather);
+      p.windows = &windows;
+    } else if (p.gather && has_windows() && begin < end) {
       windows = tiles::read_windows(gather, begin, end, reinterpret_cast<uint8_t*>(scratch + product_floats()));
       p.windows = &windows;
     } else if (p.gather && tiles::has_lines(bytes_)) {

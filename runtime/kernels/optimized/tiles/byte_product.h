@@ -28,8 +28,7 @@ void zero_corrections(const ByteTiles& tiles, const void* packed, int64_t n, int
 
 // ---- The product ----
 
-// A left operand whose rows are windows over an image in its form: row i is `runs` runs,
-// two or more, of `run` numbers each.
+// A left operand whose rows are windows over an image in its form: row i is `runs` runs of `run` numbers each.
 struct ByteWindows {
   const uint8_t* first;         // of row 0
   int64_t width;                // rows of a line

@@ -18,10 +18,9 @@ struct ByteTile {
   int32_t* sums;  // [rows, vectors * lanes], row stride sums_stride, aligned to a vector
   int64_t sums_stride;
   bool accumulate;  // to what `sums` holds
-  // Of gemm_results() with bytes of two vectors: rows may be of several runs of so many groups each, `run_step`
-  // elements apart; then, and for gemm_behind(), rows from (rows + 1) / 2 on begin `half_step` elements behind the
-  // first one.
-  int64_t runs = 1, run_step = 0, half_step = 0;
+  // Of gemm_results() and gemm_behind(): rows from (rows + 1) / 2 on begin `half_step` elements behind the first one.
+  // Of bytes of two vectors rows may be of several runs of so many groups each, `run_step` elements apart.
+  int64_t half_step = 0, runs = 1, run_step = 0;
   // Of gemm_results(): memory that is fetched into a second level cache meanwhile, so many bytes with each group.
   const int8_t* ahead = nullptr;
   int64_t ahead_step = 0;

@@ -244,14 +244,39 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   }
 }
 
-bool has_windows(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs, int64_t outputs) {
-  constexpr int64_t kMostBytes = 512 * 1024;
-  constexpr int64_t kLeastRows = 10;  // of a tile
+namespace {
+
+// Whether tiles can have rows of such windows, and have enough of them.
+bool fit_windows(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs, int64_t outputs) {
+  constexpr int64_t kLeastRows = 10;
   const int64_t width = w.out_size[2], parts = (width + tiles.rows - 1) / tiles.rows;
   const int64_t rows = 2 * width <= tiles.rows ? 2 * width : width / std::max<int64_t>(1, parts);
   return tiles.gemm_results && tiles.left_size == 1 && has_lines(w) && w.dilation[1] == 1 && w.dilation[2] == 1 &&
-         w.kernel[1] > 1 && w.kernel[2] * inputs % tiles.group == 0 && rows >= kLeastRows &&
-         (outputs - 1) % column_step(tiles) >= tiles.lanes &&
+         w.kernel[2] * inputs % tiles.group == 0 && rows >= kLeastRows &&
+         (outputs - 1) % column_step(tiles) >= tiles.lanes;
+}
+
+}  // namespace
+
+bool has_pixels(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs, int64_t outputs) {
+  if (!fit_windows(tiles, w, inputs, outputs) || w.flip != tiles.left_offset) return false;
+  for (int axis = 1; axis < 3; ++axis) {
+    if (w.kernel[axis] != 1 || w.padding[axis] != 0 || (w.out_size[axis] - 1) * w.stride[axis] >= w.size[axis]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+ByteWindows windows_of_pixels(const ByteGather& g) {
+  const ByteWindow& w = *g.window;
+  const int64_t line = w.size[2] * w.channels;
+  return {w.in + g.first, w.out_size[2], w.stride[2] * w.channels, w.stride[1] * line, g.inputs, 1, 0};
+}
+
+bool has_windows(const ByteTiles& tiles, const ByteWindow& w, int64_t inputs, int64_t outputs) {
+  constexpr int64_t kMostBytes = 512 * 1024;
+  return w.kernel[1] > 1 && fit_windows(tiles, w, inputs, outputs) &&
          static_cast<int64_t>(windows_size(w, inputs)) <= kMostBytes;
 }
 

@@ -46,6 +46,11 @@ void gather_from_lines(const void* lines, int64_t pixel, void* to);
 // For ByteProduct::gather_rows.
 void gather_rows_from_lines(const void* lines, int64_t pixel, int64_t pixels, int64_t stride, void* to);
 
+// Whether output pixels are input pixels, some left out, in the left operand's form, which are read where they lie; for
+// so many outputs of a batch of one, which are Bytes.
+bool has_pixels(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs, int64_t outputs);
+ByteWindows windows_of_pixels(const ByteGather& gather);  // for ByteProduct::windows
+
 // Lines of an image in the left operand's form, with their padding, over which windows lie: nothing is gathered. Where
 // tiles and the window have that, for so many outputs of a batch of one, which are Bytes, and the image is not too
 // large for a second level cache.

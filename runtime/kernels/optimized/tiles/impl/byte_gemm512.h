@@ -18,7 +18,7 @@ template <bool Windows, int Rows, int Vectors>
 RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const ByteTile& t) {
   constexpr int kUpper = (Rows + 1) / 2;
   const int64_t stride = t.left_stride, runs = Windows ? t.runs : 1;
-  const Left *upper = static_cast<const Left*>(t.left), *lower = upper + (Windows ? t.half_step : kUpper * stride);
+  const Left *upper = static_cast<const Left*>(t.left), *lower = upper + t.half_step;
   const int8_t *right = t.right, *ahead = t.ahead;
   for (int64_t run = 0; run < runs; ++run) {
     for (int64_t g = 0; g < t.groups; ++g) {
