@@ -61,7 +61,7 @@ def residual() -> nn.Module:
 
 
 def wide() -> nn.Module:
-    """Products of numbers that no other step has, deep enough for results to wait for the next tile's sums."""
+    """Products of numbers that no other step has, so deep that results wait for the next tile."""
 
     def block() -> Shortcut:
         inner = [*conv(128, 64), nn.ReLU(), *conv(64, 64, 3), nn.ReLU(), *conv(64, 128)]
