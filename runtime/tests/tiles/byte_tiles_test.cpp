@@ -237,7 +237,7 @@ TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
           std::vector<uint8_t> want(size, 77), got(want);
           tiles.requantize(how, from, want.data());
           PanelEnd panel;
-          tiles.prepare_results(vectors, how, columns, &panel);
+          tiles.prepare_bytes(vectors, how, columns, &panel);
           tiles.gemm_results(rows, vectors, tile, {&panel, nullptr, got.data(), out_stride, columns, how.sum.others});
           ASSERT_EQ(got, want) << rows << "x" << vectors << " columns " << columns;
         }
@@ -256,7 +256,9 @@ TEST_P(ByteTilesTest, ResultsOfTilesAreThoseOfTheirSums) {
                                  accumulate};
             std::vector<float> want = reals(rows * out_stride, -5, 5), got(want);
             tiles.dequantize(how, from, want.data());
-            tiles.gemm_results(rows, vectors, tile, {nullptr, &how, got.data(), out_stride, columns});
+            PanelEnd panel;
+            tiles.prepare_reals(vectors, how, columns, &panel);
+            tiles.gemm_results(rows, vectors, tile, {&panel, &how, got.data(), out_stride, columns});
             ASSERT_EQ(got, want) << rows << "x" << vectors << " columns " << columns;
           }
         }
@@ -284,7 +286,7 @@ TEST_P(ByteTilesTest, ResultsBehindTheNextTileAreThoseOfTheirSums) {
         if (kind > 0) how.sum = {others.data(), 0.73f, -1.31f, 5.5f, {3, -128, 127}};
         if (kind == 2) how.sum.range = {131, 0, 255}, how.sum.flip = 0x80;
         PanelEnd panel;
-        ASSERT_TRUE(tiles.prepare_results(tiles.vectors, how, width, &panel));
+        ASSERT_TRUE(tiles.prepare_bytes(tiles.vectors, how, width, &panel));
         const auto size = static_cast<size_t>(rows * out_stride);
         std::vector<uint8_t> want[3], got[3];
         TileEnd ends[3];

@@ -175,13 +175,17 @@ void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile til
                       const int32_t* correction, Behind* behind) {
   const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
   const int64_t size = is_bytes ? 1 : sizeof(float);
-  PanelEnd& panel = behind->panels[behind->is_there && behind->end.bytes == behind->panels];
+  PanelEnd& panel = behind->panels[behind->is_there && behind->end.panel == behind->panels];
   Dequantize reals{};
+  TileEnd end{&panel, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
   bool can_wait = false;
   if (p.windows) tile.groups = p.windows->run / tiles.group, tile.runs = p.windows->runs;
-  if (is_bytes) can_wait = tiles.prepare_results(vectors, requantize_of(p, column, correction), columns, &panel);
+  if (is_bytes) {
+    can_wait = tiles.prepare_bytes(vectors, requantize_of(p, column, correction), columns, &panel);
+  } else {
+    tiles.prepare_reals(vectors, dequantize_of(tiles, p, row, column, right_sums), columns, &panel);
+  }
   can_wait = can_wait && tiles.gemm_behind && tile.groups >= kLeastBehind;
-  TileEnd end{is_bytes ? &panel : nullptr, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
   end.flips_others = p.requantize.sum.flip != 0;
   for (int64_t i = 0, count = 0; i < rows; i += count) {
     if (p.windows) {

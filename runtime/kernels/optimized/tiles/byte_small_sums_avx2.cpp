@@ -132,8 +132,6 @@ ByteTiles pairs_over(const ByteTiles& base) {
   t.pack_rows = nullptr;
   t.fill_left = &fill_left;
   t.gemm = &sums_of<ByteTile>;
-  t.prepare_results = nullptr;
-  t.gemm_behind = nullptr;
   t.gemm_results = nullptr;
   t.dots = nullptr;
   return t;

@@ -93,17 +93,17 @@ struct Dequantize {
   bool accumulate = false;  // to what `out` holds, before it is clamped
 };
 
-// What a set of tiles makes of Requantize, once for all tiles of a panel of columns.
+// What a set of tiles makes of Requantize or Dequantize, once for all tiles of a panel of columns.
 struct alignas(64) PanelEnd {
   uint8_t memory[1280];
 };
 
-// What becomes of the sums of a tile of `columns` columns, more than those of all vectors but the last: one of the two.
+// What becomes of the sums of a tile of `columns` columns, more than those of all vectors but the last.
 struct TileEnd {
-  const PanelEnd* bytes;    // `out` and others are int8 or uint8
-  const Dequantize* reals;  // `out` are floats
-  void* out;
-  int64_t out_stride;  // elements
+  const PanelEnd* panel;
+  const Dequantize* reals;  // null: bytes
+  void* out;                // int8 or uint8, or floats
+  int64_t out_stride;       // elements
   int64_t columns;
   const int8_t* others = nullptr;  // ByteSum's, for this tile
   bool flips_others = false;       // whether ByteSum::flip is not 0
@@ -175,8 +175,9 @@ struct ByteTiles {
   void (*gemm)(int rows, int vectors, const ByteTile& tile);
   // The same with results instead of sums, which are written nowhere; `accumulate` is false. Null where no faster.
   void (*gemm_results)(int rows, int vectors, const ByteTile& tile, const TileEnd& end);
-  // For a panel of so many vectors; gives whether its tiles of all rows are ones for gemm_behind().
-  bool (*prepare_results)(int vectors, const Requantize& how, int64_t columns, PanelEnd* to);
+  // For panels of so many vectors; the first gives whether tiles of all rows are ones for gemm_behind().
+  bool (*prepare_bytes)(int vectors, const Requantize& how, int64_t columns, PanelEnd* to);
+  void (*prepare_reals)(int vectors, const Dequantize& how, int64_t columns, PanelEnd* to);
   // Sums of a tile of all rows and vectors and at least kLeastBehind groups, while those that tile.sums holds until
   // then become what `before` says of them, a tile of the same product. Null: they hold nothing.
   void (*gemm_behind)(const ByteTile& tile, const TileEnd& end, const TileEnd* before);

@@ -57,7 +57,8 @@ namespace rushlight::tiles::avx512vnni_bytes {
 
 static constexpr ByteTiles make_tiles() {
   ByteTiles t = make_byte_tiles("avx512vnni");
-  t.prepare_results = &prepare_results;
+  t.prepare_bytes = &prepare_bytes;
+  t.prepare_reals = &prepare_reals;
   t.gemm_behind = &gemm_behind;
   t.finish_behind = &finish_behind;
   t.gemm_results = &results_gemm;

@@ -14,14 +14,14 @@
 
 namespace rushlight::tiles::RL_TILES_ISA {
 
-// What is the same for all tiles of a panel of columns.
+// What is the same for all tiles of a panel of columns that become bytes.
 struct ResultsEnd {
   ByteEnd bytes;
   ColumnEnd columns;
 };
 static_assert(sizeof(ResultsEnd) <= sizeof(PanelEnd) && alignof(ResultsEnd) <= alignof(PanelEnd));
 
-static bool prepare_results(int vectors, const Requantize& how, int64_t columns, PanelEnd* to) {
+static bool prepare_bytes(int vectors, const Requantize& how, int64_t columns, PanelEnd* to) {
   const ByteEnd e = how.sum.others ? byte_end<true>(how) : byte_end<false>(how);
   const ColumnEnd c = vectors == 1 ? column_end<1>(how, columns) : column_end<2>(how, columns);
   new (to->memory) ResultsEnd{e, c};
@@ -200,9 +200,9 @@ static void sums_behind(const ByteTile& t, const TileEnd& now, const TileEnd* be
   BehindWork work{};
   work.steps = steps, work.groups = groups, work.rest = t.groups - 2 * steps * groups;
   work.run_groups = t.groups, work.runs = t.runs, work.skip = t.run_step - t.groups * kGroup;
-  work.ahead_step = t.ahead_step, work.first = results_end(*now.bytes).columns.correction, work.sums = t.sums;
+  work.ahead_step = t.ahead_step, work.first = results_end(*now.panel).columns.correction, work.sums = t.sums;
   if (before) work.others = before->others, work.to = before->out;
-  const void* const end = before ? before->bytes : nullptr;
+  const void* const end = before ? before->panel : nullptr;
   const Left *upper = static_cast<const Left*>(t.left), *lower = upper + t.half_step;
   const int8_t *right = t.right, *ahead = t.ahead;
   const int32_t* sums = t.sums;
@@ -261,7 +261,7 @@ static void gemm_behind(const ByteTile& tile, const TileEnd& end, const TileEnd*
 
 template <bool Summed>
 RL_INLINE void results_of_sums(const int32_t* sums, const TileEnd& end) {
-  const ResultsEnd& p = results_end(*end.bytes);
+  const ResultsEnd& p = results_end(*end.panel);
   ColumnEnd c = p.columns;
   c.correction[0] = c.correction[1] = __m512i{};
   requantize_columns<2, true, Summed, true>(p.bytes, c, {sums, 32, 14, 32, end.out_stride}, sums, end.others,

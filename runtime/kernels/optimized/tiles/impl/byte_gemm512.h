@@ -92,7 +92,7 @@ static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t r
 
 template <int Rows, int Vectors, bool Summed, bool Windows>
 static void byte_results(const ByteTile& t, const TileEnd& end) {
-  const ResultsEnd& p = results_end(*end.bytes);
+  const ResultsEnd& p = results_end(*end.panel);
   Sums acc[Rows][Vectors];
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     const Sums first = p.columns.correction[j];
@@ -114,38 +114,64 @@ static void byte_results(const ByteTile& t, const TileEnd& end) {
   }
 }
 
-// ByRow: rows have zero points and scales of their own.
-template <int Rows, int Vectors, bool ByRow>
-static void real_results(const ByteTile& t, const TileEnd& end) {
-  const Dequantize& how = *end.reals;
-  Sums acc[Rows][Vectors];
-  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const Lanes right_sums = Lanes(load_columns(how.right_sums, j, end.columns));
-    const Sums first = ByRow ? Sums{} : Sums(-(how.zeros[0] + how.zero_offset) * right_sums);
-    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+// What is the same for all tiles of a panel of columns that become floats.
+struct RealsEnd {
+  __m512i first[2];                 // sums begin with
+  __m512 multiplier[2], offset[2];  // the first with the scale, unless rows have their own
+  __m512 least, most;
+};
+static_assert(sizeof(RealsEnd) <= sizeof(PanelEnd) && alignof(RealsEnd) <= alignof(PanelEnd));
+
+static void prepare_reals(int vectors, const Dequantize& how, int64_t columns, PanelEnd* to) {
+  RealsEnd e{};
+  for (int j = 0; j < vectors; ++j) {
+    const __mmask16 lanes = column_lanes(j, columns);
+    e.multiplier[j] = _mm512_maskz_loadu_ps(lanes, how.multiplier + j * kLanes);
+    if (how.offset) e.offset[j] = _mm512_maskz_loadu_ps(lanes, how.offset + j * kLanes);
+    if (how.step != 0) continue;
+    const Lanes right_sums = Lanes(load_columns(how.right_sums, j, columns));
+    e.first[j] = __m512i(-(how.zeros[0] + how.zero_offset) * right_sums);
+    e.multiplier[j] = __m512(how.scales[0] * Reals(e.multiplier[j]));
   }
-  add_columns<false>(acc, t);
-  const Reals least = how.least - Reals{}, most = how.most - Reals{};
+  e.least = _mm512_set1_ps(how.least), e.most = _mm512_set1_ps(how.most);
+  new (to->memory) RealsEnd{e};
+}
+
+// ByRow: rows have zero points and scales of their own.
+template <bool ByRow, bool Whole, int Rows, int Vectors>
+RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const RealsEnd& e, const Dequantize& how,
+                           const TileEnd& end) {
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const __mmask16 lanes = column_lanes(j, end.columns);
-    const Lanes right_sums = Lanes(load_columns(how.right_sums, j, end.columns));
-    const Reals multiplier = _mm512_maskz_loadu_ps(lanes, how.multiplier + j * kLanes);
-    const Reals offset = how.offset ? Reals(_mm512_maskz_loadu_ps(lanes, how.offset + j * kLanes)) : Reals{};
-    const Reals scaled = how.scales[0] * multiplier;
-    float* const to = static_cast<float*>(end.out) + j * kLanes;
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    const __mmask16 lanes = Whole ? 0xffff : column_lanes(j, end.columns);
+    const Reals multiplier = Reals(e.multiplier[j]), offset = Reals(e.offset[j]);
+    const Lanes right_sums = ByRow ? Lanes(load_columns(how.right_sums, j, end.columns)) : Lanes{};
+    float* to = static_cast<float*>(end.out) + j * kLanes;
+    RL_UNROLL for (int i = 0; i < Rows; ++i, to += end.out_stride) {
       Sums sums = acc[i][j];
       if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * right_sums);
-      Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : scaled) + offset;
-      if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to + i * end.out_stride));
-      x = smaller(most, larger(least, x));
-      if (lanes == 0xffff) {
-        _mm512_storeu_ps(to + i * end.out_stride, x);
+      Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : multiplier) + offset;
+      if (how.accumulate) x += Reals(Whole ? _mm512_loadu_ps(to) : _mm512_maskz_loadu_ps(lanes, to));
+      x = smaller(Reals(e.most), larger(Reals(e.least), x));
+      if constexpr (Whole) {
+        _mm512_storeu_ps(to, x);
       } else {
-        _mm512_mask_storeu_ps(to + i * end.out_stride, lanes, x);
+        _mm512_mask_storeu_ps(to, lanes, x);
       }
     }
   }
+}
+
+template <int Rows, int Vectors, bool ByRow>
+static void real_results(const ByteTile& t, const TileEnd& end) {
+  const RealsEnd& e = *std::launder(reinterpret_cast<const RealsEnd*>(end.panel->memory));
+  Sums acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Sums first = e.first[j];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+  }
+  add_columns<false>(acc, t);
+  if (end.columns == Vectors * kLanes) return store_reals<ByRow, true>(acc, e, *end.reals, end);
+  store_reals<ByRow, false>(acc, e, *end.reals, end);
 }
 
 template <int Vectors, int... I>
