@@ -149,7 +149,8 @@ RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const RealsEnd& e, 
     RL_UNROLL for (int i = 0; i < Rows; ++i, to += end.out_stride) {
       Sums sums = acc[i][j];
       if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * right_sums);
-      Reals x = Reals(reals_of_sums(sums)) * (ByRow ? how.scales[i] * multiplier : multiplier) + offset;
+      const Reals scaled = ByRow ? how.scales[i] * multiplier : multiplier;
+      Reals x = multiply_add(Reals(reals_of_sums(sums)), scaled, offset);
       if (how.accumulate) x += Reals(Whole ? _mm512_loadu_ps(to) : _mm512_maskz_loadu_ps(lanes, to));
       x = smaller(Reals(e.most), larger(Reals(e.least), x));
       if constexpr (Whole) {
