@@ -83,12 +83,12 @@ const tiles::PairTiles* PackedConvolution::pairs() const {
   return tiles::pair_tiles(*tiles);
 }
 
-// The larger operand is divided, so that what all workers read is the smaller one; but not columns whose panels are too
-// few to be divided evenly.
+// The larger operand is divided, so that what all workers read is the smaller one: rows, if there is little between
+// them, since a worker has in its cache those that it wrote itself, and if panels are too few to be divided evenly.
 bool PackedConvolution::is_by_columns(int64_t workers) const {
   if (workers == 1 || divide_up(rows_, tiles->gemm_rows) < workers) return workers > 1;
   const int64_t panels = divide_up(outputs, packing().panel);
-  return groups * outputs > rows_ && panels >= 2 * workers && 8 * round_up(panels, workers) <= 9 * panels;
+  return groups * outputs > 2 * rows_ && panels >= 2 * workers && 8 * round_up(panels, workers) <= 9 * panels;
 }
 
 FirstWeights PackedConvolution::first_weights(int64_t workers) const {
