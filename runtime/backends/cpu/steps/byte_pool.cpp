@@ -82,12 +82,14 @@ class BytePoolStep final : public Step {
          ++ky, v += window_.dilation_h) {
       if (v >= 0 && v < height) sources[count++] = data + v * width * channels;
     }
-    t.loops.maximum(sources, count, width * channels, range_.least, range_.most, line);
+    // A line alone is read where it lies.
+    const int8_t* const from = count == 1 ? sources[0] : line;
+    if (from == line) t.loops.maximum(sources, count, width * channels, range_.least, range_.most, line);
     for (int64_t x = 0; x < out_->sizes[2]; ++x, to += channels) {
       count = 0;
       for (int64_t kx = 0, u = x * window_.stride_w - window_.pad_w; kx < window_.kernel_w;
            ++kx, u += window_.dilation_w) {
-        if (u >= 0 && u < width) sources[count++] = line + u * channels;
+        if (u >= 0 && u < width) sources[count++] = from + u * channels;
       }
       t.loops.maximum(sources, count, channels, range_.least, range_.most, to);
     }

@@ -83,7 +83,8 @@ class ConvertStep final : public Step {
     for (int64_t row = 0; row < 3; ++row) {
       const float* const from = in_->floats() + loops_.row(0, row) + first;
       // The next ones of the row, which processors do not foresee.
-      for (int64_t i = n; i < 2 * n; i += 64 / int64_t{sizeof(float)}) __builtin_prefetch(from + i);
+      const int64_t end = std::min(2 * n, loops_.inner() - first);
+      for (int64_t i = n; i < end; i += 64 / int64_t{sizeof(float)}) __builtin_prefetch(from + i);
       t.quantize_bytes(from, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(scratch + row * kBlock));
     }
     t.loops.interleave_three(scratch, kBlock, n, static_cast<int8_t*>(out_->data) + loops_.row(1, 0) + first * 3);

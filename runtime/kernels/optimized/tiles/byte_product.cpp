@@ -171,9 +171,11 @@ struct Behind {
 
 // One panel of columns from `column` on, for `rows` rows from `row` on, whose left operand is `left`.
 void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile tile, int64_t row, int64_t rows,
-                      int64_t column, int64_t columns, const uint8_t* left, int vectors, const int32_t* right_sums,
-                      const int32_t* correction, Behind* behind) {
+                      int64_t column, int64_t columns, const uint8_t* left, Behind* behind) {
   const bool is_bytes = p.out_kind == ByteProduct::Out::Bytes;
+  const int vectors = static_cast<int>(tile.sums_stride / tiles.lanes);
+  const int32_t* const sums_of_right = right_sums(p.right) + column;
+  const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
   const int64_t size = is_bytes ? 1 : sizeof(float);
   PanelEnd& panel = behind->panels[behind->is_there && behind->end.panel == behind->panels];
   Dequantize reals{};
@@ -183,7 +185,7 @@ void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile til
   if (is_bytes) {
     can_wait = tiles.prepare_bytes(vectors, requantize_of(p, column, correction), columns, &panel);
   } else {
-    tiles.prepare_reals(vectors, dequantize_of(tiles, p, row, column, right_sums), columns, &panel);
+    tiles.prepare_reals(vectors, dequantize_of(tiles, p, row, column, sums_of_right), columns, &panel);
   }
   can_wait = can_wait && tiles.gemm_behind && tile.groups >= kLeastBehind;
   end.flips_others = p.requantize.sum.flip != 0;
@@ -197,7 +199,7 @@ void multiply_results(const ByteTiles& tiles, const ByteProduct& p, ByteTile til
       tile.half_step = (count + 1) / 2 * tile.left_stride;
     }
     const int64_t at = (row + i) * p.out_stride + column;
-    if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, right_sums);
+    if (!is_bytes) reals = dequantize_of(tiles, p, row + i, column, sums_of_right);
     if (is_bytes && p.requantize.sum.others) end.others = p.requantize.sum.others + at;
     end.out = static_cast<uint8_t*>(p.out) + at * size;
     if (can_wait && count == tiles.rows) {
@@ -287,8 +289,6 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
       const int vectors = panel_vectors(tiles, std::min(step, p.n - column));
       ByteTile tile{nullptr, stride, panels + column * depth, depth / tiles.group, sums, vectors * tiles.lanes, false};
       if (p.windows) tile.run_step = p.windows->run_step;
-      const int32_t* const sums_of_right = right_sums(p.right) + column;
-      const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
       if (tiles.gemm_results && p.out_kind != ByteProduct::Out::Sums) {
         // What is read next, if it was not before: a slice with each tile.
         const int64_t panel_bytes = depth * tile.sums_stride;
@@ -301,10 +301,12 @@ void multiply(const ByteTiles& tiles, const ByteProduct& p, int64_t m0, int64_t 
         }
         tile.ahead = next ? next : tile.right;
         if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
-        multiply_results(tiles, p, tile, row, rows, column, columns, from, vectors, sums_of_right, correction, &behind);
+        multiply_results(tiles, p, tile, row, rows, column, columns, from, &behind);
         if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
         continue;
       }
+      const int32_t* const sums_of_right = right_sums(p.right) + column;
+      const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
       const int64_t most = kSumBytes / (4 * tile.sums_stride) - tiles.rows;
       for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
         const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);

@@ -1,0 +1,160 @@
+#include <cstring>
+
+#include "tests/tiles/byte_tiles_fixture.h"
+
+namespace rushlight::tiles {
+namespace {
+
+class ByteProductTest : public ByteTilesFixture {};
+
+INSTANTIATE_TEST_SUITE_P(Sets, ByteProductTest, testing::ValuesIn(all_byte_sets()), byte_set_name);
+
+TEST_P(ByteProductTest, ProductsToBytesFloatsAndSums) {
+  if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
+  for (const int64_t k : {1, 30, 1203, 6000}) {
+    for (const int64_t m : {1, 5, 37, 98}) {
+      const int64_t n = 2 * column_step(tiles) + 5;
+      const auto left = numbers(m * k), right = numbers(n * k);
+      std::vector<uint8_t> as_unsigned;
+      for (const int8_t x : left) as_unsigned.push_back(static_cast<uint8_t>(x ^ 0x80));
+      Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+      pack_right(tiles, right.data(), k, n, k, packed.data());
+      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
+      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
+      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
+      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
+      ByteProduct p{};
+      p.m = m, p.n = n, p.k = k, p.left = as_unsigned.data(), p.left_stride = k, p.flip = 0x80;
+      p.right = packed.data(), p.out_stride = n + 1;
+      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
+      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 40.0f;
+      zero_corrections(tiles, packed.data(), n, -9, bias.data(), corrections.data());
+      p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+      const auto size = static_cast<size_t>(m * (n + 1));
+      std::vector<uint8_t> bytes(size, 77);
+      std::vector<float> floats(size, 77.0f);
+      std::vector<int32_t> sums(size, 77);
+      const int64_t middle = column_step(tiles);
+      for (const auto kind : {ByteProduct::Out::Bytes, ByteProduct::Out::Floats, ByteProduct::Out::Sums}) {
+        p.out_kind = kind;
+        if (kind == ByteProduct::Out::Bytes) p.out = bytes.data();
+        if (kind == ByteProduct::Out::Floats) p.out = floats.data();
+        if (kind == ByteProduct::Out::Sums) p.out = sums.data();
+        multiply(tiles, p, 0, m / 2, 0, n, scratch.data());
+        multiply(tiles, p, m / 2, m, 0, middle, scratch.data());
+        multiply(tiles, p, m / 2, m, middle, n, scratch.data());
+      }
+      for (int64_t i = 0; i < m; ++i) {
+        const auto row = static_cast<size_t>(i * (n + 1));
+        EXPECT_TRUE(bytes[row + n] == 77 && floats[row + n] == 77 && sums[row + n] == 77);
+        for (int64_t j = 0; j < n; ++j) {
+          ASSERT_EQ(sums[row + j], exact(left, right, k, i, j, -tiles.left_offset)) << "k " << k;
+          const double sum = exact(left, right, k, i, j, -9) + bias[j];
+          const double x = static_cast<float>(static_cast<float>(sum) * multiplier[j]) + offset[j];
+          ASSERT_NEAR(bytes[row + j], rounded(x, p.requantize), std::fabs(x - std::nearbyint(x)) > 0.499 ? 1 : 0);
+          const double real = exact(left, right, k, i, j, zeros[i]) * double(scales[i]) * multiplier[j] + offset[j];
+          ASSERT_NEAR(floats[row + j], std::min(real, 40.0), 1e-5 * std::fabs(real) + 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ByteProductTest, FinishesEveryElementOnceItIsThere) {
+  const int64_t m = 37, k = 30, n = 2 * column_step(tiles) + 5;
+  const auto left = numbers(m * k), right = numbers(n * k);
+  Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+  pack_right(tiles, right.data(), k, n, k, packed.data());
+  const auto multiplier = reals(n, 1e-4f, 1e-3f);
+  const int32_t zero = 3;
+  const float scale = 2.0f;
+  ByteProduct p{};
+  p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
+  p.right = packed.data(), p.ahead = right.data(), p.ahead_bytes = n * k;
+  p.out_kind = ByteProduct::Out::Floats, p.out_stride = n;
+  p.zeros = &zero, p.scales = &scale, p.multiplier = multiplier.data(), p.least = -1e30f, p.most = 1e30f;
+  std::vector<float> want(static_cast<size_t>(m * n)), got(want);
+  p.out = want.data();
+  multiply(tiles, p, 0, m, 0, n, scratch.data());
+  for (float& x : want) x += 1.0f;
+  p.out = got.data();
+  p.finish_context = &p;
+  p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const ByteProduct& product = *static_cast<const ByteProduct*>(context);
+    float* const to = static_cast<float*>(product.out) + row * product.out_stride + column;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) to[i * product.out_stride + j] += 1.0f;
+    }
+  };
+  multiply(tiles, p, 0, m / 2, 0, n, scratch.data());
+  multiply(tiles, p, m / 2, m, 0, column_step(tiles), scratch.data());
+  multiply(tiles, p, m / 2, m, column_step(tiles), n, scratch.data());
+  EXPECT_EQ(want, got);
+}
+
+struct Reversed {
+  const ByteTiles& tiles;
+  const std::vector<int8_t>& left;
+  int64_t m, k;
+};
+
+TEST_P(ByteProductTest, RowsThatACallerGathers) {
+  const int64_t m = 19, k = 21, n = 9;
+  const auto left = numbers(m * k), right = numbers(n * k);
+  Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+  pack_right(tiles, right.data(), k, n, k, packed.data());
+  const Reversed reversed{tiles, left, m, k};
+  std::vector<int32_t> sums(static_cast<size_t>(m * n));
+  ByteProduct p{};
+  p.m = m, p.n = n, p.k = k, p.right = packed.data();
+  p.context = &reversed;
+  p.gather = [](const void* context, int64_t row, void* to) {
+    const Reversed& r = *static_cast<const Reversed*>(context);
+    r.tiles.pack_left(reinterpret_cast<const uint8_t*>(r.left.data()) + (r.m - 1 - row) * r.k, 0, r.k, to);
+  };
+  p.out_kind = ByteProduct::Out::Sums, p.out = sums.data(), p.out_stride = n;
+  multiply(tiles, p, 0, m, 0, n, scratch.data());
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      ASSERT_EQ(sums[i * n + j], exact(left, right, k, m - 1 - i, j, -tiles.left_offset));
+    }
+  }
+}
+
+TEST_P(ByteProductTest, ColumnsAsTheyLieGiveWhatPackedOnesGive) {
+  if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
+  for (const int64_t k : {1, 17, 64, 1203, 50000}) {
+    for (const int64_t m : {1, 3, 70}) {
+      const int64_t n = 21, stride = k + 3;
+      const auto left = numbers(m * k), right = numbers(n * stride);
+      Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
+      pack_right(tiles, right.data(), stride, n, k, packed.data());
+      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
+      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
+      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
+      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
+      zero_corrections(tiles, packed.data(), n, zeros[0], bias.data(), corrections.data());
+      ByteProduct p{};
+      p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
+      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
+      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 1e30f;
+      p.out_stride = n;
+      for (const auto kind : {ByteProduct::Out::Bytes, ByteProduct::Out::Floats, ByteProduct::Out::Sums}) {
+        const auto size = static_cast<size_t>(m * n * (kind == ByteProduct::Out::Bytes ? 1 : 4));
+        std::vector<uint8_t> want(size), got(size);
+        p.out_kind = kind;
+        p.right = packed.data(), p.out = want.data();
+        p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+        multiply(tiles, p, 0, m, 0, n, scratch.data());
+        p.right = nullptr, p.columns = right.data(), p.column_stride = stride, p.out = got.data();
+        p.requantize.correction = bias.data();
+        multiply(tiles, p, 0, m, 0, 16, scratch.data());
+        multiply(tiles, p, 0, m, 16, n, scratch.data());
+        ASSERT_EQ(want, got) << "m " << m << " k " << k;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rushlight::tiles
