@@ -78,7 +78,7 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
     return Error::Ok;
   }
   int64_t m = 0;
-  for (const int64_t other : {2, 4}) m = cost_of(c, other) < 0.9 * cost_of(c, m) ? other : m;
+  for (const int64_t other : {2, 3, 4}) m = cost_of(c, other) < 0.9 * cost_of(c, m) ? other : m;
   if (m == 0) return Error::Ok;
   const tiles::Tiles& t = tiles::tiles();
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
@@ -93,7 +93,7 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
   RL_REQUIRE(plain != nullptr, MemoryAllocationFailed, "no memory to transform %lld weights",
              static_cast<long long>(points * point));
   auto weights = PackedWeights::get(packing_key(graph, node, 3 + static_cast<uint64_t>(m)), count, [&](float* to) {
-    const auto transform = m == 4 ? t.packed->winograd4_filters : t.packed->winograd2_filters;
+    const auto transform = t.packed->winograd(m).filters;
     for (int64_t o = 0; o < c.outputs; ++o) {
       transform(filter + o * 9 * c.inputs, c.inputs, plain + o * c.inputs, point);
     }

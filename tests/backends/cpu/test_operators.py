@@ -214,6 +214,7 @@ CASES: dict[str, Case] = {
     "conv_winograd_relu": Case(
         nn.Sequential(nn.Conv2d(32, 48, 3, padding=1), nn.ReLU()), ((1, 32, 27, 29),), tolerance=1e-5
     ),
+    "conv_winograd_3": Case(nn.Conv2d(32, 40, 3, padding=1), ((3, 32, 9, 14),), tolerance=4e-6),
     "conv_winograd_apart": Case(
         nn.Sequential(nn.Conv2d(64, 72, 3, 2, padding=1), nn.ReLU()), ((2, 64, 28, 30),)
     ),

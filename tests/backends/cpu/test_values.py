@@ -116,7 +116,9 @@ class Transformed(nn.Module):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("channels, height, stride", [(32, 21, 1), (20, 30, 1), (96, 5, 1), (36, 40, 2)])
+@pytest.mark.parametrize(
+    "channels, height, stride", [(32, 21, 1), (32, 9, 1), (20, 30, 1), (96, 5, 1), (36, 40, 2)]
+)
 @pytest.mark.parametrize("exact", [True, False])
 def test_special_numbers_in_transformed_convolutions(
     exact: bool, channels: int, height: int, stride: int, threads: int

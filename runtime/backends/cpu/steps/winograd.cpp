@@ -11,7 +11,7 @@ constexpr int64_t kPiece = 256;
 constexpr int64_t kMostPoints = 36;
 
 // values: input [n, h, w, c], weights, bias, residual, more inputs (or none) whose channels follow the first's, output
-// [n, h, w, o]; ints: m (2 or 4), padding above and left, channels, outputs, then the epilogue, 1 if weights are as
+// [n, h, w, o]; ints: m (2 to 4), padding above and left, channels, outputs, then the epilogue, 1 if weights are as
 // they were, and the stride, 1 if it is left out. Weights are packed matrices, one for each point; as they were, at
 // stride 1, nine of [channels, outputs], and transformed when the plan is loaded.
 class WinogradStep final : public Step {
@@ -27,7 +27,7 @@ class WinogradStep final : public Step {
     c.epilogue = binder.epilogue(5, 0);
     const bool transforms = binder.int_count() > 7 && binder.integer(7, 0, 1) != 0;
     c.stride = binder.int_count() > 8 ? binder.integer(8, 1, 2) : 1;
-    RL_REQUIRE(c.m != 3 && (c.stride == 1 || (c.m == 2 && !transforms)), InvalidProgram,
+    RL_REQUIRE(c.stride == 1 || (c.m == 2 && !transforms), InvalidProgram,
                "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),
                static_cast<long long>(c.stride));
     RL_TRY(in_.bind(binder));
@@ -62,7 +62,9 @@ class WinogradStep final : public Step {
 
   const char* name() const override {
     if (convolution_.stride == 2) return "Winograd, stride 2";
-    return convolution_.m == 4 ? "Winograd convolution F4" : "Winograd convolution F2";
+    static constexpr const char* kNames[] = {"Winograd convolution F2", "Winograd convolution F3",
+                                             "Winograd convolution F4"};
+    return kNames[convolution_.m - 2];
   }
   int64_t work() const override { return convolution_.work(); }
 
@@ -75,8 +77,7 @@ class WinogradStep final : public Step {
     const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
-    const tiles::PackedTiles& packed = *c.tiles->packed;
-    const auto transform = c.m == 4 ? packed.winograd4_filters : packed.winograd2_filters;
+    const auto transform = c.tiles->packed->winograd(c.m).filters;
     // A matrix is one row to the transform: it does not matter how it is packed.
     if (taps.floats) {
       transform(taps.floats, matrix, weights, matrix);

@@ -98,8 +98,7 @@ void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers
 bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, float* input) const {
   const Place at = place(first + index);
   const int64_t line = at.line * stride - pad_h, column = at.column * stride - pad_w;
-  const tiles::PackedTiles& t = *tiles->packed;
-  const auto transform = stride == 2 ? t.winograd_apart_input : m == 4 ? t.winograd4_input : t.winograd2_input;
+  const auto transform = transforms().input;
   tiles::WinogradInput tile{};
   tile.first_line = -line;
   tile.lines = in_.size(1) - line;
@@ -163,8 +162,7 @@ void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const f
   tile.columns = std::min(tile.columns, m);
   tile.epilogue = epilogue;
   if (residual_) tile.epilogue.residual = residual_ + offset;
-  const tiles::PackedTiles& t = *tiles->packed;
-  (stride == 2 ? t.winograd_apart_output : m == 4 ? t.winograd4_output : t.winograd2_output)(tile);
+  transforms().output(tile);
 }
 
 void PackedWinograd::finish_directly(int64_t tile) const {
@@ -232,7 +230,8 @@ void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t firs
     return;
   }
   // Taps are multiples of transformed ones at the points 0 and infinity, and of the difference of those at 1 and -1.
-  const float scales[] = {m == 4 ? 4.0f : 1.0f, m == 4 ? -3.0f : 1.0f, 1.0f};
+  constexpr float kScales[][3] = {{1.0f, 1.0f, 1.0f}, {2.0f, -1.0f, 1.0f}, {4.0f, -3.0f, 1.0f}};
+  const float* const scales = kScales[m - 2];
   const int64_t last = m + 1;
   const float* const row = weights + first * channels + c * step;
   const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * point_step; };

@@ -1,4 +1,4 @@
-// 3 x 3 convolutions at stride 1 by F(2 x 2, 3 x 3) or F(4 x 4, 3 x 3) (Lavin and Gray 2016); at stride 2 by F(2, 2) of
+// 3 x 3 convolutions at stride 1 by F(m x m, 3 x 3), m = 2, 3 or 4 (Lavin and Gray 2016); at stride 2 by F(2, 2) of
 // even rows and columns, with sums that the odd ones share: 25 products in 9 sums for 2 x 2 outputs instead of 36.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace rushlight::optimized {
 
 class PackedWinograd {
  public:
-  // Set by the owner, once. m: outputs of a tile along an axis, 2 or 4; 2 if the stride is 2.
+  // Set by the owner, once. m: outputs of a tile along an axis, 2 to 4; 2 if the stride is 2.
   const tiles::Tiles* tiles = nullptr;
   int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
   tiles::Epilogue epilogue;        // without its residual
@@ -42,6 +42,9 @@ class PackedWinograd {
   Place place(int64_t tile) const {
     const int64_t line = tile / tile_columns_;
     return {line / tile_rows_, line % tile_rows_ * m, tile % tile_columns_ * m};
+  }
+  const tiles::WinogradTransforms& transforms() const {
+    return stride == 2 ? tiles->packed->winograd_apart : tiles->packed->winograd(m);
   }
   // Inputs of a tile along an axis.
   int64_t axis_inputs() const { return stride == 2 ? 5 : m + 2; }

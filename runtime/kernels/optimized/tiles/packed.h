@@ -103,6 +103,14 @@ struct WinogradOutput {
   int64_t lines, columns;  // those that are stored
   Epilogue epilogue;       // the residual has the steps of `to`
 };
+struct WinogradTransforms {
+  // weights[9][channels] (channels: products of inputs and outputs) to (m + 2)^2 rows to[f * stride + c]. Null for
+  // windows two pixels apart, whose filters are transformed ahead of time.
+  void (*filters)(const float* weights, int64_t channels, float* to, int64_t stride);
+  // False if a number of the input is not finite, or so large that transformed numbers may not be (1e19).
+  bool (*input)(const WinogradInput& tile);
+  void (*output)(const WinogradOutput& tile);
+};
 
 // The gates of a recurrent layer are in blocks of this many units: a block holds those of its units, gate by gate.
 inline constexpr int64_t kUnits = 16;
@@ -168,16 +176,7 @@ struct PackedTiles {
   void (*depthwise)(const DepthwiseRun& run);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
-  // weights[9][channels] (channels: products of inputs and outputs) to (m + 2)^2 rows to[f * stride + c].
-  void (*winograd2_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
-  void (*winograd4_filters)(const float* weights, int64_t channels, float* to, int64_t stride);
-  // False if a number of the input is not finite, or so large that transformed numbers may not be (1e19).
-  bool (*winograd2_input)(const WinogradInput& tile);
-  void (*winograd2_output)(const WinogradOutput& tile);
-  bool (*winograd4_input)(const WinogradInput& tile);
-  void (*winograd4_output)(const WinogradOutput& tile);
-  bool (*winograd_apart_input)(const WinogradInput& tile);
-  void (*winograd_apart_output)(const WinogradOutput& tile);
+  WinogradTransforms winograd2, winograd3, winograd4, winograd_apart;
   // rows[i][c] to to[i * channels + c], i < count, c < channels.
   void (*prologue)(const Prologue& prologue, const float* const* rows, int64_t count, int64_t channels, float* to);
   // Applies the epilogue's `op` alone to rows that are `step` apart.
@@ -188,6 +187,9 @@ struct PackedTiles {
   float (*attention_share)(const AttentionMasks& masks, float* scores, int64_t n);
   void (*lstm)(const RecurrentCell& cell);
   void (*gru)(const RecurrentCell& cell);
+
+  // Those of F(m x m, 3 x 3), 2 <= m <= 4.
+  const WinogradTransforms& winograd(int64_t m) const { return m == 2 ? winograd2 : m == 3 ? winograd3 : winograd4; }
 };
 
 }  // namespace rushlight::tiles

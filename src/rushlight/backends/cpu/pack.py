@@ -30,10 +30,13 @@ def product_weights(weight: torch.Tensor, groups: int, target: Target) -> torch.
     return pack_panels(matrices.reshape(groups, height * width * channels, outputs // groups), target)
 
 
-# G of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3): Lavin and Gray, "Fast Algorithms for Convolutional Neural
-# Networks" (2016), section 4.
+# G of F(m x m, 3 x 3) at infinity and the first m + 1 of the points 0, 1, -1, 2, -2: Lavin and Gray, "Fast
+# Algorithms for Convolutional Neural Networks" (2016), section 4.
 WINOGRAD_G = {
     2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
+    3: np.array(
+        [[1 / 2, 0, 0], [-1 / 2, -1 / 2, -1 / 2], [-1 / 2, 1 / 2, -1 / 2], [1 / 6, 1 / 3, 2 / 3], [0, 0, 1]]
+    ),
     4: np.array(
         [
             [1 / 4, 0, 0],

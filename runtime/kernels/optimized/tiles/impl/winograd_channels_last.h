@@ -1,5 +1,5 @@
-// The transforms of F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016) for channels-last images, and those of
-// 3 x 3 windows two pixels apart.
+// The transforms of F(2 x 2, 3 x 3), F(3 x 3, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016) for channels-last
+// images, and those of 3 x 3 windows two pixels apart.
 #pragma once
 
 #include "kernels/optimized/tiles/impl/attention.h"
@@ -13,7 +13,7 @@ namespace rushlight::tiles::RL_TILES_ISA {
 
 // Along an axis kInputs numbers become as many, of which the sums of products are kPoints, which become kOutputs.
 
-// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016); m = 4 at the points 0, 1, -1, 2, -2.
+// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016), at infinity and the first m + 1 of the points 0, 1, -1, 2, -2.
 template <int M>
 struct Winograd;
 
@@ -36,6 +36,33 @@ struct Winograd<2> {
   RL_INLINE void output(const Floats* p, Floats* y) {
     y[0] = (p[0] + p[1]) + p[2];
     y[1] = (p[1] - p[2]) - p[3];
+  }
+};
+
+template <>
+struct Winograd<3> {
+  static constexpr int kInputs = 5, kPoints = 5, kOutputs = 3;
+  RL_INLINE void filter(const Floats* g, Floats* u) {
+    const Floats outer = (g[0] + g[2]) * -0.5f, far = g[0] * (1.0f / 6) + g[2] * (2.0f / 3);
+    u[0] = 0.5f * g[0];
+    u[1] = outer - 0.5f * g[1];
+    u[2] = outer + 0.5f * g[1];
+    u[3] = far + g[1] * (1.0f / 3);
+    u[4] = g[2];
+  }
+  RL_INLINE void input(const Floats* d, Floats* v) {
+    const Floats odd = d[3] - d[1];
+    v[0] = 2.0f * (d[0] - d[2]) + odd;
+    v[1] = d[3] - 2.0f * d[1] - d[2];
+    v[2] = (d[3] + 2.0f * d[1]) * (1.0f / 3) - d[2];
+    v[3] = odd;
+    v[4] = d[4] - d[2] - 2.0f * odd;
+  }
+  RL_INLINE void output(const Floats* p, Floats* y) {
+    const Floats near = p[1] + p[2];
+    y[0] = (p[0] + near) + p[3];
+    y[1] = (p[1] - p[2]) + 2.0f * p[3];
+    y[2] = near + 4.0f * p[3] + p[4];
   }
 };
 
@@ -225,6 +252,11 @@ static void winograd_filters(const float* weights, int64_t channels, float* to, 
   if (c < channels) winograd_filter_at<M, false>(weights, channels, to, stride, c);
 }
 
+template <int M>
+static constexpr WinogradTransforms winograd_transforms() {
+  return {&winograd_filters<M>, &winograd_tile_input<Winograd<M>>, &winograd_tile_output<Winograd<M>>};
+}
+
 static constexpr PackedTiles make_packed_tiles() {
   PackedTiles t{};
   t.narrow_rows = kNarrowRows;
@@ -236,14 +268,10 @@ static constexpr PackedTiles make_packed_tiles() {
   t.half_row = &half_row;
   t.depthwise = &depthwise_run;
   t.pool = &pool;
-  t.winograd2_filters = &winograd_filters<2>;
-  t.winograd4_filters = &winograd_filters<4>;
-  t.winograd2_input = &winograd_tile_input<Winograd<2>>;
-  t.winograd2_output = &winograd_tile_output<Winograd<2>>;
-  t.winograd4_input = &winograd_tile_input<Winograd<4>>;
-  t.winograd4_output = &winograd_tile_output<Winograd<4>>;
-  t.winograd_apart_input = &winograd_tile_input<WinogradApart>;
-  t.winograd_apart_output = &winograd_tile_output<WinogradApart>;
+  t.winograd2 = winograd_transforms<2>();
+  t.winograd3 = winograd_transforms<3>();
+  t.winograd4 = winograd_transforms<4>();
+  t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
   t.prologue = &prologue;
   t.apply = &apply;
   t.attention = &attention;
