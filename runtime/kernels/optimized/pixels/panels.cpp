@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/optimized/pixels/image.h"
+
 namespace rushlight::optimized {
 
 void pack(const tiles::Tiles& tiles, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n, float* to) {
@@ -41,20 +43,37 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
-// A part of the sums of one panel. is_first: that no panel of these rows was before; is_last: that none will be.
-void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, bool is_last) {
+int64_t panel_columns(const Panels& p) { return p.tiles->gemm_vectors * p.tiles->width; }
+// Columns of packed weights from `column` to the end of its panel.
+int64_t packed_columns(const Panels& p, int64_t column) {
+  return packing_of(*p.tiles).columns(std::min(panel_columns(p), p.n - column));
+}
+
+PackedWeights weights_of(const Panels& p, int64_t column, const Part& part) {
+  return p.b.from(column * p.taps * p.k + (part.tap * p.k + part.first) * packed_columns(p, column));
+}
+
+Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
+  const PackedWeights b = weights_of(p, column, part);
+  const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
+  if (b.floats) return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
+  return {b.halves, terms * static_cast<int64_t>(sizeof(uint16_t))};
+}
+
+// A part of the sums of one panel. is_first: that no panel of these rows was before. ahead: what is read after it.
+void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
   const tiles::Tiles& tiles = *p.tiles;
-  const int64_t width = tiles.width, panel = tiles.gemm_vectors * width;
+  const int64_t width = tiles.width;
   tiles::PanelTile tile{};
   tile.row_step = p.row_step;
   tile.first = part.first;
   tile.taps = part.taps_end - part.tap;
   tile.k = part.last - part.first;
   tile.c_step = p.c_step;
-  tile.columns = std::min(panel, p.n - column);
-  const int vectors = static_cast<int>((tile.columns + width - 1) / width);
-  const int64_t depth = p.taps * p.k, steps = tile.taps * tile.k;
-  const PackedWeights b = p.b.from(column * depth + (part.tap * p.k + part.first) * vectors * width);
+  tile.columns = std::min(panel_columns(p), p.n - column);
+  const int vectors = static_cast<int>(packed_columns(p, column) / width);
+  const int64_t steps = tile.taps * tile.k;
+  const PackedWeights b = weights_of(p, column, part);
   tile.b = b.floats;
   if (is_low(p)) {
     tile.b = b.halves;
@@ -76,16 +95,11 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   tile.epilogue.applies = false;
   const int64_t most = vectors == 1 && !is_low(p) && !has_pairs(p) ? tiles.packed->narrow_rows : tiles.gemm_rows;
   const RowDivision division(p.m, most);
-  // The same part of the next panel, a slice with each tile. Only a whole panel is sure to be as long as this one.
-  if (column + 2 * panel <= p.n || (p.continues && column + panel == p.n)) {
-    const int64_t size = b.floats ? sizeof(float) : sizeof(uint16_t);
-    const void* const begin = b.floats ? static_cast<const void*>(b.floats) : b.halves;
-    tile.ahead = static_cast<const char*>(begin) + depth * panel * size;
-    tile.ahead_step = (panel * size + division.groups - 1) / division.groups;
-  }
-  if (is_last && p.ahead.bytes > 0) {
-    tile.ahead = p.ahead.from;
-    tile.ahead_step = std::min<int64_t>(64, p.ahead.bytes / (steps * division.groups) + 1);
+  // A slice with each tile. One alone may fetch every other line: processors fetch lines in pairs.
+  if (ahead.bytes > 0) {
+    tile.ahead = ahead.from;
+    tile.ahead_step =
+        std::min<int64_t>(division.groups == 1 ? 128 : 64, divide_up(ahead.bytes, steps * division.groups));
   }
   const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
                             p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
@@ -95,14 +109,15 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     tile.c = p.c + m * p.c_step + column;
     if (addend) {
       tile.addend = addend + m * tile.addend_step + column;
-      const int64_t next = std::min(m + count + most, p.m);
-      for (int64_t i = m + count; i < next; ++i) fetch(addend + i * tile.addend_step + column, tile.columns);
+      tile.next_addend = addend + (m + count) * tile.addend_step + column;
+      tile.next_rows = std::min(most, p.m - m - count);
     }
     if (fetches_rows) {
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
     if (has_pairs(p)) {
+      for (int64_t i = 0; i < tile.next_rows; ++i) fetch(tile.next_addend + i * tile.addend_step, tile.columns);
       p.pairs->panel(static_cast<int>(count), vectors, {p.rounded + m * pairs_of(tile.k), tile});
     } else if (is_low(p)) {
       tiles.packed->half_panel(b.type, static_cast<int>(count), vectors, tile);
@@ -123,21 +138,22 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
 }
 
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
-  const int64_t panel = p.tiles->gemm_vectors * p.tiles->width;
+  const int64_t panel = panel_columns(p);
   const int64_t depth = p.taps * p.k;
   const int64_t parts = p.m <= 2 * p.tiles->gemm_rows ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
+  const auto part_at = [&](int64_t i) {
+    if (p.taps > 1) return Part{p.taps * i / parts, p.taps * (i + 1) / parts, 0, p.k};
+    return Part{0, 1, p.k * i / parts / 2 * 2, i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k};
+  };
+  const Ahead rest = p.ahead.bytes == 0 && p1 * panel < p.n ? ahead_of(p, p1 * panel, part_at(0)) : p.ahead;
   for (int64_t i = 0; i < parts; ++i) {
-    Part part{0, p.taps, 0, p.k};
-    if (p.taps == 1) {
-      part.first = p.k * i / parts / 2 * 2;
-      part.last = i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k;
-    } else {
-      part.tap = p.taps * i / parts;
-      part.taps_end = p.taps * (i + 1) / parts;
-    }
+    const Part part = part_at(i);
     if (has_pairs(p)) round_rows(p, part);
     for (int64_t j = p0; j < p1; ++j) {
-      multiply_panel(p, j * panel, part, j == p0, i + 1 == parts && j + 1 == p1);
+      const Ahead ahead = j + 1 < p1      ? ahead_of(p, (j + 1) * panel, part)
+                          : i + 1 < parts ? ahead_of(p, p0 * panel, part_at(i + 1))
+                                          : rest;
+      multiply_panel(p, j * panel, part, j == p0, ahead);
     }
   }
 }

@@ -65,8 +65,7 @@ struct Panels {
   int64_t row_step;
   int64_t m, taps, k, n;
   PackedWeights b;
-  bool continues;  // whether another matrix of the same shape, to be read next, follows this one
-  Ahead ahead;     // what is read after the last panel
+  Ahead ahead;     // what is read after the last panel, if not the next one
   float* widened;  // [taps * k, panel], if there are halves and more rows than a tile has
   // Of bfloat16, if rows may be rounded to it and taps is 1, else null; then also [m, pairs_of(k)].
   const tiles::PairTiles* pairs;

@@ -137,8 +137,13 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   p.taps = taps;
   p.k = channels;
   p.n = outputs;
-  p.b = weights + terms_before(point) * channels * packing.columns(outputs);
-  p.continues = point + 1 < points();
+  const int64_t term = channels * packing.columns(outputs);
+  p.b = weights + terms_before(point) * term;
+  if (point + 1 < points()) {
+    const int64_t columns = std::min(packing.panel, packing.columns(outputs));
+    const int64_t floats = terms(point + 1) * channels * columns;
+    p.ahead = {p.b.floats + terms(point) * term, floats * static_cast<int64_t>(sizeof(float))};
+  }
   p.c = products + point * product_step(count);
   p.c_step = outputs;
   multiply(p, 0, divide_up(outputs, packing.panel));

@@ -39,6 +39,8 @@ struct PanelTile {
   const float* bias;    // [columns, rounded up to vectors], or null
   const float* addend;  // or null; may be c
   int64_t addend_step;
+  const float* next_addend;  // rows of the next tile's, fetched into the first level cache meanwhile
+  int64_t next_rows;
   float* c;
   int64_t c_step;
   int64_t columns;

@@ -105,6 +105,15 @@ static void panel_tile(const PanelTile& t) {
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
+  const float* next = t.next_addend;
+  int64_t next_rows = t.next_rows;
+  const auto fetch_next = [&] {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) __builtin_prefetch(next + j * kWidth, 0, 3);
+    next += t.addend_step;
+    --next_rows;
+  };
+  // Terms between two such rows: operands would wait for all at once.
+  const int64_t piece = t.k / (next_rows + 1) / kTerms * kTerms + kTerms;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
@@ -122,18 +131,24 @@ static void panel_tile(const PanelTile& t) {
       b += Vectors * kWidth;
     };
     int64_t k = 0;
-    for (; k + kTerms <= t.k; k += kTerms) {
-      if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
-      RL_UNROLL for (int i = 0; i < kTerms; ++i) {
-        if constexpr (Ahead == Fetching::Dense) fetch(1);
-        add_term(k + i);
+    while (true) {
+      const int64_t end = next_rows > 0 && k + piece < t.k ? k + piece : t.k;
+      for (; k + kTerms <= end; k += kTerms) {
+        if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
+        RL_UNROLL for (int i = 0; i < kTerms; ++i) {
+          if constexpr (Ahead == Fetching::Dense) fetch(1);
+          add_term(k + i);
+        }
       }
+      if (end == t.k) break;
+      fetch_next();
     }
     for (; k < t.k; ++k) {
       if constexpr (Ahead != Fetching::None) fetch(1);
       add_term(k);
     }
   }
+  while (next_rows > 0) fetch_next();
   join<Stored>(acc);
   store_tile<Rows, Vectors>(acc, t);
 }

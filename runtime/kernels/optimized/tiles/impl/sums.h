@@ -8,6 +8,12 @@ namespace rushlight::tiles::RL_TILES_ISA {
 
 template <int Rows, int Vectors>
 RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
+  if (columns == Vectors * kWidth) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(from + i * step + j * kWidth);
+    }
+    return;
+  }
   RL_UNROLL for (int i = 0; i < Rows; ++i) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) {
       const float* at = from + i * step + j * kWidth;
