@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(tiles::all_sets()),
 // The residual lies where the result does; deep products of many rows are summed in parts, of few at once.
 TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   const int64_t panel = packing_of(tiles).panel;
-  for (const int64_t k : {int64_t{5}, 2 * kMostDepth + 3}) {
+  for (const int64_t k : {int64_t{5}, int64_t{1024}, 2 * kMostDepth + 3}) {
     for (const int64_t n : {panel - 1, 2 * panel, 3 * panel + 1}) {
       const int64_t m = 3 * tiles.gemm_rows + 1, step = n + 3;
       const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(n + panel), start = numbers(m * step);
@@ -33,6 +33,7 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
       p.tiles = &tiles;
       p.rows = rows.data();
       p.row_step = p.m = m;
+      p.row_gap = k;
       p.taps = 1;
       p.k = k;
       p.n = n;

@@ -82,7 +82,7 @@ TEST_P(TilesTest, PackingPutsZerosBeyondTheLastColumn) {
 }
 
 TEST_P(TilesTest, ProductsDoNotDependOnHowTheyAreDivided) {
-  for (const int64_t k : {1, 40, 2500}) {
+  for (const int64_t k : {1, 40, 1024, 2500}) {
     const int64_t m = 2 * tiles.gemm_rows + 3, n = 3 * column_step(tiles) + 7;
     const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(m);
     std::vector<float> whole(static_cast<size_t>(m * n)), parts(whole.size());

@@ -166,6 +166,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.taps = gathers_ ? 1 : taps() * pieces();
   product.k = gathers_ ? depth() : piece_;
   product.n = outputs;
+  product.row_gap = row_gap();
   product.c_step = out_step_;
   product.widened = widened(scratch);
   product.pairs = pairs();
@@ -203,6 +204,12 @@ float* PackedConvolution::pixel(int64_t m) const {
   const int64_t x = m % out_.sizes[2], line = m / out_.sizes[2];
   return out_.data + line / out_.sizes[1] * out_.strides[0] + line % out_.sizes[1] * out_.strides[1] +
          x * out_.strides[2];
+}
+
+int64_t PackedConvolution::row_gap() const {
+  if (gathers_) return depth();
+  if (prologue.applies) return channels;
+  return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
 }
 
 // rows[(tap * pieces() + piece) * count + i]: where that piece of the pixel that row m + i has under the tap begins, or

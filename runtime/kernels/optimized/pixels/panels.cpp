@@ -43,6 +43,13 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
+// Rows of a tile at most.
+int64_t most_rows(const Panels& p, int vectors) {
+  if (has_pairs(p)) return p.tiles->gemm_rows;
+  const int64_t most = vectors == 1 && !is_low(p) ? p.tiles->packed->narrow_rows : p.tiles->gemm_rows;
+  return tiles::tile_rows(most, p.row_gap);
+}
+
 int64_t panel_columns(const Panels& p) { return p.tiles->gemm_vectors * p.tiles->width; }
 // Columns of packed weights from `column` to the end of its panel.
 int64_t packed_columns(const Panels& p, int64_t column) {
@@ -93,7 +100,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
-  const int64_t most = vectors == 1 && !is_low(p) && !has_pairs(p) ? tiles.packed->narrow_rows : tiles.gemm_rows;
+  const int64_t most = most_rows(p, vectors);
   const RowDivision division(p.m, most);
   // A slice with each tile. One alone may fetch every other line: processors fetch lines in pairs.
   if (ahead.bytes > 0) {

@@ -63,6 +63,7 @@ struct Panels {
   const tiles::Tiles* tiles;
   const float* const* rows;  // [taps, row_step]
   int64_t row_step;
+  int64_t row_gap;  // floats from most rows to the next, or 0
   int64_t m, taps, k, n;
   PackedWeights b;
   Ahead ahead;     // what is read after the last panel, if not the next one

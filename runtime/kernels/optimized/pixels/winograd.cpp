@@ -134,6 +134,7 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   p.tiles = tiles;
   p.rows = rows;
   p.row_step = p.m = count;
+  p.row_gap = channels;
   p.taps = taps;
   p.k = channels;
   p.n = outputs;

@@ -80,7 +80,7 @@ void multiply(const Tiles& tiles, const Product& p, int64_t m0, int64_t m1, int6
   float* const packed = local_bias + step;
   const int64_t rows = m1 - m0;
   if (rows <= 0) return;
-  const int64_t groups = (rows + tiles.gemm_rows - 1) / tiles.gemm_rows;
+  const int64_t most = tile_rows(tiles.gemm_rows, p.lda), groups = (rows + most - 1) / most;
   const int64_t base = rows / groups;
   const int64_t larger = rows % groups;  // so many tiles have base + 1 rows
 

@@ -164,6 +164,13 @@ inline int64_t depthwise_scratch(const DepthwisePlane& plane) {
   return ((plane.band - 1) * plane.stride_h + (plane.kernel_h - 1) * plane.dilation_h + 1) * plane.row;
 }
 
+// Rows of a tile of at most `most`, if the left operand has `step` floats from one row to the next, or 0 if that is not
+// known. Rows a multiple of 4 KB apart are in the same set of a first level cache, which has eight ways or more.
+inline int64_t tile_rows(int64_t most, int64_t step) {
+  constexpr int64_t kSetFloats = 1024, kWays = 8;
+  return step != 0 && step % kSetFloats == 0 && most > kWays ? kWays : most;
+}
+
 // The best set for this machine, chosen once. RUSHLIGHT_ISA (generic, avx2, rvv, ...) in the environment asks for a
 // lesser one.
 const Tiles& tiles();
