@@ -5,7 +5,38 @@
 namespace rushlight::tiles {
 namespace {
 
-class ByteProductTest : public ByteTilesFixture {};
+class ByteProductTest : public ByteTilesFixture {
+ protected:
+  // What sums become results by.
+  struct Results {
+    std::vector<float> multiplier, offset;  // of columns
+    std::vector<int32_t> bias;
+    std::vector<float> scales;  // of rows
+    std::vector<int32_t> zeros;
+
+    void give(ByteProduct& p) const {
+      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
+      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 40.0f;
+    }
+    Requantize requantize(const std::vector<int32_t>& correction) const {
+      return {correction.data(), multiplier.data(), offset.data(), 3, 0, 255};
+    }
+  };
+
+  Results results(int64_t m, int64_t n) {
+    Results r{reals(n, 1e-4f, 1e-3f), reals(n, -3, 3), std::vector<int32_t>(static_cast<size_t>(n)),
+              reals(m, 0.1f, 0.2f), std::vector<int32_t>(static_cast<size_t>(m))};
+    for (size_t j = 0; j < r.bias.size(); ++j) r.bias[j] = static_cast<int32_t>(j * 100);
+    for (size_t i = 0; i < r.zeros.size(); ++i) r.zeros[i] = static_cast<int32_t>(i) - 17;
+    return r;
+  }
+
+  std::vector<int32_t> corrections(Buffer& packed, int32_t zero, const std::vector<int32_t>& bias) {
+    std::vector<int32_t> result(bias.size());
+    zero_corrections(tiles, packed.data(), static_cast<int64_t>(bias.size()), zero, bias.data(), result.data());
+    return result;
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Sets, ByteProductTest, testing::ValuesIn(all_byte_sets()), byte_set_name);
 
@@ -19,17 +50,13 @@ TEST_P(ByteProductTest, ProductsToBytesFloatsAndSums) {
       for (const int8_t x : left) as_unsigned.push_back(static_cast<uint8_t>(x ^ 0x80));
       Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
       pack_right(tiles, right.data(), k, n, k, packed.data());
-      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
-      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
-      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
-      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
+      const Results to = results(m, n);
       ByteProduct p{};
       p.m = m, p.n = n, p.k = k, p.left = as_unsigned.data(), p.left_stride = k, p.flip = 0x80;
       p.right = packed.data(), p.out_stride = n + 1;
-      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
-      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 40.0f;
-      zero_corrections(tiles, packed.data(), n, -9, bias.data(), corrections.data());
-      p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+      to.give(p);
+      const auto correction = corrections(packed, -9, to.bias);
+      p.requantize = to.requantize(correction);
       const auto size = static_cast<size_t>(m * (n + 1));
       std::vector<uint8_t> bytes(size, 77);
       std::vector<float> floats(size, 77.0f);
@@ -49,10 +76,11 @@ TEST_P(ByteProductTest, ProductsToBytesFloatsAndSums) {
         EXPECT_TRUE(bytes[row + n] == 77 && floats[row + n] == 77 && sums[row + n] == 77);
         for (int64_t j = 0; j < n; ++j) {
           ASSERT_EQ(sums[row + j], exact(left, right, k, i, j, -tiles.left_offset)) << "k " << k;
-          const double sum = exact(left, right, k, i, j, -9) + bias[j];
-          const double x = static_cast<float>(static_cast<float>(sum) * multiplier[j]) + offset[j];
+          const double sum = exact(left, right, k, i, j, -9) + to.bias[j];
+          const double x = static_cast<float>(static_cast<float>(sum) * to.multiplier[j]) + to.offset[j];
           ASSERT_NEAR(bytes[row + j], rounded(x, p.requantize), std::fabs(x - std::nearbyint(x)) > 0.499 ? 1 : 0);
-          const double real = exact(left, right, k, i, j, zeros[i]) * double(scales[i]) * multiplier[j] + offset[j];
+          const double real =
+              exact(left, right, k, i, j, to.zeros[i]) * double(to.scales[i]) * to.multiplier[j] + to.offset[j];
           ASSERT_NEAR(floats[row + j], std::min(real, 40.0), 1e-5 * std::fabs(real) + 1e-5);
         }
       }
@@ -129,25 +157,21 @@ TEST_P(ByteProductTest, ColumnsAsTheyLieGiveWhatPackedOnesGive) {
       const auto left = numbers(m * k), right = numbers(n * stride);
       Buffer packed(packed_right_size(tiles, n, k)), scratch(product_scratch(tiles, k));
       pack_right(tiles, right.data(), stride, n, k, packed.data());
-      const auto multiplier = reals(n, 1e-4f, 1e-3f), offset = reals(n, -3, 3), scales = reals(m, 0.1f, 0.2f);
-      std::vector<int32_t> corrections(static_cast<size_t>(n)), bias(corrections), zeros(static_cast<size_t>(m));
-      for (size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<int32_t>(j * 100);
-      for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int32_t>(i) - 17;
-      zero_corrections(tiles, packed.data(), n, zeros[0], bias.data(), corrections.data());
+      const Results to = results(m, n);
+      const auto correction = corrections(packed, to.zeros[0], to.bias);
       ByteProduct p{};
       p.m = m, p.n = n, p.k = k, p.left = reinterpret_cast<const uint8_t*>(left.data()), p.left_stride = k;
-      p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
-      p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 1e30f;
+      to.give(p);
       p.out_stride = n;
       for (const auto kind : {ByteProduct::Out::Bytes, ByteProduct::Out::Floats, ByteProduct::Out::Sums}) {
         const auto size = static_cast<size_t>(m * n * (kind == ByteProduct::Out::Bytes ? 1 : 4));
         std::vector<uint8_t> want(size), got(size);
         p.out_kind = kind;
         p.right = packed.data(), p.out = want.data();
-        p.requantize = {corrections.data(), multiplier.data(), offset.data(), 3, 0, 255};
+        p.requantize = to.requantize(correction);
         multiply(tiles, p, 0, m, 0, n, scratch.data());
         p.right = nullptr, p.columns = right.data(), p.column_stride = stride, p.out = got.data();
-        p.requantize.correction = bias.data();
+        p.requantize.correction = to.bias.data();
         multiply(tiles, p, 0, m, 0, 16, scratch.data());
         multiply(tiles, p, 0, m, 16, n, scratch.data());
         ASSERT_EQ(want, got) << "m " << m << " k " << k;
