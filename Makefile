@@ -5,6 +5,7 @@
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
+# make bench-avx2 the same with AVX-512 kept from every system, on a processor that has it
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(B
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
 
-.PHONY: demo test venv build lint types unit cpp interop avx512 cross bench format clean system
+.PHONY: demo test venv build lint types unit cpp interop avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -88,6 +89,10 @@ $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt
 bench: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks $(BENCH)
 	$(BIN)/python -m benchmarks.report build/bench.json docs/benchmarks.md
+
+bench-avx2: build $(PEERS)/.installed
+	$(BIN)/python -m benchmarks --without-avx512 --json build/bench-avx2.json $(BENCH)
+	$(BIN)/python -m benchmarks.report build/bench-avx2.json docs/benchmarks-avx2.md
 
 format: $(VENV)/.environment
 	$(BIN)/ruff check --fix src tests examples benchmarks

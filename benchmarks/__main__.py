@@ -18,6 +18,7 @@ from benchmarks.models import INT8, MODELS, WIDE
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS
+from benchmarks.without_avx512 import keep_from_avx512
 
 KINDS = ("float", "int8", "quantization", "compile", "lowering", "chains", "call")
 QUICK = ("mobilenet_v2", "bert")
@@ -42,6 +43,11 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help=f"{' and '.join(QUICK)}, few rounds")
     parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument(
+        "--without-avx512",
+        action="store_true",
+        help="keep every system from AVX-512; give --json and --keep other names then",
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
     if options.models == ["wide"]:
@@ -55,6 +61,8 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> None:
     options = options_of(arguments)
+    if options.without_avx512:
+        keep_from_avx512(ROOT / "build" / "peers-without-avx512")
     console = Console(width=None if sys.stdout.isatty() else 140)
     kinds = options.kinds or KINDS
     models = options.models or (QUICK if options.quick else [m for m in MODELS if m not in WIDE])
@@ -66,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
         keep=options.keep,
     )
     results = Results.read(options.json)
-    results.machine = describe_machine()
+    results.machine = describe_machine(options.without_avx512)
     if "float" in kinds:
         _networks(models, False, options.systems or DEFAULT, plan, results, options.json, console)
     if "int8" in kinds:

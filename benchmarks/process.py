@@ -25,7 +25,7 @@ class Process:
     ) -> None:
         self.was_late = False
         environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(threads),
         }

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
-from benchmarks.results import INT8_RATIO, RATIOS, Results, ratio
+from benchmarks.results import INT8_RATIO, RATIOS, WITHHELD, Results, ratio
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
 from benchmarks.worker import SAMPLES
 
-_HEAD = """# Benchmarks
+_HEAD = """# Benchmarks{title}
 
-Written by `make bench`. All systems run in turn in one run, each in a process of its own; times are
+Written by `make {command}`. {how}All systems run in turn in one run, each in a process of its own; times are
 medians of single runs in milliseconds, batch 1. Weights are random; pictures are scikit-learn's digits,
 enlarged. For int8 and its float32 beside it the networks for pictures have been trained to tell digits apart
 (`python -m benchmarks.training`): of random ones every rounding changes the largest result. Different digits
@@ -27,12 +27,19 @@ the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch
 
 {machine}. On a machine that others use too, read the ratios, not the times.
 """
+_WITHOUT_AVX512 = """No system uses AVX-512, which the processor has: ours and torch are asked not to, the
+other libraries are copies to which it is not shown (benchmarks/without_avx512.py). """
 _KIND = {False: "", True: " int8"}
 
 
 def page(results: Results) -> str:
     machine = ", ".join(f"{key}: {value}" for key, value in results.machine.items())
-    parts = [_HEAD.format(tolerance=TOLERANCE, machine=machine)]
+    names = (
+        {"title": " without AVX-512", "command": "bench-avx2", "how": _WITHOUT_AVX512}
+        if WITHHELD in results.machine
+        else {"title": "", "command": "bench", "how": ""}
+    )
+    parts = [_HEAD.format(tolerance=TOLERANCE, machine=machine, **names)]
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)

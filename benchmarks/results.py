@@ -86,6 +86,8 @@ def ratio(block: dict[str, Row], int8: bool, system: str | None = None) -> tuple
     return ours.milliseconds / theirs.milliseconds, ours, theirs
 
 
+WITHHELD = "kept from every system"
+"""The key of what a run did without."""
 _INSTRUCTIONS = {
     "avx2": "AVX2",
     "avx_vnni": "AVX-VNNI",
@@ -99,13 +101,15 @@ _INSTRUCTIONS = {
 """Names of what tiles are chosen by, as Linux lists it."""
 
 
-def describe_machine() -> dict[str, str]:
+def describe_machine(without_avx512: bool = False) -> dict[str, str]:
     lines = [line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line]
     names = [text.strip() for key, text in lines if key.strip() == "model name"]
     flags = next((text.split() for key, text in lines if key.strip() in ("flags", "Features")), [])
+    used = [flag for flag in _INSTRUCTIONS if flag in flags and not (without_avx512 and "avx512" in flag)]
     return {
         "processor": names[0] if names else platform.machine(),
-        "instructions": ", ".join(name for flag, name in _INSTRUCTIONS.items() if flag in flags),
+        "instructions": ", ".join(_INSTRUCTIONS[flag] for flag in used),
+        **({WITHHELD: "AVX-512"} if without_avx512 else {}),
         "cores": str(os.cpu_count()),
         "system": platform.system(),
         "torch": importlib.metadata.version("torch"),

@@ -53,7 +53,8 @@ def reference(model: str, folder: str, kind: str) -> None:
     def prepare() -> int:
         import torch
 
-        from benchmarks.models import HELD_OUT, build
+        from benchmarks.digits import HELD_OUT
+        from benchmarks.models import build
 
         case = build(model, trained=kind == "int8")
         with torch.no_grad():

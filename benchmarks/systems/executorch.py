@@ -39,7 +39,8 @@ def _quantized(case: Case, exported: Any) -> tuple[Any, bool]:
     )
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    from benchmarks.models import CALIBRATION, INT8
+    from benchmarks.digits import CALIBRATION
+    from benchmarks.models import INT8
 
     is_dynamic = INT8[case.name] == "dynamic"
     config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)

@@ -29,7 +29,8 @@ def write(case: Case, folder: Path, options: str) -> None:
 def _quantize(case: Case, path: Path) -> None:
     from ai_edge_quantizer import quantizer, recipe
 
-    from benchmarks.models import CALIBRATION, INT8
+    from benchmarks.digits import CALIBRATION
+    from benchmarks.models import INT8
 
     if INT8[case.name] == "dynamic":
         result = quantizer.Quantizer(str(path), recipe.dynamic_wi8_afp32()).quantize()

@@ -25,7 +25,8 @@ def _quantize(case: Case, path: Path) -> None:
     from onnxruntime import quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    from benchmarks.models import CALIBRATION, INT8
+    from benchmarks.digits import CALIBRATION
+    from benchmarks.models import INT8
 
     prepared = path.with_name("prepared.onnx")
     quant_pre_process(path, prepared, skip_symbolic_shape=True)

@@ -20,7 +20,8 @@ def write(case: Case, folder: Path, options: str) -> None:
     if options == "int8":
         import nncf
 
-        from benchmarks.models import CALIBRATION, INT8
+        from benchmarks.digits import CALIBRATION
+        from benchmarks.models import INT8
 
         samples = [[x.numpy() for x in inputs] for inputs in case.samples(16, seed=CALIBRATION)]
         model = nncf.quantize(

@@ -32,7 +32,8 @@ def write(case: Case, folder: Path, options: str) -> None:
 def _quantized(case: Case, for_xnnpack: bool) -> Any:
     import torch
 
-    from benchmarks.models import CALIBRATION, INT8
+    from benchmarks.digits import CALIBRATION
+    from benchmarks.models import INT8
     from rushlight.backends.cpu.quantizer import CPUQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from rushlight.quantize import (

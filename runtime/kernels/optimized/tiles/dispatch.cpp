@@ -68,8 +68,17 @@ bool has_vectors(int bits) {
 }
 #endif
 
+// Sets of 8-bit products, and the floats that belong to each.
+constexpr struct {
+  const char* bytes;
+  const char* floats;
+} kFloats[] = {{"avx512vnni", "avx512"}, {"avxvnni", "avx2"}, {"neon_i8mm", "neon"}, {"neon_dotprod", "neon"}};
+
 const Tiles* choose() {
   if (const char* wanted = std::getenv("RUSHLIGHT_ISA")) {
+    for (const auto& set : kFloats) {
+      if (std::strcmp(wanted, set.bytes) == 0) wanted = set.floats;
+    }
     if (const Tiles* set = tiles_named(wanted)) return set;
   }
   for (const char* name : {"avx512", "avx2", "neon", "rvv256", "rvv"}) {

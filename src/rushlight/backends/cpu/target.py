@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,9 @@ TARGETS = {
     )
 }
 
+# Sets of 8-bit products, and the floats that belong to each.
+_FLOATS = {"avx512vnni": "avx512", "avxvnni": "avx2", "neon_i8mm": "neon", "neon_dotprod": "neon"}
+
 
 def target_named(name: str) -> Target:
     """Raises ValueError naming those there are."""
@@ -52,7 +56,11 @@ def target_named(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """That of this machine."""
+    """That of this machine, or of the lesser instruction set that RUSHLIGHT_ISA asks the tiles for."""
+    wanted = os.environ.get("RUSHLIGHT_ISA", "")
+    wanted = _FLOATS.get(wanted, wanted)
+    if wanted in TARGETS:
+        return TARGETS[wanted]
     machine = platform.machine().lower()
     if machine in ("aarch64", "arm64"):
         return TARGETS["neon"]
