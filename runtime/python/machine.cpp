@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/bindings.h"
+#include "rushlight/threads/thread_pool.h"
 
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "kernels/optimized/tiles/packed.h"
@@ -19,11 +20,11 @@ namespace nb = nanobind;
 
 namespace {
 
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 // Runs body(thread, repeat) on all threads, many times for a short while, since others use the machine too; the
 // shortest time of the slowest thread.
 template <typename Body>
@@ -65,28 +66,45 @@ double reading_peak(const tiles::Tiles& t, int threads) {
   return 4.0 * static_cast<double>(share) * threads / time;
 }
 
+#endif
+
+// Seconds from the call of a pool to its return, where each thread has one task that does nothing; the median.
+double hand_off(size_t threads) {
+  if (threads == 1) return 0;
+  HostThreadPool pool(threads);
+  std::vector<double> times(2001);
+  for (double& time : times) {
+    const auto start = Clock::now();
+    pool.run(threads, [](void*, size_t) {}, nullptr);
+    time = seconds_since(start);
+  }
+  std::nth_element(times.begin(), times.begin() + 1000, times.end());
+  return times[1000];
+}
+
 nb::tuple machine_peaks(int threads) {
   threads = std::clamp(threads, 1, 256);
-  double arithmetic = 0, reading = 0;
+  double arithmetic = 0, reading = 0, between = 0;
   {
     nb::gil_scoped_release release;
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
     arithmetic = arithmetic_peak(tiles::tiles(), threads);
     reading = reading_peak(tiles::tiles(), threads);
-  }
-  return nb::make_tuple(arithmetic, reading);
-}
-#else
-nb::tuple machine_peaks(int) { return nb::make_tuple(0.0, 0.0); }
 #endif
+    between = hand_off(static_cast<size_t>(threads));
+  }
+  return nb::make_tuple(arithmetic, reading, between);
+}
 
 }  // namespace
 
 void bind_machine(nb::module_& module) {
   using namespace nb::literals;
   module.def("machine_peaks", &machine_peaks, "threads"_a,
-             nb::sig("def machine_peaks(threads: int) -> tuple[float, float]"),
+             nb::sig("def machine_peaks(threads: int) -> tuple[float, float, float]"),
              "Measures the float32 operations a second that the tiles can reach and the bytes a second that they can\n"
-             "read from memory, on so many threads. Zeros if this build has no tiles.");
+             "read from memory, on so many threads: zeros if this build has no tiles; and the seconds that handing\n"
+             "tasks to those threads takes, until all have come back.");
 }
 
 }  // namespace rushlight::python

@@ -23,7 +23,7 @@ def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: in
     file = read_pte(program)
     plan = next(plan for plan in file.program.execution_plan if plan.name == name)
     works = _works(file, plan)
-    arithmetic, bandwidth = _native.machine_peaks(threads)
+    arithmetic, bandwidth, hand_off = _native.machine_peaks(threads)
     times: list[list[float]] = []
     timings: list[Timing] = []
     for _ in range(runs):
@@ -32,7 +32,9 @@ def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: in
         times.append([seconds for *_, seconds in timings])
     medians = [statistics.median(column) for column in zip(*times, strict=True)]
     return [
-        f"{arithmetic / 1e9:.0f} GFLOP/s and {bandwidth / 1e9:.1f} GB/s, threads: {threads}, measured",
+        f"{arithmetic / 1e9:.0f} GFLOP/s and {bandwidth / 1e9:.1f} GB/s, threads: {threads}"
+        + (f", {hand_off * 1e6:.1f} us to hand them tasks and back" if threads > 1 else "")
+        + ", measured",
         *_table(timings, medians, works, arithmetic, bandwidth),
     ]
 

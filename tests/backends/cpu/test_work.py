@@ -81,8 +81,9 @@ def test_a_timed_method_tells_of_every_step() -> None:
 
 
 def test_peaks_are_measured() -> None:
-    arithmetic, bandwidth = _native.machine_peaks(1)
-    assert arithmetic > 1e8 and bandwidth > 1e7
+    arithmetic, bandwidth, alone = _native.machine_peaks(1)
+    assert arithmetic > 1e8 and bandwidth > 1e7 and alone == 0
+    assert _native.machine_peaks(2)[2] > 0
 
 
 def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
