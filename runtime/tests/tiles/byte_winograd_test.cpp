@@ -17,7 +17,7 @@ namespace {
 
 std::vector<const ByteTiles*> sets_with_shorts() {
   std::vector<const ByteTiles*> sets;
-  for (const char* name : {"generic", "rvv", "rvv256", "avx2", "avx512"}) {
+  for (const char* name : {"generic", "rvv", "rvv256", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
     const ByteTiles* set = byte_tiles_named(name);
     if (set && winograd_loops(*set)) sets.push_back(set);
   }
@@ -69,7 +69,10 @@ TEST_P(ByteWinogradTest, TilesGiveTheSumsOfTheConvolution) {
   pack_winograd_filters(tiles, m, packed, outputs, channels, block, filters);
   std::vector<const int8_t*> pixels;
   for (int i = 0; i < points; ++i) pixels.push_back(image.data() + i * channels);
-  winograd_loops(tiles)->input(m, pixels.data(), channels, input, channels);
+  const uint8_t flip = m == 2 ? 0x80 : 0;  // numbers are kept plus 128, or as they are
+  for (int8_t& number : image) number = static_cast<int8_t>(number ^ flip);
+  winograd_loops(tiles)->input(m, pixels.data(), flip, channels, input, channels);
+  for (int8_t& number : image) number = static_cast<int8_t>(number ^ flip);
   for (int64_t point = 0; point < points; ++point) {
     for (int64_t column = 0; column < width; column += column_step(tiles)) {
       const int vectors = static_cast<int>(std::min(column_step(tiles), width - column) / tiles.lanes);
@@ -79,7 +82,7 @@ TEST_P(ByteWinogradTest, TilesGiveTheSumsOfTheConvolution) {
            channels / 2, products + point * width + column, width, false});
     }
   }
-  winograd_loops(tiles)->output(m, products, width, width, sums, width);
+  winograd_loops(tiles)->output(m, products, width, width, sums, m * width, width);
 
   for (int y = 0; y < m; ++y) {
     for (int x = 0; x < m; ++x) {

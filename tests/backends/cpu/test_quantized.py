@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import platform
 from typing import Any
 
 import pytest
@@ -207,6 +208,17 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
     # Where the product is the second operand, sums in another order may give another number halfway.
     steps = (run(fused, x) - run(apart, x)).abs() / quantum(fused)
     assert float(steps.max()) < 1.01 and float((steps > 0.5).float().mean()) < 1e-3
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other sets multiply int8 directly")
+def test_large_maps_take_winograd_transforms() -> None:
+    x = input_of((1, 64, 43, 46))
+    exported = quantize(
+        nn.Conv2d(64, 64, 3, padding=1), (x,), CPUQuantizer().set_global(static_int8()), [(x,)]
+    )
+    method = Runtime.get().load_program(lower(exported)).load_timed_method("forward")
+    method.execute([x])
+    assert any(name.startswith("8-bit Winograd") for name, *_ in method.timings())
 
 
 class Small(nn.Module):

@@ -70,6 +70,16 @@ def wide() -> nn.Module:
     return nn.Sequential(*conv(3, 128), nn.ReLU(), block(), block(), nn.Flatten(), nn.Linear(128 * 14 * 9, 5))
 
 
+def large() -> nn.Module:
+    """Convolutions of 3 x 3 that Winograd's transforms make faster with VNNI too."""
+    first = [*conv(64, 64), nn.ReLU(), *conv(64, 64, 3)]
+    second = [*conv(64, 64, 3), nn.ReLU(), *conv(64, 64, 3), nn.ReLU(), *conv(64, 64)]
+    blocks = [Shortcut(*first, ends_in_relu=True), Shortcut(*second)]
+    return nn.Sequential(
+        *conv(3, 64), nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 5)
+    )
+
+
 class Transformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -87,6 +97,7 @@ NETWORKS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "mobile": (mobile, (2, 3, 30, 26)),
     "residual": (residual, (1, 3, 58, 50)),
     "wide": (wide, (1, 3, 9, 14)),
+    "large": (large, (1, 3, 43, 46)),
     "transformer": (Transformer, (2, 11, 32)),
 }
 RUN = """
@@ -118,7 +129,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return folder, exported.module()(x), last.floats[0] if last.kind == StepKind.DEQUANTIZE else 0.0
 
 
-@pytest.mark.parametrize("isa", ["", "avx2", "generic", "fours"])
+@pytest.mark.parametrize("isa", ["", "avx2", "avxvnni", "generic", "fours"])
 def test_results_are_those_of_the_quantized_program(case: tuple[Path, Any, float], isa: str) -> None:
     folder, want, quantum = case
     environment = os.environ | ({"RUSHLIGHT_ISA": isa} if isa else {})

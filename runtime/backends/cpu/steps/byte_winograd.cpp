@@ -11,8 +11,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;             // outputs whose products are held at once
 constexpr int64_t kInputBytes = 320 * 1024;  // of transformed input that is held at once
-constexpr int64_t kMostTiles = 24;           // tiles of outputs that are
+constexpr int64_t kMostTiles = 28;           // tiles of outputs that are
+constexpr int64_t kMostRun = 4;              // tiles next to each other that become results at once
 constexpr int kMostPoints = 36, kMostSide = 4;
+constexpr int64_t kLineStep = kMostRun * kMostSide * kColumns;
 
 class ByteWinogradStep final : public Step {
  public:
@@ -44,8 +46,8 @@ class ByteWinogradStep final : public Step {
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
     RL_TRY(binder.error());
     tiles::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
-    tiles::zero_corrections(t, weights, outputs_, zero_, nullptr, corrections_);
-    std::memset(padding_, zero_, static_cast<size_t>(channels_));
+    // Sums are those of int8, whatever the left operand of other products is.
+    tiles::zero_corrections(t, weights, outputs_, zero_ - t.left_offset, nullptr, corrections_);
     return Error::Ok;
   }
 
@@ -72,8 +74,9 @@ class ByteWinogradStep final : public Step {
   Error run(Run& run) override {
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     float* const scratch = run.scratch;
+    std::memset(padding_, static_cast<uint8_t>(zero_) ^ in_->flip, static_cast<size_t>(channels_));
     const int64_t columns = divide_up(outputs_, kColumns);
-    if (workers == 1 || count_ >= 2 * workers * most_) {
+    if (workers == 1 || count_ >= workers * tiles::byte_tiles().rows) {
       for_workers(run.context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
         int16_t* const input = reinterpret_cast<int16_t*>(scratch + worker * (input_floats() + sums_floats()));
         int32_t* const sums = reinterpret_cast<int32_t*>(input) + input_floats();
@@ -106,6 +109,9 @@ class ByteWinogradStep final : public Step {
   const char* name() const override {
     return m_ == 4 ? "8-bit Winograd convolution F4" : "8-bit Winograd convolution F2";
   }
+  bool takes_unsigned(uint32_t operand) const override {
+    return tiles::byte_tiles().left_offset == 0x80 && (operand == 0 || operand == 3 || operand == 7);
+  }
   int64_t work() const override { return 2 * out_->numel() * channels_ * 9; }
 
  private:
@@ -122,7 +128,7 @@ class ByteWinogradStep final : public Step {
   int64_t input_floats() const { return round_up(points() * most_ * row_step() / 2, 16); }
   int64_t sums_step() const { return most_ * kColumns + 16; }
   // Sums of all points, and those of a tile's pixels.
-  int64_t sums_floats() const { return points() * sums_step() + kMostSide * kMostSide * kColumns; }
+  int64_t sums_floats() const { return points() * sums_step() + kMostSide * kLineStep; }
 
   void transform(int64_t tile, int16_t* to) const {
     const Place at = place(tile);
@@ -136,7 +142,7 @@ class ByteWinogradStep final : public Step {
         *to_pixel++ = is_outside ? padding_ : image + (y * width + x) * channels_;
       }
     }
-    loops_->input(m_, pixels, channels_, to, most_ * row_step());
+    loops_->input(m_, pixels, in_->flip, channels_, to, most_ * row_step());
   }
 
   // Outputs from `first_column` on of tiles from `first` on.
@@ -151,6 +157,12 @@ class ByteWinogradStep final : public Step {
         const int16_t* const right = filters_ + (first_column * points() + point * width + column) * channels_;
         for (int64_t i = 0, down = 0; down < tiles_down; ++down) {
           const int64_t rows = (count - i + tiles_down - down - 1) / (tiles_down - down);
+          // A part of the next panel is fetched with each tile.
+          const int64_t numbers = vectors * t.lanes * channels_;
+          const int16_t* const next = right + numbers;
+          for (int64_t j = numbers * down / tiles_down; j < numbers * (down + 1) / tiles_down; j += 32) {
+            __builtin_prefetch(next + j, 0, 2);
+          }
           loops_->gemm(static_cast<int>(rows), vectors,
                        {left + i * row_step(), row_step(), right, channels_ / 2,
                         sums + point * sums_step() + i * kColumns + column, kColumns, false});
@@ -158,15 +170,22 @@ class ByteWinogradStep final : public Step {
         }
       }
     }
-    for (int64_t i = 0; i < count; ++i) finish(first + i, first_column, columns, sums + i * kColumns, sums);
+    for (int64_t i = 0, run; i < count; i += run) {
+      run = std::min({count - i, kMostRun, tile_columns_ - (first + i) % tile_columns_});
+      finish(first + i, run, first_column, columns, sums + i * kColumns, sums + points() * sums_step());
+    }
   }
 
-  void finish(int64_t tile, int64_t column, int64_t columns, const int32_t* products, int32_t* sums) const {
+  // Of `run` tiles in one row of tiles; pixels: their sums, by line.
+  void finish(int64_t tile, int64_t run, int64_t column, int64_t columns, const int32_t* products,
+              int32_t* pixels) const {
     const tiles::ByteTiles& t = tiles::byte_tiles();
     const Place at = place(tile);
     const int64_t height = out_->sizes[1], width = out_->sizes[2];
-    int32_t* const pixels = sums + points() * sums_step();
-    loops_->output(m_, products, sums_step(), round_up(columns, t.lanes), pixels, kColumns);
+    for (int64_t i = 0; i < run; ++i) {
+      loops_->output(m_, products + i * kColumns, sums_step(), round_up(columns, t.lanes), pixels + i * m_ * kColumns,
+                     kLineStep, kColumns);
+    }
     tiles::Requantize how{corrections_ + column,
                           multipliers_ + column,
                           offsets_ ? offsets_ + column : nullptr,
@@ -174,11 +193,17 @@ class ByteWinogradStep final : public Step {
                           range_.least,
                           range_.most,
                           sum_};
+    if (residual_) {
+      how.sum.flip = residual_->flip;
+      how.sum.range.zero += out_->flip, how.sum.range.least += out_->flip, how.sum.range.most += out_->flip;
+    } else {
+      how.zero += out_->flip, how.least += out_->flip, how.most += out_->flip;
+    }
     int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + column;
-    const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min<int64_t>(m_, width - at.column);
+    const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min(run * m_, width - at.column);
     for (int64_t y = 0; y < lines; ++y, place += width * outputs_) {
       if (residual_) how.sum.others = static_cast<const int8_t*>(residual_->data) + place;
-      t.requantize(how, {pixels + y * m_ * kColumns, kColumns, across, columns, outputs_},
+      t.requantize(how, {pixels + y * kLineStep, kColumns, across, columns, outputs_},
                    static_cast<uint8_t*>(out_->data) + place);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "kernels/optimized/tiles/byte_product.h"
 
@@ -14,7 +15,13 @@ extern const ByteWinogradLoops loops;
 namespace avx2_winograd {
 extern const ByteWinogradLoops loops;
 }
+namespace avxvnni_winograd {
+extern const ByteWinogradLoops loops;
+}
 namespace avx512_winograd {
+extern const ByteWinogradLoops loops;
+}
+namespace avx512vnni_winograd {
 extern const ByteWinogradLoops loops;
 }
 #elif RUSHLIGHT_RVV
@@ -30,6 +37,18 @@ namespace {
 
 constexpr int64_t kMostColumns = 64;
 
+// Four numbers of each of `across` columns, in groups of two or four, to groups of two.
+void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
+  if (group == 2) {
+    std::memcpy(to, from, static_cast<size_t>(4 * across));
+    return;
+  }
+  for (int64_t j = 0; j < across; ++j, from += 4) {
+    std::memcpy(to + 2 * j, from, 2);
+    std::memcpy(to + 2 * (across + j), from + 2, 2);
+  }
+}
+
 int64_t panel_width(const ByteTiles& tiles, int64_t n, int64_t column) {
   const int64_t rest = (n - column + tiles.lanes - 1) / tiles.lanes * tiles.lanes;
   return std::min(column_step(tiles), rest);
@@ -40,7 +59,9 @@ int64_t panel_width(const ByteTiles& tiles, int64_t n, int64_t column) {
 const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles) {
 #if defined(__x86_64__) || defined(__i386__)
   if (&tiles == byte_tiles_named("avx2")) return &avx2_winograd::loops;
+  if (&tiles == byte_tiles_named("avxvnni")) return &avxvnni_winograd::loops;
   if (&tiles == byte_tiles_named("avx512")) return &avx512_winograd::loops;
+  if (&tiles == byte_tiles_named("avx512vnni")) return &avx512vnni_winograd::loops;
 #elif RUSHLIGHT_RVV
   if (&tiles == byte_tiles_named("rvv256")) return &rvv256_winograd::loops;
   if (&tiles == byte_tiles_named("rvv")) return &rvv_winograd::loops;
@@ -51,11 +72,12 @@ const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles) {
 int best_winograd(const ByteTiles& tiles, const ByteWinogradShape& s) {
   if (winograd_loops(tiles) == nullptr || s.channels % (2 * tiles.lanes) != 0) return 0;
   // In products of two numbers: reading a transformed weight takes as long as some, and so does each number of the
-  // transforms.
+  // transforms. Products of four take as long as those of two.
   constexpr double kWeight = 20, kInput = 6, kOutput = 14, kGather = 2, kGain = 0.85;
+  const double direct = 2.0 / tiles.group;
   const double channels = static_cast<double>(s.channels), outputs = static_cast<double>(s.outputs);
   const double pixels = static_cast<double>(s.images * s.height * s.width);
-  double least = kGain * 9 * channels * pixels * (outputs + kGather);
+  double least = kGain * direct * 9 * channels * pixels * (outputs + kGather);
   int best = 0;
   for (const int m : {4, 2}) {
     const double count = static_cast<double>(s.images * ((s.height + m - 1) / m) * ((s.width + m - 1) / m));
@@ -69,16 +91,16 @@ int best_winograd(const ByteTiles& tiles, const ByteWinogradShape& s) {
 }
 
 int64_t largest_magnitude(const ByteTiles& tiles, const void* packed, int64_t n, int64_t channels) {
-  const int64_t depth = 9 * channels;
+  const int64_t depth = 9 * channels, group = tiles.group;
   const int8_t* from = panels_of(packed, n);
   int64_t largest = 0;
   for (int64_t column = 0; column < n; column += column_step(tiles)) {
     const int64_t width = panel_width(tiles, n, column);
-    int32_t sums[2 * kMostColumns] = {};
-    for (int64_t k = 0; k < depth; k += 2, from += 2 * width) {
-      for (int64_t j = 0; j < 2 * width; ++j) sums[j] += std::abs(from[j]);
+    int32_t sums[kMostColumns] = {};
+    for (int64_t k = 0; k < depth; k += group, from += group * width) {
+      for (int64_t j = 0; j < group * width; ++j) sums[j / group] += std::abs(from[j]);
     }
-    for (int64_t j = 0; j < width; ++j) largest = std::max<int64_t>(largest, sums[2 * j] + sums[2 * j + 1]);
+    largest = std::max<int64_t>(largest, *std::max_element(sums, sums + width));
   }
   return largest;
 }
@@ -87,11 +109,20 @@ void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, in
                            int64_t block, int16_t* to) {
   const int64_t points = (m + 2) * (m + 2), padded = (n + tiles.lanes - 1) / tiles.lanes * tiles.lanes;
   const int8_t* const panels = panels_of(packed, n);
+  constexpr int64_t kNumbers = 4;  // of a column that are transformed at a time
   for (int64_t column = 0; column < n; column += column_step(tiles)) {
     const int64_t first = column / block * block, width = std::min(block, padded - first);
-    const int64_t count = channels * panel_width(tiles, n, column);
-    winograd_loops(tiles)->filters(m, panels + column * 9 * channels, count, count,
-                                   to + (first * points + column - first) * channels, width * channels);
+    const int64_t across = panel_width(tiles, n, column);
+    const int8_t* const from = panels + column * 9 * channels;
+    int16_t* const panel = to + (first * points + column - first) * channels;
+    for (int64_t c = 0; c < channels; c += kNumbers) {
+      int8_t pairs[9 * kNumbers * kMostColumns];
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        to_pairs(from + (tap * channels + c) * across, tiles.group, across, pairs + tap * kNumbers * across);
+      }
+      winograd_loops(tiles)->filters(m, pairs, kNumbers * across, kNumbers * across, panel + c * across,
+                                     width * channels);
+    }
   }
 }
 

@@ -25,15 +25,17 @@ struct ShortTile {
 struct ByteWinogradLoops {
   // Filters [9, n], `from_step` apart, to [points, n], `to_step` apart; n is a multiple of 2 * lanes.
   void (*filters)(int m, const int8_t* from, int64_t from_step, int64_t n, int16_t* to, int64_t to_step);
-  // `points` pixels of channels, a multiple of 2 * lanes, to [points, channels].
-  void (*input)(int m, const int8_t* const* pixels, int64_t channels, int16_t* to, int64_t to_step);
+  // `points` pixels of channels, a multiple of 2 * lanes, whose bytes XOR flip are int8, to [points, channels].
+  void (*input)(int m, const int8_t* const* pixels, uint8_t flip, int64_t channels, int16_t* to, int64_t to_step);
   // 1 <= rows <= tiles.rows, 1 <= vectors <= tiles.vectors.
   void (*gemm)(int rows, int vectors, const ShortTile& tile);
-  // Products [points, n] to the convolution's sums [m * m, n]; n is a multiple of lanes.
-  void (*output)(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t to_step);
+  // Products [points, n] to the convolution's sums: m lines, `line_step` apart, of m pixels [n], `pixel_step` apart; n
+  // is a multiple of lanes.
+  void (*output)(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t line_step,
+                 int64_t pixel_step);
 };
 
-// For the machine and the packing of `tiles`, or null where products of four int8 are faster than of two int16.
+// For the machine and the packing of `tiles`, or null where int16 are multiplied less than half as fast as int8.
 const ByteWinogradLoops* winograd_loops(const ByteTiles& tiles);
 
 struct ByteWinogradShape {

@@ -16,9 +16,11 @@ typedef int32_t LooseLanes __attribute__((vector_size(kLanes * 4), aligned(4), m
 typedef uint32_t Wraps __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t LooseWraps __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
-RL_INLINE Shorts widen_shorts(const int8_t* p) {
-  typedef int8_t LooseBytes __attribute__((vector_size(kLanes * 2), aligned(1), may_alias));
-  return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p), Shorts);
+typedef int8_t Bytes __attribute__((vector_size(kLanes * 2)));
+typedef int8_t LooseBytes __attribute__((vector_size(kLanes * 2), aligned(1), may_alias));
+
+RL_INLINE Shorts widen_shorts(const int8_t* p, Bytes flip) {
+  return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p) ^ flip, Shorts);
 }
 
 // The matrices of F(m x m, 3 x 3); m = 4 at the points 0, 1, -1, 2, -2. Rows of the filters' are multiplied by
@@ -92,7 +94,7 @@ static void winograd_filters(const int8_t* from, int64_t from_step, int64_t n, i
     Shorts columns[3][kIn];  // [x][y]
     RL_UNROLL for (int x = 0; x < 3; ++x) {
       Shorts g[3];
-      RL_UNROLL for (int y = 0; y < 3; ++y) g[y] = widen_shorts(from + (y * 3 + x) * from_step + i);
+      RL_UNROLL for (int y = 0; y < 3; ++y) g[y] = widen_shorts(from + (y * 3 + x) * from_step + i, Bytes{});
       WholeWinograd<M>::filter(g, columns[x]);
     }
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
@@ -107,13 +109,14 @@ static void winograd_filters(const int8_t* from, int64_t from_step, int64_t n, i
 }
 
 template <int M>
-static void winograd_input(const int8_t* const* pixels, int64_t channels, int16_t* to, int64_t to_step) {
+static void winograd_input(const int8_t* const* pixels, uint8_t flip, int64_t channels, int16_t* to, int64_t to_step) {
   constexpr int kIn = M + 2;
+  const Bytes change = Bytes{} + static_cast<int8_t>(flip);
   for (int64_t c = 0; c < channels; c += 2 * kLanes) {
     Shorts columns[kIn][kIn];  // [x][y]
     RL_UNROLL for (int x = 0; x < kIn; ++x) {
       Shorts d[kIn];
-      RL_UNROLL for (int y = 0; y < kIn; ++y) d[y] = widen_shorts(pixels[y * kIn + x] + c);
+      RL_UNROLL for (int y = 0; y < kIn; ++y) d[y] = widen_shorts(pixels[y * kIn + x] + c, change);
       WholeWinograd<M>::input(d, columns[x]);
     }
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
@@ -128,7 +131,8 @@ static void winograd_input(const int8_t* const* pixels, int64_t channels, int16_
 }
 
 template <int M>
-static void winograd_output(const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t to_step) {
+static void winograd_output(const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t line_step,
+                            int64_t pixel_step) {
   constexpr int kIn = M + 2;
   for (int64_t j = 0; j < n; j += kLanes) {
     Wraps columns[kIn][M];  // [x][y]
@@ -146,7 +150,7 @@ static void winograd_output(const int32_t* products, int64_t step, int64_t n, in
       RL_UNROLL for (int x = 0; x < M; ++x) {
         constexpr const int (&shifts)[M] = WholeWinograd<M>::kShifts;
         const Lanes sum = reinterpret_cast<Lanes>(out[x] * WholeWinograd<M>::kInverse) >> (shifts[y] + shifts[x]);
-        *reinterpret_cast<LooseLanes*>(to + (y * M + x) * to_step + j) = sum;
+        *reinterpret_cast<LooseLanes*>(to + y * line_step + x * pixel_step + j) = sum;
       }
     }
   }
@@ -155,11 +159,15 @@ static void winograd_output(const int32_t* products, int64_t step, int64_t n, in
 static void winograd_filters(int m, const int8_t* from, int64_t from_step, int64_t n, int16_t* to, int64_t to_step) {
   m == 4 ? winograd_filters<4>(from, from_step, n, to, to_step) : winograd_filters<2>(from, from_step, n, to, to_step);
 }
-static void winograd_input(int m, const int8_t* const* pixels, int64_t channels, int16_t* to, int64_t to_step) {
-  m == 4 ? winograd_input<4>(pixels, channels, to, to_step) : winograd_input<2>(pixels, channels, to, to_step);
+static void winograd_input(int m, const int8_t* const* pixels, uint8_t flip, int64_t channels, int16_t* to,
+                           int64_t to_step) {
+  m == 4 ? winograd_input<4>(pixels, flip, channels, to, to_step)
+         : winograd_input<2>(pixels, flip, channels, to, to_step);
 }
-static void winograd_output(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t to_step) {
-  m == 4 ? winograd_output<4>(products, step, n, to, to_step) : winograd_output<2>(products, step, n, to, to_step);
+static void winograd_output(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t line_step,
+                            int64_t pixel_step) {
+  m == 4 ? winograd_output<4>(products, step, n, to, line_step, pixel_step)
+         : winograd_output<2>(products, step, n, to, line_step, pixel_step);
 }
 
 static constexpr ByteWinogradLoops make_byte_winograd() {
