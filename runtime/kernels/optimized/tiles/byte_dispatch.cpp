@@ -64,10 +64,14 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 }
-// Leaf 7, subleaf 1: EAX bit 4. Compilers before GCC 11 do not know its name.
+// Leaf 7, subleaf 1: EAX bit 4. Compilers before GCC 11 do not know its name. Asked once: a virtual machine takes
+// microseconds to answer.
 bool has_avxvnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+  static const bool own = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+  }();
+  return own;
 }
 #elif defined(__aarch64__)
 bool has_dotprod() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/optimized/tiles/byte_product.h"
 
@@ -37,16 +38,20 @@ namespace {
 
 constexpr int64_t kMostColumns = 64;
 
+constexpr int64_t kNumbers = 4;  // of a column that are transformed at a time
+
 // Four numbers of each of `across` columns, in groups of two or four, to groups of two.
 void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
+  uint16_t pairs[2 * kMostColumns], apart[2 * kMostColumns];
+  const size_t bytes = static_cast<size_t>(kNumbers * across);
   if (group == 2) {
-    std::memcpy(to, from, static_cast<size_t>(4 * across));
+    std::memcpy(to, from, bytes);
     return;
   }
-  for (int64_t j = 0; j < across; ++j, from += 4) {
-    std::memcpy(to + 2 * j, from, 2);
-    std::memcpy(to + 2 * (across + j), from + 2, 2);
-  }
+  std::memcpy(pairs, from, bytes);
+  for (int64_t j = 0; j < across; ++j) apart[j] = pairs[2 * j];
+  for (int64_t j = 0; j < across; ++j) apart[across + j] = pairs[2 * j + 1];
+  std::memcpy(to, apart, bytes);
 }
 
 int64_t panel_width(const ByteTiles& tiles, int64_t n, int64_t column) {
@@ -96,11 +101,13 @@ int64_t largest_magnitude(const ByteTiles& tiles, const void* packed, int64_t n,
   int64_t largest = 0;
   for (int64_t column = 0; column < n; column += column_step(tiles)) {
     const int64_t width = panel_width(tiles, n, column);
-    int32_t sums[kMostColumns] = {};
+    int32_t sums[4 * kMostColumns] = {};
     for (int64_t k = 0; k < depth; k += group, from += group * width) {
-      for (int64_t j = 0; j < group * width; ++j) sums[j / group] += std::abs(from[j]);
+      for (int64_t j = 0; j < group * width; ++j) sums[j] += std::abs(from[j]);
     }
-    largest = std::max<int64_t>(largest, *std::max_element(sums, sums + width));
+    for (int64_t j = 0; j < width; ++j) {
+      largest = std::max(largest, std::accumulate(sums + group * j, sums + group * (j + 1), int64_t{0}));
+    }
   }
   return largest;
 }
@@ -109,7 +116,7 @@ void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, in
                            int64_t block, int16_t* to) {
   const int64_t points = (m + 2) * (m + 2), padded = (n + tiles.lanes - 1) / tiles.lanes * tiles.lanes;
   const int8_t* const panels = panels_of(packed, n);
-  constexpr int64_t kNumbers = 4;  // of a column that are transformed at a time
+  const ByteWinogradLoops& loops = *winograd_loops(tiles);
   for (int64_t column = 0; column < n; column += column_step(tiles)) {
     const int64_t first = column / block * block, width = std::min(block, padded - first);
     const int64_t across = panel_width(tiles, n, column);
@@ -120,8 +127,7 @@ void pack_winograd_filters(const ByteTiles& tiles, int m, const void* packed, in
       for (int64_t tap = 0; tap < 9; ++tap) {
         to_pairs(from + (tap * channels + c) * across, tiles.group, across, pairs + tap * kNumbers * across);
       }
-      winograd_loops(tiles)->filters(m, pairs, kNumbers * across, kNumbers * across, panel + c * across,
-                                     width * channels);
+      loops.filters(m, pairs, kNumbers * across, kNumbers * across, panel + c * across, width * channels);
     }
   }
 }
