@@ -200,7 +200,8 @@ TEST_P(ByteLoopsTest, DepthwiseThreeByThree) {
     for (float& x : small) x *= 1e-3f;
     for (float& x : large) x *= 1e6f;
     const int32_t zero = -11;
-    std::vector<int32_t> sums, corrections(static_cast<size_t>(channels));
+    std::vector<int32_t> sums, biases;
+    for (int64_t c = 0; c < channels; ++c) biases.push_back(static_cast<int32_t>(c * 10007 - 200000));
     for (int64_t at = 0; at < rows * count * channels; ++at) {
       const int64_t c = at % channels + kSkipped, x = at / channels % count, row = at / channels / count;
       int32_t sum = 0;
@@ -214,12 +215,13 @@ TEST_P(ByteLoopsTest, DepthwiseThreeByThree) {
       for (const ByteRange& range : {ByteRange{-5, -128, 127}, ByteRange{3, 3, 90}}) {
         const std::vector<float>& multiplier = is_large ? large : small;
         const float* const offsets = is_large ? nullptr : offset.data();
+        const int32_t* const bias = range.zero == 3 ? biases.data() : nullptr;
         std::vector<uint8_t> block(kThreeBytes + 64);
         void* const packed = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block.data()) + 63) / 64 * 64);
-        loops.pack_depthwise_three({weights.data() + kSkipped, all, channels, zero, multiplier.data(), offsets, &range},
-                                   packed);
+        loops.pack_depthwise_three(
+            {weights.data() + kSkipped, all, channels, zero, bias, multiplier.data(), offsets, &range}, packed);
         std::vector<uint8_t> want(static_cast<size_t>(rows * row_stride), 77), got(want);
-        const Requantize how{nullptr, multiplier.data(), offsets, range.zero, range.least, range.most};
+        const Requantize how{bias, multiplier.data(), offsets, range.zero, range.least, range.most};
         for (int64_t row = 0; row < rows; ++row) {
           GetParam()->requantize(how, {sums.data() + row * count * channels, channels, count, channels, out_stride},
                                  want.data() + row * row_stride);

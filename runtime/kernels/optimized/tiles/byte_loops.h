@@ -61,7 +61,8 @@ struct ByteThreeWeights {
   const int8_t* weights;
   int64_t weight_stride;
   int64_t channels;
-  int32_t zero;  // of the input
+  int32_t zero;         // of the input
+  const int32_t* bias;  // or null
   const float* multiplier;
   const float* offset;  // or null
   const ByteRange* range;

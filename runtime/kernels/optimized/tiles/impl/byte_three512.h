@@ -4,7 +4,10 @@
 // vector q; narrowing puts them in order again.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 
 #include "kernels/optimized/tiles/byte_loops.h"
 #include "kernels/optimized/tiles/impl/byte_results512.h"
@@ -39,11 +42,13 @@ static void pack_depthwise_three(const ByteThreeWeights& from, void* to) {
       RL_UNROLL for (int row = 0; row < 2; ++row) b.weights[row][tap % 3][q][lane * 4 + tap / 3 + row] = weight;
       sum += weight;
     }
-    b.correction[q][lane] = -(from.zero + 128) * sum;
+    const int64_t bias = from.bias ? from.bias[channel] : 0;
+    const int64_t exact = bias - int64_t{from.zero + 128} * sum;
+    b.correction[q][lane] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
     b.multiplier[q][lane] = from.multiplier[channel];
     b.offset[q][lane] = from.offset ? from.offset[channel] : 0.0f;
-    // Sums are less than 2^19.
-    b.limited = b.limited && std::fabs(b.multiplier[q][lane]) < 2048.0f && b.offset[q][lane] < 536870912.0f;
+    const float most = static_cast<float>((1 << 19) + std::abs(bias));  // of a sum
+    b.limited = b.limited && std::fabs(b.multiplier[q][lane]) * most < 0x1p30f && b.offset[q][lane] < 536870912.0f;
   }
 }
 
