@@ -7,6 +7,7 @@
 
 #include "backends/xnnpack/byte_step.h"
 #include "backends/xnnpack/quantized.h"
+#include "kernels/optimized/tiles/byte_window.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::xnnpack {
@@ -42,7 +43,7 @@ class ByteProductStep final : public ThreadedStep {
 
   size_t scratch_bytes(const Operand* operands) const override {
     const Conv c = conv_of(node_, operands);
-    return static_cast<size_t>(threads_) * worker_bytes(c.kernel_h * c.kernel_w * c.inputs);
+    return static_cast<size_t>(threads_) * (product_bytes(c) + left_bytes(c));
   }
 
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
@@ -50,6 +51,7 @@ class ByteProductStep final : public ThreadedStep {
     in_ = operands[node_.inputs[0]];
     out_ = operands[node_.output].data;
     scratch_ = static_cast<uint8_t*>(scratch);
+    worker_bytes_ = product_bytes(conv_) + left_bytes(conv_);
     return Error::Ok;
   }
 
@@ -69,36 +71,50 @@ class ByteProductStep final : public ThreadedStep {
   }
 
  private:
-  struct Window {
-    const ByteProductStep* step;
-    int64_t group;
-  };
-
-  size_t worker_bytes(int64_t depth) const {
+  static size_t product_bytes(const Conv& c) {
+    const int64_t depth = c.kernel_h * c.kernel_w * c.inputs;
     return static_cast<size_t>(round_up(static_cast<int64_t>(tiles::product_scratch(tiles::byte_tiles(), depth)), 64));
   }
-  bool is_by_row() const { return in_value_.quantization.by == By::Row; }
-  int32_t zero_of(int64_t pixel) const {
-    return is_by_row() ? in_.row_zeros()[pixel * in_.rows() / conv_.pixels()] : in_value_.quantization.zero;
+  size_t left_bytes(const Conv& c) const {
+    const size_t bytes =
+        tiles::ByteLeft::scratch_bytes(tiles::byte_tiles(), window_of(c), c.inputs, c.outputs, reads_in_place(c));
+    return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64));
   }
+  bool reads_in_place(const Conv& c) const { return !is_by_row() && c.batch == 1; }
+  // But for where the input lies.
+  static tiles::ByteWindow window_of(const Conv& c) {
+    tiles::ByteWindow w{};
+    w.channels = c.channels();
+    const int64_t size[] = {1, c.height, c.width}, out_size[] = {1, c.out_height, c.out_width};
+    const int64_t kernel[] = {1, c.kernel_h, c.kernel_w}, stride[] = {1, c.stride_h, c.stride_w};
+    const int64_t padding[] = {0, c.top, c.left}, dilation[] = {1, c.dilation_h, c.dilation_w};
+    for (int i = 0; i < 3; ++i) {
+      w.size[i] = size[i], w.out_size[i] = out_size[i], w.kernel[i] = kernel[i];
+      w.stride[i] = stride[i], w.padding[i] = padding[i], w.dilation[i] = dilation[i];
+    }
+    return w;
+  }
+  bool is_by_row() const { return in_value_.quantization.by == By::Row; }
 
   void multiply(int64_t worker, int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1) const {
     const Conv& c = conv_;
-    const Window window{this, group};
     const int64_t first = group * c.outputs;
+    uint8_t* const scratch = scratch_ + static_cast<size_t>(worker) * worker_bytes_;
+    tiles::ByteWindow window = window_of(c);
+    window.in = static_cast<const uint8_t*>(in_.data);
+    tiles::ByteLeft left;
     tiles::ByteProduct p{};
-    p.m = c.pixels(), p.n = c.outputs, p.k = c.kernel_h * c.kernel_w * c.inputs;
-    p.left = static_cast<const uint8_t*>(in_.data) + group * c.inputs;
-    p.left_stride = c.channels();
-    if (!c.is_pointwise()) {
-      p.gather = &gather;
-      p.context = &window;
-    }
+    p.m = c.pixels(), p.n = c.outputs;
+    const auto set_left = [&](int32_t zero, int64_t from, int64_t to) {
+      window.zero = static_cast<int8_t>(zero);
+      left.set(&p, tiles::byte_tiles(), window, group * c.inputs, c.inputs, reads_in_place(c), from, to,
+               scratch + product_bytes(c));
+    };
     p.right = reinterpret_cast<const uint8_t*>(weights_.floats()) + static_cast<size_t>(group) * group_bytes(c);
     p.out_stride = c.out_channels();
-    uint8_t* const scratch = scratch_ + static_cast<size_t>(worker) * worker_bytes(p.k);
     const ByteTiles& t = tiles::byte_tiles();
     if (!is_by_row()) {
+      set_left(in_value_.quantization.zero, begin, end);
       p.out_kind = tiles::ByteProduct::Out::Bytes;
       p.requantize = {channels_.corrections + first,
                       channels_.multipliers + first,
@@ -121,58 +137,12 @@ class ByteProductStep final : public ThreadedStep {
     p.row_step = together == 1 ? 1 : 0;
     for (int64_t at = begin; at < end;) {
       const int64_t image = at / together;
-      const int64_t stop = together == 1 ? end : std::min(end, (image + 1) * together);
+      const int64_t stop = together == 1 && c.is_pointwise() ? end : std::min(end, (image + 1) * together);
+      set_left(in_.row_zeros()[image], at, stop);
       p.zeros = in_.row_zeros() + (together == 1 ? 0 : image);
       p.scales = in_.row_scales() + (together == 1 ? 0 : image);
       tiles::multiply(t, p, at, stop, n0, n1, scratch);
       at = stop;
-    }
-  }
-
-  // The window of an output pixel, the zero point in the padding.
-  static void gather(const void* context, int64_t pixel, void* to) {
-    const Window& window = *static_cast<const Window*>(context);
-    const ByteProductStep& step = *window.step;
-    const Conv& c = step.conv_;
-    const ByteTiles& t = tiles::byte_tiles();
-    const int8_t zero = static_cast<int8_t>(step.zero_of(pixel));
-    const int64_t x0 = pixel % c.out_width * c.stride_w - c.left;
-    const int64_t y0 = pixel / c.out_width % c.out_height * c.stride_h - c.top;
-    const uint8_t* image = static_cast<const uint8_t*>(step.in_.data) +
-                           pixel / (c.out_width * c.out_height) * c.height * c.width * c.channels() +
-                           window.group * c.inputs;
-    uint8_t* at = static_cast<uint8_t*>(to);
-    const auto fill = [&](int64_t count) {
-      if (count > 0) t.fill_left(zero, count, at);
-      at += count * t.left_size;
-    };
-    const auto copy = [&](const uint8_t* from, int64_t count) {
-      if (count > 0) t.pack_left(from, 0, count, at);
-      at += count * t.left_size;
-    };
-    for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
-      const int64_t y = y0 + ky * c.dilation_h;
-      if (y < 0 || y >= c.height) {
-        fill(c.kernel_w * c.inputs);
-        continue;
-      }
-      const uint8_t* line = image + y * c.width * c.channels();
-      if (c.dilation_w == 1 && c.groups == 1) {
-        const int64_t begin = std::clamp<int64_t>(-x0, 0, c.kernel_w);
-        const int64_t end = std::clamp(c.width - x0, begin, c.kernel_w);
-        fill(begin * c.inputs);
-        copy(line + (x0 + begin) * c.inputs, (end - begin) * c.inputs);
-        fill((c.kernel_w - end) * c.inputs);
-        continue;
-      }
-      for (int64_t kx = 0; kx < c.kernel_w; ++kx) {
-        const int64_t x = x0 + kx * c.dilation_w;
-        if (x < 0 || x >= c.width) {
-          fill(c.inputs);
-        } else {
-          copy(line + x * c.channels(), c.inputs);
-        }
-      }
     }
   }
 
@@ -184,6 +154,7 @@ class ByteProductStep final : public ThreadedStep {
   Operand in_;
   void* out_ = nullptr;
   uint8_t* scratch_ = nullptr;
+  size_t worker_bytes_ = 0;
 };
 
 // Weights as int8 [output channels, depth]: in place, or written to `rows`.

@@ -152,14 +152,10 @@ class ByteProductStep final : public Step {
     return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
   }
   int64_t worker_floats() const {
-    const size_t lines = bytes_.is_pointwise() ? 0
-                         : has_windows()       ? tiles::windows_size(bytes_, channels_)
-                                               : tiles::lines_size(*tiles_, bytes_, channels_);
-    return product_floats() + round_up(static_cast<int64_t>(lines), 64) / 4;
+    const size_t left = tiles::ByteLeft::scratch_bytes(*tiles_, bytes_, channels_, outputs_, reads_in_place());
+    return product_floats() + round_up(static_cast<int64_t>(left), 64) / 4;
   }
-  bool has_windows() const {
-    return !is_float_ && out_->sizes[0] == 1 && tiles::has_windows(*tiles_, bytes_, channels_, outputs_);
-  }
+  bool reads_in_place() const { return !is_float_ && out_->sizes[0] == 1; }
   const uint8_t* matrix(int64_t group) const {
     return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
   }
@@ -168,22 +164,11 @@ class ByteProductStep final : public Step {
   void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch,
                 const optimized::Ahead& ahead) const {
     const int64_t first = group * outputs_;
-    const tiles::ByteGather gather{tiles_, &bytes_, group * channels_, channels_};
     tiles::ByteProduct p{};
     p.m = pixels_, p.n = outputs_;
-    tiles::set_left(&p, gather);
-    tiles::ByteLines lines{tiles_, &bytes_, group * channels_, channels_, scratch + product_floats()};
-    tiles::ByteWindows windows{};
-    if (p.gather && !is_float_ && out_->sizes[0] == 1 && tiles::has_pixels(*tiles_, bytes_, channels_, outputs_)) {
-      windows = tiles::windows_of_pixels(gather);
-      p.windows = &windows;
-    } else if (p.gather && has_windows() && begin < end) {
-      windows = tiles::read_windows(gather, begin, end, reinterpret_cast<uint8_t*>(scratch + product_floats()));
-      p.windows = &windows;
-    } else if (p.gather && tiles::has_lines(bytes_)) {
-      p.gather = &tiles::gather_from_lines, p.gather_rows = &tiles::gather_rows_from_lines;
-      p.context = &lines;
-    }
+    tiles::ByteLeft left;
+    left.set(&p, *tiles_, bytes_, group * channels_, channels_, reads_in_place(), begin, end,
+             reinterpret_cast<uint8_t*>(scratch + product_floats()));
     p.right = matrix(group);
     p.ahead = static_cast<const int8_t*>(ahead.from), p.ahead_bytes = ahead.bytes;
     p.out_stride = groups_ * outputs_;

@@ -313,6 +313,31 @@ void set_left(ByteProduct* product, const ByteGather& gather) {
   }
 }
 
+size_t ByteLeft::scratch_bytes(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs, int64_t outputs,
+                               bool in_place) {
+  if (window.is_pointwise()) return 0;
+  return in_place && has_windows(tiles, window, inputs, outputs) ? windows_size(window, inputs)
+                                                                 : lines_size(tiles, window, inputs);
+}
+
+void ByteLeft::set(ByteProduct* product, const ByteTiles& tiles, const ByteWindow& window, int64_t first,
+                   int64_t inputs, bool in_place, int64_t begin, int64_t end, uint8_t* scratch) {
+  gather = {&tiles, &window, first, inputs};
+  set_left(product, gather);
+  if (product->gather == nullptr) return;
+  if (in_place && has_pixels(tiles, window, inputs, product->n)) {
+    windows = windows_of_pixels(gather);
+    product->windows = &windows;
+  } else if (in_place && has_windows(tiles, window, inputs, product->n) && begin < end) {
+    windows = read_windows(gather, begin, end, scratch);
+    product->windows = &windows;
+  } else if (has_lines(window)) {
+    lines = {&tiles, &window, first, inputs, scratch};
+    product->gather = &gather_from_lines, product->gather_rows = &gather_rows_from_lines;
+    product->context = &lines;
+  }
+}
+
 void pack_filters(const int8_t* from, int64_t channel_stride, int64_t tap_stride, int64_t channels, int64_t taps,
                   int16_t* to) {
   for (int64_t t = 0; t < taps; t += 2) {

@@ -62,6 +62,20 @@ ByteWindows read_windows(const ByteGather& gather, int64_t begin, int64_t end, u
 // The left operand of `product`: pixels of a window, gathered or as they lie.
 void set_left(ByteProduct* product, const ByteGather& gather);
 
+// The left operand in the form that is fastest. A product refers to it while it is multiplied.
+struct ByteLeft {
+  ByteGather gather;
+  ByteLines lines;
+  ByteWindows windows;
+
+  // Scratch memory; `in_place`: of a batch of one, whose results are Bytes.
+  static size_t scratch_bytes(const ByteTiles& tiles, const ByteWindow& window, int64_t inputs, int64_t outputs,
+                              bool in_place);
+  // For rows [begin, end) and inputs [first, first + inputs) of the channels.
+  void set(ByteProduct* product, const ByteTiles& tiles, const ByteWindow& window, int64_t first, int64_t inputs,
+           bool in_place, int64_t begin, int64_t end, uint8_t* scratch);
+};
+
 // Each channel with a filter of its own, to `channels` bytes a pixel.
 struct ByteDepthwise {
   const ByteWindow* window;
