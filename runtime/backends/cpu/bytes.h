@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "backends/cpu/image.h"
+#include "kernels/optimized/pixels/byte_window.h"
 #include "kernels/optimized/tiles/byte_product.h"
-#include "kernels/optimized/tiles/byte_window.h"
 
 namespace rushlight::cpu {
 
@@ -68,17 +68,9 @@ inline Error require_residual(const View& residual, const View& out) {
 }
 
 inline tiles::ByteWindow window_of(const Window& w, const View& in, const View& out, int32_t zero) {
-  tiles::ByteWindow b{};
+  tiles::ByteWindow b = optimized::byte_window(w, in.sizes, out.sizes);
   b.in = static_cast<const uint8_t*>(in.data);
   b.zero = static_cast<int8_t>(zero);
-  b.channels = in.sizes[3];
-  const int64_t size[] = {1, in.sizes[1], in.sizes[2]}, out_size[] = {1, out.sizes[1], out.sizes[2]};
-  const int64_t kernel[] = {1, w.kernel_h, w.kernel_w}, stride[] = {1, w.stride_h, w.stride_w};
-  const int64_t padding[] = {0, w.pad_h, w.pad_w}, dilation[] = {1, w.dilation_h, w.dilation_w};
-  for (int i = 0; i < 3; ++i) {
-    b.size[i] = size[i], b.out_size[i] = out_size[i], b.kernel[i] = kernel[i];
-    b.stride[i] = stride[i], b.padding[i] = padding[i], b.dilation[i] = dilation[i];
-  }
   return b;
 }
 

@@ -7,7 +7,7 @@
 
 #include "backends/xnnpack/byte_step.h"
 #include "backends/xnnpack/quantized.h"
-#include "kernels/optimized/tiles/byte_window.h"
+#include "kernels/optimized/pixels/byte_window.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::xnnpack {
@@ -81,18 +81,8 @@ class ByteProductStep final : public ThreadedStep {
     return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64));
   }
   bool reads_in_place(const Conv& c) const { return !is_by_row() && c.batch == 1; }
-  // But for where the input lies.
   static tiles::ByteWindow window_of(const Conv& c) {
-    tiles::ByteWindow w{};
-    w.channels = c.channels();
-    const int64_t size[] = {1, c.height, c.width}, out_size[] = {1, c.out_height, c.out_width};
-    const int64_t kernel[] = {1, c.kernel_h, c.kernel_w}, stride[] = {1, c.stride_h, c.stride_w};
-    const int64_t padding[] = {0, c.top, c.left}, dilation[] = {1, c.dilation_h, c.dilation_w};
-    for (int i = 0; i < 3; ++i) {
-      w.size[i] = size[i], w.out_size[i] = out_size[i], w.kernel[i] = kernel[i];
-      w.stride[i] = stride[i], w.padding[i] = padding[i], w.dilation[i] = dilation[i];
-    }
-    return w;
+    return optimized::byte_window(c.window(), c.input().sizes, c.output().sizes);
   }
   bool is_by_row() const { return in_value_.quantization.by == By::Row; }
 

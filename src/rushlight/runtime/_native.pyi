@@ -17,10 +17,11 @@ def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
 
 def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
 
-def machine_peaks(threads: int) -> tuple[float, float]:
+def machine_peaks(threads: int) -> tuple[float, float, float]:
     """
     Measures the float32 operations a second that the tiles can reach and the bytes a second that they can
-    read from memory, on so many threads. Zeros if this build has no tiles.
+    read from memory, on so many threads: zeros if this build has no tiles; and the seconds that handing
+    tasks to those threads takes, until all have come back.
     """
 
 class TensorInfo:

@@ -1,35 +1,12 @@
-#include <immintrin.h>
-
-#include <cstdint>
-#include <cstring>
-
-#include "kernels/optimized/tiles/impl/inline.h"
-
 #define RL_TILES_ISA avx512_winograd
+#define RL_TILES_VNNI 0
 
-namespace rushlight::tiles::avx512_winograd {
-
-inline constexpr int kLanes = 16, kGroup = 2, kTileRows = 12;
-using Left = int16_t;
-using Sums = __m512i;
-using Spread = __m512i;
-
-RL_INLINE __m512i load_right(const int16_t* p) { return _mm512_loadu_si512(p); }
-RL_INLINE Spread spread(const Left* p) {
-  int32_t pair;
-  std::memcpy(&pair, p, sizeof(pair));
-  return _mm512_set1_epi32(pair);
-}
-RL_INLINE void add_products(Sums& sums, Spread left, __m512i right) {
-  sums = _mm512_add_epi32(sums, _mm512_madd_epi16(left, right));
-}
-
-}  // namespace rushlight::tiles::avx512_winograd
-
+#include "kernels/optimized/tiles/impl/short_sums512.h"
+// After the sums that it is made of.
 #include "kernels/optimized/tiles/impl/byte_winograd.h"
 
-namespace rushlight::tiles::avx512_winograd {
+namespace rushlight::tiles::RL_TILES_ISA {
 
 extern const ByteWinogradLoops loops = make_byte_winograd();
 
-}  // namespace rushlight::tiles::avx512_winograd
+}  // namespace rushlight::tiles::RL_TILES_ISA

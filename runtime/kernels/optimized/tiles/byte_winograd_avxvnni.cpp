@@ -1,36 +1,12 @@
-#include <immintrin.h>
-
-#include <cstdint>
-#include <cstring>
-
-#include "kernels/optimized/tiles/impl/inline.h"
-
 #define RL_TILES_ISA avxvnni_winograd
+#define RL_TILES_VNNI 1
 
-namespace rushlight::tiles::avxvnni_winograd {
-
-inline constexpr int kLanes = 8, kGroup = 2, kTileRows = 6;
-using Left = int16_t;
-using Sums = __m256i;
-using Spread = __m256i;
-
-RL_INLINE __m256i load_right(const int16_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-RL_INLINE Spread spread(const Left* p) {
-  int32_t pair;
-  std::memcpy(&pair, p, sizeof(pair));
-  return _mm256_set1_epi32(pair);
-}
-// As assembly, because compilers copy the sums around the intrinsic.
-RL_INLINE void add_products(Sums& sums, Spread left, __m256i right) {
-  asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(left), "x"(right));
-}
-
-}  // namespace rushlight::tiles::avxvnni_winograd
-
+#include "kernels/optimized/tiles/impl/short_sums256.h"
+// After the sums that it is made of.
 #include "kernels/optimized/tiles/impl/byte_winograd.h"
 
-namespace rushlight::tiles::avxvnni_winograd {
+namespace rushlight::tiles::RL_TILES_ISA {
 
 extern const ByteWinogradLoops loops = make_byte_winograd();
 
-}  // namespace rushlight::tiles::avxvnni_winograd
+}  // namespace rushlight::tiles::RL_TILES_ISA
