@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import torch
 from torch import nn
 
-ROOT = Path(__file__).parents[2]
+sys.path.append(str(Path(__file__).parents[2]))  # for `benchmarks`, in the other environment too
 # Sends one request to the other environment and fails the test with what went wrong there.
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
 HALF = ("mobilenet_v2", "block", "perceptron")  # also in float16, as <name>_half
-
-
-def _module(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 class Add(nn.Module):
@@ -64,8 +53,9 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
         return Add(), (torch.randn(3, 4, generator=generator), torch.randn(4, generator=generator))
     if name == "digits":
         return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
-    models = _module("benchmark_models", ROOT / "benchmarks" / "models.py")
-    case = models.build(name)
+    from benchmarks.models import build as build_measured
+
+    case = build_measured(name)
     if case.inputs[0].dim() == 4:
         return case.module, (torch.randn(1, 3, 96, 96, generator=generator),)
     return case.module, case.inputs
