@@ -26,10 +26,12 @@ def keep_from_avx512(folder: Path) -> None:
 
     Raises RuntimeError if a package asks nowhere, and FileNotFoundError if there is no objdump.
     """
-    packages = next((PEERS.parents[1] / "lib").glob("python3*")) / "site-packages"
+    environment = PEERS.parents[1]
+    packages = next((environment / "lib").glob("python3*")) / "site-packages"
+    installed = (environment / ".installed").stat().st_mtime
     for name in PACKAGES:
         done = folder / f"{name}.done"
-        if not done.exists():
+        if not done.exists() or done.stat().st_mtime < installed:
             shutil.rmtree(folder / name, ignore_errors=True)
             shutil.copytree(packages / name, folder / name)
             if not sum(_patch(path) for path in (folder / name).rglob("*.so*")):
