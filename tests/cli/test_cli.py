@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +32,16 @@ def test_run_on_files_and_save(program: Path, tmp_path: Path, capsys: Capture) -
     assert main(["run", str(program), "--inputs", str(tmp_path / "x.npy"), "--outputs", str(out)]) == 0
     assert "[11., 22.]" in capsys.readouterr().out
     np.testing.assert_array_equal(np.load(out / "output_0.npy"), np.array([11, 22], np.float32))
+
+
+def test_outputs_are_saved_though_nobody_reads_what_is_printed(program: Path, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "rushlight.cli.main", "run", str(program), "--outputs", str(tmp_path)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=True)
+    os.close(writer)
+    assert done.stderr == b""
+    np.testing.assert_array_equal(np.load(tmp_path / "output_0.npy"), np.array([11, 21], np.float32))
 
 
 def test_run_on_torchs_kernels(program: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -145,6 +158,24 @@ def test_compile(tmp_path: Path, capsys: Capture) -> None:
     assert "wrong() must return the model and a tuple" in capsys.readouterr().err
     assert main(["compile", f"{tmp_path}/doubler.py:absent", "-o", str(tmp_path / "no.pte")]) == 1
     assert not (tmp_path / "no.pte").exists()
+
+
+@pytest.mark.parametrize("command", ["compile", "quantize"])
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("net.bin", "net.bin: the name of a program must end with .pte"),
+        ("absent/net.pte", "absent/net.pte: there is no folder absent"),
+        ("folder.pte", "folder.pte: this is a folder; give the name of a file"),
+    ],
+)
+def test_a_bad_output_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, command: str, output: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.pte").mkdir()
+    assert main([command, "absent.py:make", "-o", output]) == 1
+    assert capsys.readouterr().err == f"rushlight: --output {message}\n"
 
 
 def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:

@@ -85,11 +85,11 @@ def test_report_names_layers_and_the_runtime(folder: Path, capsys: pytest.Captur
     out = capsys.readouterr().out
     assert "conv.conv2d" in out and "head.linear" in out and "quantized_model.py:13" in out
     assert "compiled, in the runtime" in out and "No layer falls below 10 dB." in out
-    assert "All layers quantized" in out and "net.pte" in out
+    assert "All layers quantized" in out and "net-static_int8.pte" in out
     page = (folder / "report.html").read_text()
     assert page.count("<html") == 1 and "End to end" in page and "Damage by layer" in page
     images = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
-    assert rushlight.load(folder / "net.pte")(images).shape == (2, 10)
+    assert rushlight.load(folder / "net-static_int8.pte")(images).shape == (2, 10)
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,34 @@ def add_library_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
+    """The file that a subcommand writes.
+
+    Args:
+        parser: the subcommand's parser.
+        default: how the help text describes the name of a file that is not given.
+    """
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"the .pte file (default: {default})"
+    )
+
+
+def check_output(path: Path | None) -> None:
+    """Checks the path of a file that is written at the end of long work, before the work starts.
+
+    Raises:
+        InvalidArgumentError: the path does not end with .pte, is a folder, or lies in no folder.
+    """
+    if path is None:
+        return
+    if path.suffix != ".pte":
+        raise InvalidArgumentError(f"--output {path}: the name of a program must end with .pte")
+    if path.is_dir():
+        raise InvalidArgumentError(f"--output {path}: this is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise InvalidArgumentError(f"--output {path}: there is no folder {path.parent}")
+
+
 def load_libraries(options: argparse.Namespace) -> None:
     """Loads the libraries that the options name."""
     for path in options.libraries:

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 
 import rushlight
-from rushlight.cli.arguments import Commands, add_library_option, load_libraries, size_text
+from rushlight.cli.arguments import (
+    Commands,
+    add_library_option,
+    add_output_option,
+    check_output,
+    load_libraries,
+    size_text,
+)
 from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_model
 
@@ -19,7 +26,7 @@ def add_to(commands: Commands) -> None:
         description="FACTORY() returns the model and a tuple of its example inputs.",
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
-    parser.add_argument("-o", "--output", type=Path, help="the .pte file (default: FACTORY.pte)")
+    add_output_option(parser, "FACTORY.pte")
     add_backend_options(parser)
     add_library_option(parser)
     parser.set_defaults(command=run)
@@ -27,6 +34,7 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compiles the model and writes the file, which appears whole or not at all."""
+    check_output(options.output)
     load_libraries(options)
     chosen = partitioners(options)
     name, model, example_inputs = load_model(options.factory)

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import rushlight
-from rushlight.cli.arguments import Commands, add_library_option, load_array, load_libraries, size_text
+from rushlight.cli.arguments import (
+    Commands,
+    add_library_option,
+    add_output_option,
+    check_output,
+    load_array,
+    load_libraries,
+    size_text,
+)
 from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_function, load_model
 from rushlight.runtime.errors import InvalidArgumentError
@@ -33,7 +41,7 @@ def add_to(commands: Commands) -> None:
         description="FACTORY() returns the model and a tuple of its example inputs.",
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
-    parser.add_argument("-o", "--output", type=Path, help="the .pte file (default: FACTORY.pte)")
+    add_output_option(parser, "FACTORY-CONFIG.pte")
     parser.add_argument(
         "--data",
         nargs="+",
@@ -84,6 +92,7 @@ def run(options: argparse.Namespace) -> None:
     """Quantizes, compiles and writes; files appear whole or not at all."""
     if options.html is not None and not (options.report or options.sensitivity):
         raise InvalidArgumentError("--html: there is nothing to write; add --report or --sensitivity")
+    check_output(options.output)
     load_libraries(options)
     backends = partitioners(options)
     quantize = _room()
@@ -122,7 +131,7 @@ def run(options: argparse.Namespace) -> None:
         sections = [*report.sections(), *sections]
     if options.html is not None:
         options.html.write_text(page(f"{name}, quantized and float", sections), encoding="utf-8")
-    output = options.output or Path(f"{name}.pte")
+    output = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
     compiled.save(output)
     if left:
         lines.append(f"left in float: {', '.join(left)}")

@@ -44,11 +44,17 @@ def run(options: argparse.Namespace) -> None:
     """
     outputs = _run_on_torch(options) if options.aten else _run(options)
     if options.outputs:
-        options.outputs.mkdir(parents=True, exist_ok=True)
+        _save(options.outputs, outputs)
     for index, value in enumerate(outputs):
         print(f"output {index}: {_text(value)}")
-        if options.outputs and isinstance(value, np.ndarray):
-            np.save(options.outputs / f"output_{index}.npy", value)
+
+
+def _save(folder: Path, outputs: list[Any]) -> None:
+    """Saves the tensors before anything is printed: a reader of a pipe may stop early."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, value in enumerate(outputs):
+        if isinstance(value, np.ndarray):
+            np.save(folder / f"output_{index}.npy", value)
 
 
 def _run(options: argparse.Namespace) -> list[Any]:
