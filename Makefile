@@ -2,6 +2,7 @@
 # make test    everything that CI checks
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
+# make torture random modules in every configuration beside eager PyTorch; CASES=10000 SEED=0, TORTURE='--help' lists options
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
@@ -15,8 +16,10 @@ BUILD := build/dev
 INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) \
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
+CASES ?= 10000
+SEED ?= 0
 
-.PHONY: demo test venv build lint types unit cpp interop avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint types unit cpp interop torture avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -69,6 +72,9 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 
 interop: build $(INTEROP)/.installed
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+
+torture: build
+	$(BIN)/python -m tests.torture --seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
 
 avx512: build
 	$(BIN)/python scripts/test_avx512.py

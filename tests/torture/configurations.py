@@ -1,0 +1,79 @@
+"""The ways in which a program is quantized and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.export import ExportedProgram
+
+import rushlight
+from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.quantize import dynamic_int8, quantize, static_int8, weight_only_int8
+
+THREADS = (1, 2)
+
+_ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "kernels": lambda: {"partitioner": ()},
+    "default": dict,
+    "exact": lambda: {"exact": True},
+    "xnnpack": lambda: {"partitioner": [XnnpackPartitioner()]},
+}
+
+NAMES = tuple(_ARGUMENTS)
+
+TEXT = {
+    "kernels": ", partitioner=()",
+    "default": "",
+    "exact": ", exact=True",
+    "xnnpack": ", partitioner=[XnnpackPartitioner()]",
+}
+"""The arguments of `rushlight.compile` after the program, as source."""
+
+_QUANTIZERS: dict[str, Callable[[], Any]] = {
+    "cpu static_int8()": lambda: CPUQuantizer().set_global(static_int8()),
+    "cpu dynamic_int8()": lambda: CPUQuantizer().set_global(dynamic_int8()),
+    "cpu dynamic_int8(per_token=True)": lambda: CPUQuantizer().set_global(dynamic_int8(per_token=True)),
+    "cpu weight_only_int8()": lambda: CPUQuantizer().set_global(weight_only_int8()),
+    "xnnpack static": lambda: XNNPACKQuantizer().set_global(get_symmetric_quantization_config()),
+    "xnnpack per channel": lambda: XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=True)
+    ),
+    "xnnpack dynamic": lambda: XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    ),
+}
+
+QUANTIZERS = tuple(_QUANTIZERS)
+
+QUANTIZER_TEXT = {
+    "cpu static_int8()": "CPUQuantizer().set_global(static_int8())",
+    "cpu dynamic_int8()": "CPUQuantizer().set_global(dynamic_int8())",
+    "cpu dynamic_int8(per_token=True)": "CPUQuantizer().set_global(dynamic_int8(per_token=True))",
+    "cpu weight_only_int8()": "CPUQuantizer().set_global(weight_only_int8())",
+    "xnnpack static": "XNNPACKQuantizer().set_global(get_symmetric_quantization_config())",
+    "xnnpack per channel": "XNNPACKQuantizer().set_global("
+    "get_symmetric_quantization_config(is_per_channel=True))",
+    "xnnpack dynamic": "XNNPACKQuantizer().set_global("
+    "get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True))",
+}
+"""The quantizers as source."""
+
+
+def configurations_of(quantizer: str) -> tuple[str, ...]:
+    """Where a program of that quantizer is meant to run."""
+    if quantizer.startswith("cpu"):
+        return ("kernels", "default", "exact")
+    return ("kernels", "xnnpack") if quantizer else NAMES
+
+
+def quantized(program: ExportedProgram, quantizer: str, data: list[tuple[Any, ...]]) -> ExportedProgram:
+    """The program, quantized after calibration on data."""
+    return quantize(program, None, _QUANTIZERS[quantizer](), data)
+
+
+def compile_program(program: ExportedProgram, configuration: str) -> bytes:
+    """The .pte file of a program in a configuration."""
+    return bytes(rushlight.compile(program, **_ARGUMENTS[configuration]()).buffer)

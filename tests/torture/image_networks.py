@@ -1,0 +1,175 @@
+"""Small networks for images, from the blocks of known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.torture.images import ACTIVATIONS
+from tests.torture.scope import Scope, Value
+
+
+def _channels(value: Value) -> int:
+    return value.shape[1]
+
+
+def _conv(scope: Scope, x: Value, out: int, kernel: int = 3, **options: object) -> Value:
+    """A convolution that keeps the size at stride 1, mostly with batch norm behind it."""
+    options = {"padding": kernel // 2, **options}
+    norm = scope.chance(0.6)
+    if norm:
+        options["bias"] = False
+    text = ", ".join(f"{k}={v}" for k, v in options.items())
+    x = scope.layer(f"nn.Conv2d({_channels(x)}, {out}, {kernel}, {text})", x)
+    if norm:
+        x = scope.layer(f"nn.BatchNorm2d({out})", x)
+    return x
+
+
+def _activation(scope: Scope, x: Value) -> Value:
+    template = scope.rng.choice(ACTIVATIONS)
+    if template == "F.relu({})" and scope.chance(0.3):
+        return scope.add("F.relu({}, inplace=True)", x)
+    return scope.add(template, x)
+
+
+def residual(scope: Scope, x: Value) -> Value:
+    out = _channels(x) if scope.chance(0.7) else scope.rng.choice((4, 8, 12))
+    stride = 1 if out == _channels(x) else scope.rng.choice((1, 2))
+    y = _activation(scope, _conv(scope, x, out, stride=stride))
+    y = _conv(scope, y, out)
+    skip = x if y.shape == x.shape else _conv(scope, x, out, 1, stride=stride)
+    y = scope.add(scope.rng.choice(("{} + {}", "{} + {}", "torch.add({}, {})", "{}.add_({})")), y, skip)
+    return _activation(scope, y)
+
+
+def inverted_bottleneck(scope: Scope, x: Value) -> Value:
+    channels = _channels(x)
+    wide = channels * scope.rng.choice((2, 3, 4))
+    kernel = scope.rng.choice((3, 5))
+    y = _activation(scope, _conv(scope, x, wide, 1))
+    y = _activation(scope, _conv(scope, y, wide, kernel, groups=wide, stride=scope.rng.choice((1, 1, 2))))
+    if scope.chance(0.5):
+        y = squeeze(scope, y)
+    y = _conv(scope, y, channels if scope.chance(0.7) else 6, 1)
+    return scope.add("{} + {}", x, y) if y.shape == x.shape else y
+
+
+def squeeze(scope: Scope, x: Value) -> Value:
+    """Squeeze and excitation."""
+    channels = _channels(x)
+    small = max(1, channels // 2)
+    s = scope.add(scope.rng.choice(("F.adaptive_avg_pool2d({}, 1)", "{}.mean((2, 3), keepdim=True)")), x)
+    s = scope.add(scope.rng.choice(("F.relu({})", "F.silu({})")), _plain_conv(scope, s, small))
+    s = scope.add(
+        scope.rng.choice(("torch.sigmoid({})", "F.hardsigmoid({})")), _plain_conv(scope, s, channels)
+    )
+    return scope.add(scope.rng.choice(("{} * {}", "{}.mul_({})")), x, s)
+
+
+def _plain_conv(scope: Scope, x: Value, out: int) -> Value:
+    return scope.layer(f"nn.Conv2d({_channels(x)}, {out}, 1)", x)
+
+
+def u_net(scope: Scope, x: Value) -> Value:
+    """One level of a U-Net: down, up, concatenation."""
+    channels = _channels(x)
+    a = _activation(scope, _conv(scope, x, channels))
+    b = scope.add(scope.rng.choice(("F.max_pool2d({}, 2)", "F.avg_pool2d({}, 2)")), a)
+    b = _activation(scope, _conv(scope, b, channels * 2))
+    if scope.chance(0.5):
+        b = scope.layer(f"nn.ConvTranspose2d({channels * 2}, {channels}, 2, stride=2)", b)
+        if b.shape[2:] != a.shape[2:]:
+            b = scope.add(
+                "F.pad({}, (0, {}.shape[3] - {}.shape[3], 0, {}.shape[2] - {}.shape[2]))", b, a, b, a, b
+            )
+    else:
+        mode = scope.rng.choice(("nearest", "bilinear"))
+        b = scope.add(f'F.interpolate({{}}, size={{}}.shape[2:], mode="{mode}")', b, a)
+    joined = scope.add("torch.cat([{}, {}], 1)", a, b)
+    return _activation(scope, _conv(scope, joined, channels))
+
+
+def dense(scope: Scope, x: Value) -> Value:
+    """Concatenation of all results so far."""
+    parts = [x]
+    for _ in range(scope.rng.randint(1, 3)):
+        joined = scope.add(f"torch.cat([{', '.join(['{}'] * len(parts))}], 1)", *parts)
+        parts.append(_activation(scope, _conv(scope, joined, 4)))
+    return scope.add(f"torch.cat([{', '.join(['{}'] * len(parts))}], 1)", *parts)
+
+
+def grouped(scope: Scope, x: Value) -> Value:
+    """Grouped convolutions with a channel shuffle, or branches that are split and joined."""
+    channels = _channels(x)
+    if channels % 2:
+        return residual(scope, x)
+    if scope.chance(0.5):
+        y = _activation(scope, _conv(scope, x, channels, groups=2))
+        y = scope.add("F.channel_shuffle({}, 2)", y)
+        return scope.add("{} + {}", y, x)
+    left = scope.add("{}.chunk(2, 1)", x, count=2)
+    right = next(v for v in scope.values if v.name == f"v{int(left.name[1:]) + 1}")
+    right = _activation(scope, _conv(scope, right, channels // 2, groups=channels // 2))
+    joined = scope.add("torch.cat([{}, {}], 1)", left, right)
+    return scope.add(
+        "{}.view({}.shape[0], 2, -1, {}.shape[2], {}.shape[3]).transpose(1, 2).flatten(1, 2)",
+        joined,
+        joined,
+        joined,
+        joined,
+    )
+
+
+def convnext(scope: Scope, x: Value) -> Value:
+    channels = _channels(x)
+    y = scope.layer(f"nn.Conv2d({channels}, {channels}, 5, padding=2, groups={channels})", x)
+    y = scope.add("{}.permute(0, 2, 3, 1)", y)
+    y = scope.layer(f"nn.LayerNorm({channels})", y)
+    y = scope.layer(f"nn.Linear({channels}, {channels * 2})", y)
+    y = scope.add("F.gelu({})", y)
+    y = scope.layer(f"nn.Linear({channels * 2}, {channels})", y)
+    y = scope.add("{}.permute(0, 3, 1, 2)", y)
+    return scope.add("{} + {}", x, y)
+
+
+def pooled(scope: Scope, x: Value) -> Value:
+    return scope.add(
+        scope.rng.choice(
+            ("F.max_pool2d({}, 3, 2, 1)", "F.avg_pool2d({}, 2, ceil_mode=True)", "F.max_pool2d({}, 2, 1)")
+        ),
+        x,
+    )
+
+
+BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
+    residual,
+    inverted_bottleneck,
+    squeeze,
+    u_net,
+    dense,
+    grouped,
+    convnext,
+    pooled,
+)
+
+
+def image_network(scope: Scope) -> Value:
+    """A stem, a few blocks, and mostly a classifier."""
+    rng = scope.rng
+    batch = "b" if any(d.name == "b" for d in scope.dims) else rng.choice((1, 1, 2, 3))
+    height, width = rng.choice((5, 7, 8, 9, 12)), rng.choice((5, 7, 8, 9, 12))
+    layout = "channels_last" if rng.random() < 0.2 else "contiguous"
+    x = scope.input((batch, rng.choice((1, 3, 4)), height, width), layout=layout)
+    x = _activation(scope, _conv(scope, x, rng.choice((4, 6, 8, 16)), stride=rng.choice((1, 1, 2))))
+    for _ in range(rng.randint(1, 3)):
+        x = rng.choice(BLOCKS)(scope, x)
+    if scope.chance(0.7):
+        x = scope.add(
+            rng.choice(("F.adaptive_avg_pool2d({}, 1).flatten(1)", "{}.mean((2, 3))", "{}.amax((2, 3))")), x
+        )
+        x = scope.layer(f"nn.Linear({x.shape[1]}, {rng.choice((1, 5, 10))})", x)
+        if scope.chance(0.3):
+            x = scope.add(
+                rng.choice(("torch.softmax({}, -1)", "torch.argmax({}, 1)", "torch.log_softmax({}, 1)")), x
+            )
+    return x

@@ -1,0 +1,21 @@
+"""Another build of the native library in the place of the installed one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def use(path: str) -> None:
+    """Takes the extension module at a path; nothing of rushlight may be imported before."""
+    name = "rushlight.runtime._native"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.path.insert(0, str(ROOT / "src"))
+    sys.modules[name] = module

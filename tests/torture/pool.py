@@ -1,0 +1,161 @@
+"""Jobs in processes forked from this one; each process runs a batch, and one that dies costs one job."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|WARNING: \w+Sanitizer")
+
+
+@dataclass
+class Death:
+    """A job without a result. reason: crash, hang, sanitizer, or harness where the job itself raised."""
+
+    reason: str
+    message: str
+    text: str = ""
+
+
+@dataclass
+class _Child:
+    pid: int
+    pipe: int
+    errors: Path
+    jobs: list[Any]
+    done: int = 0
+    buffer: bytes = b""
+    since: float = field(default_factory=time.monotonic)
+    killed: bool = False
+
+
+def run_jobs(
+    jobs: Sequence[Any],
+    work: Callable[[Any], Any],
+    *,
+    workers: int = 2,
+    batch: int = 20,
+    seconds: float = 120.0,
+) -> Iterator[tuple[Any, Any]]:
+    """Yields (job, what `work(job)` gives as JSON, or a Death), in the order of completion.
+
+    Args:
+        jobs: any values; a process takes `batch` of them.
+        seconds: a process that takes longer for one job is killed.
+    """
+    children: list[_Child] = []
+    try:
+        yield from _run_jobs(list(reversed(jobs)), children, work, workers, batch, seconds)
+    finally:
+        for child in children:
+            os.kill(child.pid, signal.SIGKILL)
+            _end(child)
+
+
+def _run_jobs(
+    waiting: list[Any],
+    children: list[_Child],
+    work: Callable[[Any], Any],
+    workers: int,
+    batch: int,
+    seconds: float,
+) -> Iterator[tuple[Any, Any]]:
+    while waiting or children:
+        while waiting and len(children) < workers:
+            taken = [waiting.pop() for _ in range(min(batch, len(waiting)))]
+            children.append(_start(taken, work))
+        ready, _, _ = select.select([c.pipe for c in children], [], [], 0.5)
+        for child in list(children):
+            if child.pipe in ready:
+                data = os.read(child.pipe, 1 << 16)
+                if data:
+                    child.buffer += data
+                    *lines, child.buffer = child.buffer.split(b"\n")
+                    for line in lines:
+                        yield child.jobs[child.done], _result(json.loads(line))
+                        child.done += 1
+                        child.since = time.monotonic()
+                    continue
+                children.remove(child)
+                death = _end(child)
+                if child.done < len(child.jobs):
+                    yield child.jobs[child.done], death
+                    waiting += reversed(child.jobs[child.done + 1 :])
+            elif not child.killed and time.monotonic() - child.since > seconds:
+                child.killed = True
+                os.kill(child.pid, signal.SIGKILL)
+
+
+def _result(message: dict[str, Any]) -> Any:
+    if "sanitizer" in message:
+        return Death("sanitizer", _headline(message["sanitizer"]), message["sanitizer"])
+    if "failed" in message:
+        return Death("harness", message["failed"].strip().splitlines()[-1], message["failed"])
+    return message["result"]
+
+
+def _start(jobs: list[Any], work: Callable[[Any], Any]) -> _Child:
+    reader, writer = os.pipe()
+    handle, name = tempfile.mkstemp(prefix="torture-", suffix=".err")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        os.close(handle)
+        return _Child(pid, reader, Path(name), jobs)
+    try:
+        os.close(reader)
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        with os.fdopen(writer, "wb", buffering=0) as pipe:
+            for job in jobs:
+                start = os.fstat(handle).st_size
+                try:
+                    message: dict[str, Any] = {"result": work(job)}
+                except Exception:
+                    message = {"failed": traceback.format_exc()}
+                text = _since(name, start)
+                if SANITIZER.search(text):
+                    message = {"sanitizer": text}
+                pipe.write(json.dumps(message).encode() + b"\n")
+    finally:
+        os._exit(0)
+
+
+def _since(name: str, start: int) -> str:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with open(name, "rb") as file:
+        file.seek(start)
+        return file.read(100_000).decode(errors="replace")
+
+
+def _end(child: _Child) -> Death:
+    os.close(child.pipe)
+    _, status = os.waitpid(child.pid, 0)
+    text = child.errors.read_bytes()[-100_000:].decode(errors="replace")
+    child.errors.unlink()
+    if child.killed:
+        return Death("hang", "no end within the time limit", text)
+    if SANITIZER.search(text):
+        return Death("sanitizer", _headline(text), text)
+    if os.WIFSIGNALED(status):
+        return Death("crash", signal.Signals(os.WTERMSIG(status)).name, text)
+    return Death("crash", f"exit status {os.WEXITSTATUS(status)}", text)
+
+
+def _headline(text: str) -> str:
+    found = next((line for line in text.splitlines() if SANITIZER.search(line)), "")
+    return re.sub(r"0x[0-9a-f]+|==\d+==", "", found).strip()[:300]

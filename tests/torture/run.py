@@ -1,0 +1,258 @@
+"""Runs one case in every configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from tests.torture.case import Case, fixed
+from tests.torture.configurations import THREADS, compile_program, configurations_of, quantized
+from tests.torture.eager import plain_control_flow
+from tests.torture.judge import problem
+from tests.torture.model import Model, leaves, load
+from tests.torture.reference import FloatReference, QuantizedReference, Reference
+from torch.export import ExportedProgram
+
+import rushlight
+from rushlight.ir.errors import CompileError, InternalError, PassError
+from rushlight.quantize import QuantizationError
+
+OUTCOMES = (
+    "wrong",
+    "unrepeatable",
+    "changed",
+    "error",
+    "internal",
+    "refused",
+    "crash",
+    "hang",
+    "sanitizer",
+    "harness",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A configuration that failed; `outcome` is one of OUTCOMES.
+
+    wrong: other results than eager's. unrepeatable: another result at a second run. changed: an input is
+    overwritten. error: the runtime raised. internal: the compiler raised something else than a clear refusal.
+    refused: a clear CompileError. crash, hang, sanitizer: the process ended, did not end, or was reported.
+    harness: an error of these tests themselves.
+    """
+
+    configuration: str
+    outcome: str
+    message: str
+    call: int = 0
+    threads: int = 1
+
+
+@dataclass
+class Result:
+    """What became of a case. skipped: why it was not run, where torch itself does not take it."""
+
+    findings: list[Finding] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    skipped: str = ""
+    passed: list[str] = field(default_factory=list)
+    kind: str = ""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Counts the time of a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+@dataclass
+class _Expected:
+    """What eager gives at each call, and the inputs afterwards."""
+
+    outputs: list[list[Any]]
+    inputs: list[list[Any]]
+
+
+class _Skipped(Exception):
+    """Torch itself does not take the case."""
+
+
+def run(case: Case, configurations: Sequence[str] = (), threads: Sequence[int] = THREADS) -> Result:
+    """Compiles and runs a case in each configuration, or in those that are made for it."""
+    result = Result(kind=case.kind)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        try:
+            _run(case, configurations or configurations_of(case.quantizer), threads, result)
+        except _Skipped as error:
+            result.skipped = str(error)
+    return result
+
+
+def _run(case: Case, configurations: Sequence[str], threads: Sequence[int], result: Result) -> None:
+    model, program = _exported(case, result)
+    reference: Reference
+    if case.quantizer:
+        try:
+            with result.stage("quantize"):
+                program = _quantized(model, program)
+        except QuantizationError as error:
+            raise _Skipped(f"quantize: {brief(error)}") from None
+        reference = QuantizedReference(model, program)
+    else:
+        reference = FloatReference(model)
+    try:
+        with result.stage("eager"):
+            expected = _expected(model, program if case.quantizer else None)
+    except Exception as error:
+        raise _Skipped(f"eager: {brief(error)}") from None
+    for configuration in configurations:
+        finding = _configuration(model, program, configuration, threads, expected, reference, result)
+        if finding is None:
+            result.passed.append(configuration)
+        else:
+            result.findings.append(finding)
+    if result.findings and not case.quantizer:
+        with result.stage("torch"):
+            reason = _torch_itself(model, expected, reference)
+        if reason:
+            result.findings.clear()
+            raise _Skipped(f"torch: {reason}")
+
+
+def _exported(case: Case, result: Result) -> tuple[Model, ExportedProgram]:
+    """The program; with fixed sizes where torch cannot export it with dynamic ones."""
+    try:
+        model = load(case)
+        with result.stage("export"):
+            return model, model.export()
+    except Exception as error:
+        if not case.dims:
+            raise _Skipped(f"export: {brief(error)}") from None
+    result.kind = case.kind.removesuffix(", dynamic")
+    return _exported(fixed(case, case.calls[0]), result)
+
+
+def _quantized(model: Model, program: ExportedProgram) -> ExportedProgram:
+    data = [model.arguments(0, seed) for seed in range(3)]
+    return quantized(program, model.case.quantizer, data)
+
+
+def _expected(model: Model, program: ExportedProgram | None) -> _Expected:
+    module = model.module() if program is None else program.module()
+    outputs, inputs = [], []
+    for call in range(len(model.case.calls)):
+        arguments = model.arguments(call)
+        with plain_control_flow():
+            outputs.append(copies(module(*arguments)))
+        inputs.append(copies(arguments))
+    return _Expected(outputs, inputs)
+
+
+def copies(tree: Any) -> list[Any]:
+    """The leaves, tensors copied."""
+    return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves(tree)]
+
+
+def _configuration(
+    model: Model,
+    program: ExportedProgram,
+    configuration: str,
+    threads: Sequence[int],
+    expected: _Expected,
+    reference: Reference,
+    result: Result,
+) -> Finding | None:
+    """The first finding in a configuration. Every sequence of calls is made twice, each from a new load."""
+    try:
+        with result.stage(configuration):
+            blob = compile_program(program, configuration)
+    except Exception as error:
+        refused = isinstance(error, CompileError) and not isinstance(error, (InternalError, PassError))
+        return Finding(configuration, "refused" if refused else "internal", brief(error))
+    judged: list[list[Any]] = []
+    for count in threads:
+        first: list[list[Any]] = []
+        for _ in range(2):
+            call = 0
+            try:
+                with result.stage("run"):
+                    module = rushlight.load(blob, threads=count)
+                    for call in range(len(model.case.calls)):
+                        arguments = model.arguments(call)
+                        got = leaves(module(*arguments))
+                        text = _changed(model, call, arguments, expected.inputs[call])
+                        if text:
+                            return Finding(configuration, "changed", text, call, count)
+                        if len(first) <= call:
+                            first.append(got)
+                        elif not _identical(got, first[call]):
+                            return Finding(configuration, "unrepeatable", "other bits", call, count)
+            except Exception as error:
+                return Finding(configuration, "error", brief(error), call, count)
+        with result.stage("judge"):
+            for call, got in enumerate(first):
+                if judged and _identical(got, judged[call]):
+                    continue
+                text = problem(got, expected.outputs[call], reference, call, configuration)
+                if text:
+                    return Finding(configuration, "wrong", text, call, count)
+        judged = first
+    return None
+
+
+def _changed(model: Model, call: int, arguments: tuple[Any, ...], allowed: list[Any]) -> str:
+    """Which input a call has changed, though eager does not, or does so otherwise."""
+    before = leaves(model.arguments(call))
+    for i, (a, b, c) in enumerate(zip(leaves(arguments), before, allowed, strict=True)):
+        if isinstance(a, torch.Tensor) and not _same(a, b) and problem([a], [c], None, 0, ""):
+            return f"input {i} is changed"
+    return ""
+
+
+def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> str:
+    """Why the exported program differs from the module in torch itself, or nothing."""
+    try:
+        module = model.export().run_decompositions({}).module()
+        for call, want in enumerate(expected.outputs):
+            got = leaves(module(*model.arguments(call)))
+            text = problem(got, want, reference, call, "")
+            if text:
+                return f"call {call}: {text}"
+    except Exception as error:
+        return brief(error)
+    return ""
+
+
+def _identical(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(
+        _same(x, y) if isinstance(x, torch.Tensor) else x == y for x, y in zip(a, b, strict=True)
+    )
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def brief(error: BaseException) -> str:
+    """The class and the message, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:1500]
+
+
+def to_dict(result: Result) -> dict[str, Any]:
+    return dataclasses.asdict(result)
+
+
+def from_dict(data: dict[str, Any]) -> Result:
+    return Result(**{**data, "findings": [Finding(**f) for f in data["findings"]]})

@@ -1,0 +1,179 @@
+"""Small networks for sequences: attention in its kinds, norms, gated and plain MLPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.torture.scope import Scope, Value
+
+
+def _linear(scope: Scope, x: Value, out: int, bias: bool = True) -> Value:
+    more = "" if bias else ", bias=False"
+    return scope.layer(f"nn.Linear({x.shape[-1]}, {out}{more})", x)
+
+
+def _norm(scope: Scope, x: Value) -> Value:
+    name = scope.rng.choice(("nn.LayerNorm", "nn.LayerNorm", "nn.RMSNorm"))
+    return scope.layer(f"{name}({x.shape[-1]})", x)
+
+
+def _heads(scope: Scope, x: Value, count: int) -> Value:
+    """[B, T, D] as [B, H, T, D / H]."""
+    size = x.shape[-1] // count
+    if scope.chance(0.5):
+        return scope.add(f"{{}}.unflatten(-1, ({count}, {size})).transpose(1, 2)", x)
+    return scope.add(f"{{}}.view({{}}, {{}}, {count}, {size}).permute(0, 2, 1, 3)", x, x.size(0), x.size(1))
+
+
+def rotary(scope: Scope, x: Value) -> Value:
+    """Rotary positions of [B, H, T, D]."""
+    half = x.shape[-1] // 2
+    rates = [round(0.5**i, 4) for i in range(half)]
+    angles = scope.add(f"torch.arange({{}}, dtype=torch.float32)[:, None] * torch.tensor({rates})", x.size(2))
+    if scope.chance(0.5):
+        angles = scope.add("torch.cat([{}, {}], -1)", angles, angles)
+        turned = scope.add(f"torch.cat([-{{}}[..., {half}:], {{}}[..., :{half}]], -1)", x, x)
+        text = "{} * {}.cos().to({}.dtype) + {} * {}.sin().to({}.dtype)"
+        return scope.add(text, x, angles, x, turned, angles, x)
+    a = scope.add("{}[..., ::2]", x)
+    b = scope.add("{}[..., 1::2]", x)
+    c = scope.add("{}.cos().to({}.dtype)", angles, x)
+    s = scope.add("{}.sin().to({}.dtype)", angles, x)
+    return scope.add(
+        "torch.stack([{} * {} - {} * {}, {} * {} + {} * {}], -1).flatten(-2)", a, c, b, s, a, s, b, c
+    )
+
+
+def _mask(scope: Scope, x: Value) -> Value | None:
+    """A mask [T, T] or [B, 1, 1, T] for [B, T, D], or none."""
+    draw = scope.rng.random()
+    length = x.size(1)
+    if draw < 0.25:
+        return scope.add("torch.tril(torch.ones({}, {}, dtype=torch.bool))", length, length)
+    if draw < 0.5:
+        return scope.add('torch.full(({}, {}), float("-inf")).triu(1).to({}.dtype)', length, length, x)
+    if draw < 0.7:
+        keep = scope.add("{}[..., 0] > -0.7", x)
+        keep = scope.add("{} | (torch.arange({}) == 0)", keep, length)
+        return scope.add("{}[:, None, None, :]", keep)
+    return None
+
+
+def attention(scope: Scope, x: Value) -> Value:
+    """Self-attention: fused or from single operators, with masks, grouped queries and rotary positions."""
+    rng = scope.rng
+    width = x.shape[-1]
+    heads = rng.choice([h for h in (1, 2, 4) if width % (2 * h) == 0] or [1])
+    groups = rng.choice([g for g in (1, 2, heads) if heads % g == 0])
+    size = width // heads
+    if groups == heads and scope.chance(0.3):
+        qkv = _linear(scope, x, 3 * width)
+        first = scope.add("{}.chunk(3, -1)", qkv, count=3)
+        number = int(first.name[1:])
+        parts = [next(v for v in scope.values if v.name == f"v{number + i}") for i in range(3)]
+    else:
+        bias = scope.chance(0.6)
+        parts = [_linear(scope, x, n * size, bias) for n in (heads, groups, groups)]
+    q, k, v = (_heads(scope, p, n) for p, n in zip(parts, (heads, groups, groups), strict=True))
+    if size % 2 == 0 and scope.chance(0.4):
+        q, k = rotary(scope, q), rotary(scope, k)
+    if groups != heads:
+        repeat = heads // groups
+        text = rng.choice(
+            (
+                f"{{}}.repeat_interleave({repeat}, 1)",
+                f"{{}}[:, :, None].expand(-1, -1, {repeat}, -1, -1).flatten(1, 2)",
+            )
+        )
+        k, v = scope.add(text, k), scope.add(text, v)
+    mask = _mask(scope, x)
+    if scope.chance(0.5):
+        if mask is None:
+            causal = rng.choice(("", ", is_causal=True"))
+            y = scope.add(f"F.scaled_dot_product_attention({{}}, {{}}, {{}}{causal})", q, k, v)
+        else:
+            y = scope.add("F.scaled_dot_product_attention({}, {}, {}, attn_mask={})", q, k, v, mask)
+    else:
+        scores = scope.add(f"{{}} @ {{}}.transpose(-2, -1) {rng.choice(('*', '/'))} {size**0.5}", q, k)
+        if mask is not None and mask.is_float:
+            scores = scope.add("{} + {}", scores, mask)
+        elif mask is not None:
+            scores = scope.add('{}.masked_fill(~{}, float("-inf"))', scores, mask)
+        y = scope.add("{} @ {}", scope.add("torch.softmax({}, -1)", scores), v)
+    y = scope.add("{}.transpose(1, 2).flatten(2)", y)
+    return _linear(scope, y, width)
+
+
+def mlp(scope: Scope, x: Value) -> Value:
+    width = x.shape[-1]
+    wide = width * scope.rng.choice((2, 4))
+    if scope.chance(0.4):
+        gate = scope.add(scope.rng.choice(("F.silu({})", "F.gelu({})")), _linear(scope, x, wide, False))
+        return _linear(scope, scope.add("{} * {}", gate, _linear(scope, x, wide, False)), width, False)
+    name = scope.rng.choice(
+        ("F.gelu({})", 'F.gelu({}, approximate="tanh")', "F.relu({})", "F.silu({})", "F.relu({}).square()")
+    )
+    return _linear(scope, scope.add(name, _linear(scope, x, wide)), width)
+
+
+def mixer(scope: Scope, x: Value) -> Value:
+    """A convolution or MLP along time."""
+    width = x.shape[-1]
+    y = scope.add("{}.transpose(1, 2)", x)
+    if x.dynamic(1) or scope.chance(0.5):
+        y = scope.layer(
+            f"nn.Conv1d({width}, {width}, 3, padding=1, groups={scope.rng.choice((1, width))})",
+            y,
+        )
+    else:
+        y = _linear(scope, y, x.shape[1])
+    return scope.add("{}.transpose(1, 2)", scope.add("F.gelu({})", y))
+
+
+def whole_module(scope: Scope, x: Value) -> Value:
+    """Attention as torch's own modules."""
+    width = x.shape[-1]
+    heads = 2 if width % 2 == 0 else 1
+    if scope.chance(0.5):
+        module = scope.module(f"nn.MultiheadAttention({width}, {heads}, batch_first=True)")
+        return scope.add(f"{module}({{}}, {{}}, {{}}, need_weights=False)[0]", x, x, x)
+    first = scope.rng.choice(("True", "False"))
+    module = scope.module(
+        f"nn.TransformerEncoderLayer({width}, {heads}, {2 * width}, batch_first=True, norm_first={first})"
+    )
+    return scope.add(f"{module}({{}})", x)
+
+
+BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (attention, attention, mlp, mlp, mixer, whole_module)
+
+
+def sequence_network(scope: Scope) -> Value:
+    """An embedding or plain input, a few blocks with residuals, and a head."""
+    rng = scope.rng
+    known = {d.name for d in scope.dims}
+    batch = "b" if "b" in known else rng.choice((1, 1, 2, 3))
+    length = "t" if "t" in known else rng.choice((1, 3, 4, 7, 8))
+    width = rng.choice((4, 8, 12, 16))
+    if scope.chance(0.4):
+        ids = scope.input((batch, length), rng.choice(("int64", "int64", "int32")), "index 11")
+        x = scope.layer(f"nn.Embedding(11, {width})", ids)
+        if scope.chance(0.5):
+            table = scope.module(f"nn.Embedding(32, {width})")
+            x = scope.add(f"{{}} + {table}(torch.arange({{}}))", x, x.size(1))
+    else:
+        x = scope.input((batch, length, width))
+    for _ in range(rng.randint(1, 3)):
+        block = rng.choice(BLOCKS)
+        draw = rng.random()
+        if draw < 0.5:
+            x = scope.add("{} + {}", x, block(scope, _norm(scope, x)))
+        elif draw < 0.8:
+            x = _norm(scope, scope.add("{} + {}", x, block(scope, x)))
+        else:
+            x = block(scope, x)
+    draw = rng.random()
+    if draw < 0.4:
+        x = _linear(scope, x, rng.choice((5, 11)))
+    elif draw < 0.6:
+        x = scope.add(rng.choice(("{}.mean(1)", "{}[:, 0]", "{}[:, -1]")), x)
+    return x

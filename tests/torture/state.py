@@ -1,0 +1,108 @@
+"""Buffers that a module writes: counters, running means, caches, shift registers."""
+
+from __future__ import annotations
+
+from tests.torture.scope import Maker, Refused, Scope, Value
+
+
+def buffer(scope: Scope, expression: str) -> Value:
+    """A new buffer under a name in forward."""
+    return scope.add(scope.member("buffer", expression))
+
+
+def counter(scope: Scope) -> Value:
+    b = buffer(
+        scope, scope.rng.choice(("torch.tensor(0)", "torch.tensor(3)", "torch.zeros(1, dtype=torch.int64)"))
+    )
+    scope.add(scope.rng.choice(("{}.add_(1)", "{} += 2", "{}.mul_(2).add_(1)")), b, count=0)
+    return scope.add("{} + {}", scope.floating(), b)
+
+
+def running_mean(scope: Scope) -> Value:
+    value = scope.pick(
+        lambda v: (
+            v.is_float
+            and v.rank >= 2
+            and not any(v.dynamic(a) for a in range(1, v.rank))
+            and v.tensor.numel() > 0
+        )
+    )
+    b = buffer(scope, f"torch.zeros({list(value.shape[1:])}, dtype={value.dtype})")
+    scope.add(
+        scope.rng.choice(
+            (
+                "{}.mul_(0.9).add_({}.mean(0), alpha=0.1)",
+                "{}.lerp_({}.mean(0), 0.25)",
+                "{}.copy_({}.mean(0) * 0.5 + {} * 0.5)",
+            )
+        ),
+        b,
+        value,
+        b,
+        count=0,
+    )
+    return scope.add("{} - {}", value, b)
+
+
+def cache(scope: Scope) -> Value:
+    """Rows written at a position that is an input; the whole cache is read."""
+    value = scope.pick(lambda v: v.is_float and v.rank >= 2 and v.fixed and v.tensor.numel() > 0)
+    rows = value.shape[0] + scope.rng.randint(0, 4)
+    b = buffer(scope, f"torch.zeros({[rows, *value.shape[1:]]}, dtype={value.dtype})")
+    count = value.shape[0]
+    draw = scope.rng.random()
+    if draw < 0.4:
+        place = scope.input((count,), "int64", "permutation 0")
+        scope.add(
+            scope.rng.choice(("{}.index_copy_(0, {}, {})", "{}[{}] = {}", "{}.index_put_(({},), {})")),
+            b,
+            place,
+            value,
+            count=0,
+        )
+    elif draw < 0.7:
+        start = scope.rng.randint(0, rows - count)
+        scope.add(f"{{}}[{start}:{start + count}] = {{}}", b, value, count=0)
+    else:
+        scope.add("{}.copy_(torch.cat([{}, {}])[-{}.shape[0]:])", b, b, value, b, count=0)
+    return scope.add(
+        scope.rng.choice(("{} * 1", "{}.sum(0)", "torch.softmax({}, -1)", "{}[:2] + 1", "{}.clone()")), b
+    )
+
+
+def free(scope: Scope) -> Value:
+    """A buffer as a value among others, which the other operators may write to."""
+    sizes = [scope.rng.choice(scope.sizes) for _ in range(scope.rng.randint(1, 3))]
+    return buffer(
+        scope, scope.rng.choice((f"torch.randn({sizes})", f"torch.zeros({sizes})", f"torch.ones({sizes})"))
+    )
+
+
+def swapped(scope: Scope) -> Value:
+    """Two buffers that take each other's values."""
+    sizes = [scope.rng.choice(scope.sizes) for _ in range(scope.rng.randint(0, 2))]
+    a, b = (buffer(scope, f"torch.randn({sizes})") for _ in range(2))
+    old = scope.add(scope.rng.choice(("{}.clone()", "{} + 0", "{} * 2")), a)
+    scope.add("{}.copy_({})", a, b, count=0)
+    scope.add("{}.copy_({})", b, old, count=0)
+    return scope.add("{} + {}", a, b)
+
+
+def replaced(scope: Scope) -> Value:
+    value = scope.floating()
+    if not value.fixed:
+        raise Refused("a fixed size is needed")
+    b = buffer(scope, f"torch.zeros({list(value.shape)}, dtype={value.dtype})")
+    before = scope.add(scope.rng.choice(("{} + 1", "{}.clone()", "{} * {}")), b, b)
+    scope.add("{}.copy_({})", b, value, count=0)
+    return before
+
+
+OPERATORS: tuple[tuple[Maker, float], ...] = (
+    (counter, 1.0),
+    (running_mean, 1.0),
+    (cache, 1.0),
+    (free, 0.7),
+    (swapped, 0.5),
+    (replaced, 0.7),
+)
