@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from torch import nn
@@ -93,10 +95,33 @@ def test_without_a_kernel_it_is_refused() -> None:
 def test_without_an_out_variant_it_is_refused() -> None:
     with pytest.raises(MissingOutVariantError) as caught:
         fused("without_out").to_executorch()
-    assert "test_fused::without_out.out(Tensor a, Tensor b, *, Tensor(a!) out) -> Tensor(a!)" in str(
-        caught.value
-    )
+    assert (
+        'torch.library.define("test_fused::without_out.out", '
+        '"(Tensor a, Tensor b, *, Tensor(a!) out) -> Tensor(a!)")'
+    ) in str(caught.value)
     assert "test_backend_ops.py" in str(caught.value)
+
+
+def test_what_a_refusal_says_can_be_pasted() -> None:
+    """An operator of torch.library.custom_op gets past the refusal by the line that it prints."""
+
+    @torch.library.custom_op("test_pasted::triple", mutates_args=())
+    def triple(x: torch.Tensor) -> torch.Tensor:
+        return 3 * x
+
+    triple.register_fake(torch.empty_like)
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.test_pasted.triple(x)
+
+    edge = to_edge(torch.export.export(Net(), (torch.ones(2),)))
+    with pytest.raises(MissingOutVariantError) as caught:
+        edge.to_executorch()
+    (call,) = re.findall(r'torch\.library\.define\("[^"]*", "[^"]*"\)', str(caught.value))
+    eval(call, {"torch": torch})
+    with pytest.raises(UnsupportedOperatorsError, match=r"test_pasted::triple\.out"):
+        edge.to_executorch()
 
 
 @pytest.mark.parametrize(

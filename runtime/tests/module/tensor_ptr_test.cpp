@@ -114,6 +114,10 @@ TEST(TensorPtr, IsWhatModulesTake) {
   auto again = (*module)->forward(*x);
   ASSERT_TRUE(again.ok()) << last_error_message();
   EXPECT_EQ(floats_of((*again)[0]), first);
+  auto named = (*module)->execute("forward", x);
+  ASSERT_TRUE(named.ok()) << last_error_message();
+  EXPECT_EQ(floats_of((*named)[0]), first);
+  EXPECT_FALSE((*module)->execute("encode", x).ok());
   EXPECT_FALSE((*module)->forward(TensorPtr()).ok());
   EXPECT_FALSE((*module)->forward(2.5).ok());
   EXPECT_FALSE((*module)->forward().ok());

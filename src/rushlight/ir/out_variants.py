@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import OpOverload, OpOverloadPacket
 
 from rushlight.ir import quantized_ops as _quantized_ops  # noqa: F401  (defines its out variants)
 from rushlight.ir.errors import MissingOutVariantError
@@ -44,13 +44,18 @@ def _signature(args: list[torch._C.Argument]) -> list[tuple[str, str]]:
     return [(arg.name, str(arg.type)) for arg in args]
 
 
-@cache
 def find_out_variant(op: OpOverload) -> OutVariant | None:
     """The out overload of `op`, None if none is registered."""
     namespace, name = op._schema.name.split("::")
     packet = getattr(getattr(torch.ops, namespace), name)
+    return _search(op, packet, tuple(packet.overloads()))
+
+
+@cache
+def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]) -> OutVariant | None:
+    """The first of the overloads that is an out overload of `op`; libraries may add overloads at any time."""
     wanted = _signature(op._schema.arguments)
-    for overload_name in packet.overloads():
+    for overload_name in overloads:
         candidate = getattr(packet, overload_name)
         if not is_out_variant(candidate):
             continue
@@ -69,7 +74,8 @@ def wanted_out_variant(schema: torch._C.FunctionSchema) -> str:
     """What would give a functional operator an out variant, for people."""
     if not schema.returns or any(str(item.type) not in ("Tensor", "List[Tensor]") for item in schema.returns):
         return "return tensors and nothing else, so that there can be an out variant"
-    return f"register an out variant, and a kernel for it: {out_schema(schema)}"
+    name, _, rest = out_schema(schema).partition("(")
+    return f'register a kernel for {name}, and its schema: torch.library.define("{name}", "({rest}")'
 
 
 def out_schema(schema: torch._C.FunctionSchema) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -92,7 +92,34 @@ class LeaveFloat(Quantizer):  # type: ignore[misc]
             for name in given:
                 if name not in known:
                     shown = self._layers[name] if what == "layer" else name
-                    raise QuantizationError(f"the model has no {what} {shown!r} to leave in float")
+                    raise QuantizationError(
+                        f"the model has no {what} {shown!r} to leave in float; "
+                        + self._advice(what, shown, paths, model)
+                    )
+
+    def _advice(self, what: str, name: str, paths: set[str], model: GraphModule) -> str:
+        """The names that the model has, for the message of an error."""
+        if what == "layer":
+            if name in paths:
+                return f"a module has this name: say modules=[{name!r}]"
+            layers = [_layer_name(unit[0]) for unit in units_of(model)]
+            return f"its quantized layers are {_listed(layers)}"
+        if what == "module":
+            return f"its modules are {_listed(sorted(path for path in paths if path))}"
+        kinds = {kind.rpartition(".")[2] for node in model.graph.nodes for kind in modules_of(node)[1]}
+        return f"its modules have the types {_listed(sorted(kinds))}"
+
+
+def _layer_name(node: Node) -> str:
+    """The innermost module of a node, and the node."""
+    paths = modules_of(node)[0]
+    return f"{paths[-1]}.{node.name}" if paths and paths[-1] else node.name
+
+
+def _listed(names: Sequence[str], limit: int = 12) -> str:
+    """The names, the first of them if there are many."""
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (", ".join(names[:limit]) or "none") + rest
 
 
 def modules_of(node: Node) -> tuple[list[str], list[str]]:

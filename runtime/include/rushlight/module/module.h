@@ -141,12 +141,16 @@ class Module {
   void unload_method(std::string_view name);
   // The outputs of `name` for `inputs`, valid until the method's next run.
   Result<std::vector<EValue>> execute(std::string_view name, Span<const EValue> inputs);
+  // The same for inputs that value_of() takes: tensors and numbers.
+  template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
+  Result<std::vector<EValue>> execute(std::string_view name, const Inputs&... inputs) {
+    const EValue values[sizeof...(Inputs) + 1] = {value_of(inputs)...};
+    return execute(name, Span<const EValue>(values, sizeof...(Inputs)));
+  }
   Result<std::vector<EValue>> forward(Span<const EValue> inputs) { return execute("forward", inputs); }
-  // Of inputs that value_of() takes: tensors, numbers.
   template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
   Result<std::vector<EValue>> forward(const Inputs&... inputs) {
-    const EValue values[sizeof...(Inputs) + 1] = {value_of(inputs)...};
-    return execute("forward", {values, sizeof...(Inputs)});
+    return execute("forward", inputs...);
   }
 
  private:
