@@ -5,6 +5,7 @@
 # make torture random modules in every configuration beside eager PyTorch; CASES=10000 SEED=0, TORTURE='--help' lists options
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
+# make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 # make bench-avx2 the same with AVX-512 kept from every system, on a processor that has it
 PYTHON ?= python3
@@ -19,7 +20,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint types unit cpp interop torture avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint types unit cpp api interop torture avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -49,8 +50,8 @@ build: $(VENV)/.environment
 	touch $(VENV)/.installed
 
 lint: $(VENV)/.environment
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format -q --check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks scripts
+	$(BIN)/ruff format -q --check src tests examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 types: $(VENV)/.environment
@@ -72,6 +73,9 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 
 interop: build $(INTEROP)/.installed
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+
+api: build
+	$(BIN)/python scripts/api.py > tests/golden/api.txt
 
 torture: build
 	$(BIN)/python -m tests.torture --seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
@@ -101,8 +105,8 @@ bench-avx2: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks.report build/bench-avx2.json docs/benchmarks-avx2.md
 
 format: $(VENV)/.environment
-	$(BIN)/ruff check --fix src tests examples benchmarks
-	$(BIN)/ruff format src tests examples benchmarks
+	$(BIN)/ruff check --fix src tests examples benchmarks scripts
+	$(BIN)/ruff format src tests examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
 
 clean:

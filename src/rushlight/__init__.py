@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rushlight.runtime.module import Module as Module
     from rushlight.runtime.module import load as load
 
-__version__ = "0.1.0"
+    __version__: str
 
 # Public name: the module that defines it.
 _HOMES = {
@@ -31,9 +31,12 @@ __all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_l
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
-    if home is None:
+    if name == "__version__":
+        value: Any = importlib.import_module("importlib.metadata").version("rushlight")
+    elif home is not None:
+        value = getattr(importlib.import_module(home), name)
+    else:
         raise AttributeError(f"module 'rushlight' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 
