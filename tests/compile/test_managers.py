@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from rushlight.compile import (
     to_edge,
     to_edge_transform_and_lower,
 )
+from rushlight.compile.config import PropagateDeviceConfig
 from rushlight.format.pte import read_pte
 from rushlight.ir.errors import ExportError
 from rushlight.ir.verifier import DialectError
@@ -234,3 +236,36 @@ def test_planned_graphs_compute_what_the_module_does(case):
 
 STATEFUL = ("counter", "kv_cache", "input_mutation")
 DATA_DEPENDENT = ("data_dependent", "item")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"reinplace_extra_ops": frozenset({torch.ops.aten.add.out})}, "reinplace_extra_ops has no effect"),
+        (
+            {"propagate_device_config": PropagateDeviceConfig(skip_h2d_for_method_inputs=True)},
+            "propagate_device_config has no effect",
+        ),
+    ],
+)
+def test_an_option_without_effect_is_refused(export_case: Any, option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_edge(export_case("add")).to_executorch(ExecutorchBackendConfig(**option))
+
+
+def test_constants_are_folded_where_a_config_asks_for_propagation() -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.w.exp()
+
+    def operators(**options: Any) -> list[str]:
+        edge = to_edge(torch.export.export(Net(), (torch.ones(3),)))
+        program = edge.to_executorch(ExecutorchBackendConfig(**options)).executorch_program
+        return [operator.name for operator in program.execution_plan[0].operators]
+
+    assert "aten::exp" in operators(optimize=False)
+    assert "aten::exp" not in operators(optimize=False, do_quant_fusion_and_const_prop=True)

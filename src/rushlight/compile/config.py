@@ -63,13 +63,29 @@ class EdgeCompileConfig:
 class ExecutorchBackendConfig:
     """How edge programs are lowered and written.
 
-    passes: run over each graph first. memory_planning_pass, sym_shape_eval_pass, propagate_device_config: one
-    for all methods, or by method name. Alignments are bytes and powers of two. remove_view_copy: views of
-    row-major tensors share memory. external_constants: True, or a function from constant placeholder to the
-    name of its file (None: the program itself). external_mutable_weights: trained weights stay outside.
-    emit_mutable_buffer_names: write the names of mutable buffers. optimize: fold constants and batch norm.
-    target: the kernel table that the program must run on, by default that of this package's runtime;
-    None leaves kernels unchecked, as for programs that only another runtime will load.
+    Args:
+        passes: passes that run over each graph first.
+        memory_planning_pass: the planner of all methods, or a dict of planners by method name.
+        propagate_device_config: only the default is taken, since a program has one device.
+        to_out_var_pass: the pass that gives operators memory to write to.
+        dynamic_memory_planning_mode: tensors of dynamic shape are planned at their upper bounds.
+        emit_stacktrace: write the lines of the user's Python into the program.
+        extract_delegate_segments: keep the payloads of delegates in segments of their own.
+        segment_alignment, constant_tensor_alignment, delegate_alignment: bytes, powers of two.
+        sym_shape_eval_pass: the pass that finds upper bounds, for all methods or by method name.
+        remove_view_copy: views of row-major tensors share the memory of their base.
+        external_constants: True, or a function from a constant's placeholder to the name of its file (None
+            keeps the constant in the program).
+        external_mutable_weights: trained weights stay outside the program.
+        emit_mutable_buffer_names: write the names of mutable buffers.
+        do_quant_fusion_and_const_prop: the same as `optimize`.
+        run_reinplace_pass: nothing is left for such a pass, since the default memory planner runs operators
+            in place where it may.
+        enable_non_cpu_memory_planning: handed to the memory planner.
+        reinplace_extra_ops: only None is taken, since the memory planner decides.
+        optimize: fold constants and batch norm.
+        target: the kernel table that the program must run on, by default that of this package's runtime; None
+            leaves kernels unchecked, as for programs that only another runtime will load.
     """
 
     passes: list[Any] = field(default_factory=list)
@@ -93,6 +109,18 @@ class ExecutorchBackendConfig:
     reinplace_extra_ops: frozenset[Any] | None = None
     optimize: bool = True
     target: KernelTable | None = field(default_factory=host_target)
+
+    def check(self) -> None:
+        """Raises ValueError for an option that would have no effect."""
+        if self.reinplace_extra_ops is not None:
+            raise ValueError(
+                "reinplace_extra_ops has no effect: the memory planner decides which operators run in place; "
+                "leave it None"
+            )
+        if self.propagate_device_config != PropagateDeviceConfig():
+            raise ValueError(
+                "propagate_device_config has no effect: a program has one device; leave the default"
+            )
 
 
 def for_method(choice: Any, method: str, default: Callable[[], Any]) -> Any:

@@ -46,8 +46,10 @@ def lower_programs(
     """Lowers, plans and emits edge programs by method name, which are not changed.
 
     dim_order: whether they carry the operators of the dim order dialect. record: the record of the compile
-    for developer tools, a copy of which goes with the result.
+    for developer tools, a copy of which goes with the result. Raises ValueError for an option of `config`
+    that would have no effect.
     """
+    config.check()
     planned = {}
     sharing = _can_share(config.memory_planning_pass) and not config.external_mutable_weights
     shared = shared_state(programs) if sharing else {}
@@ -78,7 +80,7 @@ def lower_program(
     """
     verifiers, program._verifiers = program._verifiers, []
     mark_shared_state(program, program.graph_module, shared)
-    if config.optimize and _may_optimize(program, config):
+    if (config.optimize or config.do_quant_fusion_and_const_prop) and _may_optimize(program, config):
         run_passes(program.graph_module, pipelines.edge_graph_optimizations())
         run_program_passes(program, pipelines.edge_program_optimizations(_kernels_of(config)))
     run_program_passes(program, pipelines.edge_program_lowering())
