@@ -35,11 +35,6 @@ def validation_disabled() -> Iterator[None]:
         _validate[0] = before
 
 
-def disable_validation() -> None:
-    """As validation_disabled, for good."""
-    _validate[0] = False
-
-
 @dataclass
 class MethodProgramsPartitionerSpec:
     """Programs in edge dialect and partitioners, by method name."""

@@ -29,10 +29,6 @@ class Evaluator:
         self.order = {node: index for index, node in enumerate(self.nodes)}
         self._interpreter = Interpreter(module)
         self._arguments = {node: _after_writes(node, self.order) for node in self.nodes}
-        self._readers: dict[Node, list[Node]] = {node: [] for node in self.nodes}
-        for node, sources in self._arguments.items():
-            for source in sources.values():
-                self._readers[source].append(node)
         self._output = next(node for node in reversed(self.nodes) if node.op == "output")
 
     def run(self, inputs: Sequence[Any]) -> Values:
@@ -85,10 +81,6 @@ class Evaluator:
     def inputs_of(self, node: Node) -> list[Node]:
         """The nodes whose values a node reads."""
         return list(self._arguments[node].values())
-
-    def readers_of(self, node: Node) -> list[Node]:
-        """The nodes that read a node's value."""
-        return self._readers[node]
 
     def _call(self, node: Node, values: Any) -> Any:
         if node.op == "call_module" and node.target == "_guards_fn":
