@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output)
     load_libraries(options)
     backends = partitioners(options)
-    quantize = _room()
+    quantize = _quantize_package()
     from rushlight.quantize.tables import page
 
     name, model, example = load_model(options.factory)
@@ -140,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
     print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
 
 
-def _room() -> Any:
+def _quantize_package() -> Any:
     """rushlight.quantize, which needs torch."""
     try:
         from rushlight import quantize

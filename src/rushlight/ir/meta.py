@@ -1,4 +1,4 @@
-"""Typed access to `node.meta`; no other room writes its keys."""
+"""Typed access to `node.meta`; no other package writes its keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may import whom: the tables of ARCHITECTURE.md, enforced."""
+"""Which package may import which: the tables of ARCHITECTURE.md, enforced."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
 CPP_ANYTHING = {"cli", "python", "tests"}
 
 
-def room_of(path: Path, base: Path) -> str:
+def package_of(path: Path, base: Path) -> str:
     first = path.relative_to(base).parts[0]
     return first.removesuffix(".py")
 
@@ -78,40 +78,40 @@ CPP_FILES = sorted([*(ROOT / "runtime").rglob("*.h"), *(ROOT / "runtime").rglob(
 
 @pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_python_imports(path: Path) -> None:
-    room = room_of(path, PACKAGE)
+    package = package_of(path, PACKAGE)
     where = str(path.relative_to(PACKAGE))
     for line, module in imports(path):
         head, *rest = module.split(".")
         if (
             head in {"torch", "torchao", "torchvision"}
-            and room in WITHOUT_TORCH
+            and package in WITHOUT_TORCH
             and not where.startswith(ATEN_MODE)
         ):
-            pytest.fail(f"{where}:{line}: {room} imports no torch")
-        if head != "rushlight" or room in ANYTHING:
+            pytest.fail(f"{where}:{line}: {package} imports no torch")
+        if head != "rushlight" or package in ANYTHING:
             continue
-        assert rest, f"{where}:{line}: nobody imports the package root from inside"
+        assert rest, f"{where}:{line}: no module imports the package root"
         other = rest[0]
-        assert room in ALLOWED, f"{where}: the room {room} is not in the table of ARCHITECTURE.md"
-        if other == room and room == "backends" and len(rest) > 1:
+        assert package in ALLOWED, f"{where}: the package {package} is not in the table of ARCHITECTURE.md"
+        if other == package and package == "backends" and len(rest) > 1:
             mine = path.relative_to(PACKAGE / "backends").parts[0].removesuffix(".py")
             assert rest[1] == mine, f"{where}:{line}: a backend never imports another backend"
-        elif other != room and not (where.startswith(ATEN_MODE) and other in ATEN_MODE_READS):
-            assert other in ALLOWED[room], f"{where}:{line}: {room} may not import {other}"
+        elif other != package and not (where.startswith(ATEN_MODE) and other in ATEN_MODE_READS):
+            assert other in ALLOWED[package], f"{where}:{line}: {package} may not import {other}"
 
 
 def module_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def test_no_circles() -> None:
-    """Files import downwards only; a package's face, `__init__.py`, is left out."""
+def test_no_import_cycles() -> None:
+    """Imports between files have no cycle; `__init__.py` files are left out."""
     files = {module_of(path): path for path in PYTHON_FILES if path.name != "__init__.py"}
     below = {name: {other for _, other in imports(path) if other in files} for name, path in files.items()}
     while leaves := [name for name, others in below.items() if not others & below.keys()]:
         for name in leaves:
             del below[name]
-    assert not below, f"circles, or above one: {sorted(below)}"
+    assert not below, f"import cycles, or modules that import one: {sorted(below)}"
 
 
 # Forks, so that torch is loaded once.
@@ -134,7 +134,7 @@ print(*failed)
 
 
 def test_every_module_imports_first() -> None:
-    """Whatever a user imports first works: no module leans on what another one has loaded."""
+    """Any module can be imported first: no module depends on what another module has loaded."""
     names = sorted({module_of(path) for path in PYTHON_FILES if path.name != "__main__.py"})
     run = subprocess.run(
         [sys.executable, "-c", IMPORT_EACH, *names], capture_output=True, text=True, check=True
@@ -146,14 +146,14 @@ def test_every_module_imports_first() -> None:
 def test_cpp_includes(path: Path) -> None:
     public = ROOT / "runtime" / "include" / "rushlight"
     where = path.relative_to(ROOT / "runtime")
-    room = room_of(path, public) if path.is_relative_to(public) else where.parts[0]
-    if room in CPP_ANYTHING:
+    package = package_of(path, public) if path.is_relative_to(public) else where.parts[0]
+    if package in CPP_ANYTHING:
         return
-    assert room in CPP_ALLOWED, f"{where}: the room {room} is not in the table of ARCHITECTURE.md"
+    assert package in CPP_ALLOWED, f"{where}: the package {package} is not in the table of ARCHITECTURE.md"
     for number, text in enumerate(path.read_text().splitlines(), 1):
         match = re.match(r'\s*#\s*include\s+"(?:rushlight/)?([\w.-]+)/', text)
-        if match and match[1] in CPP_ALLOWED.keys() | CPP_ANYTHING and match[1] != room:
-            assert match[1] in CPP_ALLOWED[room], f"{where}:{number}: {room} may not include {match[1]}"
+        if match and match[1] in CPP_ALLOWED.keys() | CPP_ANYTHING and match[1] != package:
+            assert match[1] in CPP_ALLOWED[package], f"{where}:{number}: {package} may not include {match[1]}"
 
 
 def test_the_runtime_stays_free_of_exceptions() -> None:
