@@ -55,8 +55,8 @@ def to_edge_dialect(
     state_dict = dict(program.state_dict)
     constants = dict(program.constants)
     lift = _Lift(program, state_dict)
-    graph, root, renamed = _convert(program.graph_module, evaluator, dim_order, lift)
-    signature = _signature(program.graph_signature, lift.specs, renamed)
+    graph, root = _convert(program.graph_module, evaluator, dim_order, lift)
+    signature = _signature(program.graph_signature, lift.specs, graph.output_node().args[0])
     _make_dense(signature, graph, state_dict, constants, evaluator)
     return make_program(
         program,
@@ -99,8 +99,8 @@ class _Lift:
 
 def _convert(
     module: GraphModule, evaluator: Evaluator, dim_order: bool, lift: _Lift | None
-) -> tuple[Graph, dict[str, Any], dict[str, str]]:
-    """The edge graph of one graph module, its attributes, and the new name of each old node."""
+) -> tuple[Graph, dict[str, Any]]:
+    """The edge graph of one graph module, and its attributes."""
     graph = Graph()
     env: dict[Node, Node] = {}
     attributes: dict[str, Any] = {}
@@ -134,8 +134,7 @@ def _convert(
         else:
             new = _call(graph, node, renew(node.args), renew(node.kwargs), evaluator, dim_order)
         env[node] = new
-    renamed = {old.name: new.name for old, new in env.items()}
-    return graph, attributes, renamed
+    return graph, attributes
 
 
 def _attribute_node(
@@ -150,7 +149,7 @@ def _attribute_node(
     name = str(node.target)
     if isinstance(value, GraphModule):
         name = f"submodule_{sum(name.startswith('submodule_') for name in attributes)}"
-        body, body_attributes, _ = _convert(value, evaluator, dim_order, None)
+        body, body_attributes = _convert(value, evaluator, dim_order, None)
         value = lazy_module(body_attributes, body)
     attributes[name] = value
     new = graph.create_node("get_attr", name)
@@ -209,8 +208,13 @@ def _first_user_input(signature: ExportGraphSignature) -> int:
 
 
 def _signature(
-    old: ExportGraphSignature, lifted: Sequence[InputSpec], renamed: dict[str, str]
+    old: ExportGraphSignature, lifted: Sequence[InputSpec], results: Sequence[Any]
 ) -> ExportGraphSignature:
+    """The signature of the new graph, which returns `results`.
+
+    Each output is named after what the graph returns in its place: a pass may have put an input or another
+    node there.
+    """
     # A parameter that the program writes is state like a buffer.
     state = {spec.target for spec in old.output_specs if spec.kind is OutputKind.PARAMETER_MUTATION}
     inputs = [
@@ -220,11 +224,10 @@ def _signature(
     first = _first_user_input(old)
     inputs[first:first] = lifted
     outputs = []
-    for spec in old.output_specs:
+    for spec, result in zip(old.output_specs, results, strict=True):
         argument: Any = spec.arg
-        name = renamed.get(getattr(argument, "name", None) or "")
-        if name is not None:
-            argument = type(argument)(name=name)
+        if isinstance(result, Node):
+            argument = type(argument)(name=result.name)
         is_state = spec.kind is OutputKind.PARAMETER_MUTATION
         kind = OutputKind.BUFFER_MUTATION if is_state else spec.kind
         outputs.append(OutputSpec(kind, argument, spec.target))
