@@ -56,7 +56,8 @@ def to_edge_dialect(
     constants = dict(program.constants)
     lift = _Lift(program, state_dict)
     graph, root = _convert(program.graph_module, evaluator, dim_order, lift)
-    signature = _signature(program.graph_signature, lift.specs, graph.output_node().args[0])
+    results: Any = graph.output_node().args[0]
+    signature = _signature(program.graph_signature, lift.specs, results)
     _make_dense(signature, graph, state_dict, constants, evaluator)
     return make_program(
         program,

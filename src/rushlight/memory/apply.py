@@ -12,12 +12,14 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
+from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
-from rushlight.memory.lifetimes import Lifetimes, Ownership, find_storages, state_inputs
+from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
 from rushlight.memory.outputs import separate_outputs
 from rushlight.memory.portfolio import best_first_fit
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
+from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
 from rushlight.memory.storage import Owner, Storage, check_alignment
 from rushlight.memory.write_backs import drop_write_backs
@@ -47,11 +49,15 @@ class PlanOptions:
 
 @dataclass(slots=True)
 class MethodProblem:
-    """A method's planning problem and the way back from it: buffer i is storage i."""
+    """A method's planning problem and the way back from it: buffer i is storage i.
+
+    `in_place` counts the results that take the bytes of an argument.
+    """
 
     problem: Problem
     storages: list[Storage]
-    lifetimes: Lifetimes
+    aliases: Aliases
+    in_place: int
     sizes: list[int] = field(default_factory=lambda: [0, 0])
 
 
@@ -72,9 +78,8 @@ def plan_memory(
     check_plan(method.problem, plan)
     write_plan(method, plan)
     finish(graph_module, method, options.tail_padding)
-    return make_report(
-        method.problem, plan, method.sizes.__getitem__, method.lifetimes.in_place, method.lifetimes.views
-    )
+    replay_plan(graph_module, signature)
+    return make_report(method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views)
 
 
 def read_problem(
@@ -83,22 +88,39 @@ def read_problem(
     """The planning problem of a graph of out variants."""
     ownership = Ownership(options.inputs, options.outputs, options.state)
     give_allocations_specs(graph_module)
-    separate_outputs(graph_module, signature, copy_views=not options.outputs)
-    if signature is not None and options.state_in_place:
-        drop_write_backs(graph_module, signature, state_inputs(signature))
     for module in _graphs(graph_module):
         for node in module.graph.nodes:
             for spec in meta.tensor_specs(node):
                 spec.realign(options.alignment)
-    lifetimes = find_storages(graph_module, signature, ownership, options.in_place)
-    storages = [s for s in lifetimes.storages.all() if s.owner is Owner.PLAN and s.last >= 0]
+    aliases = find_aliases(graph_module, signature, ownership)
+    if separate_outputs(graph_module, signature, aliases, copy_views=not options.outputs):
+        aliases = find_aliases(graph_module, signature, ownership)
+    if signature is not None and options.state_in_place:
+        if drop_write_backs(graph_module, signature, aliases):
+            aliases = find_aliases(graph_module, signature, ownership)
+    in_place = share_in_place(aliases) if options.in_place else 0
+    storages = [s for s in aliases.storages.all() if s.owner is Owner.PLAN and s.last >= 0]
     for storage in storages:
         check_alignment(storage)
     buffers = [
         Buffer(i, s.size, s.first, s.last + 1, s.mem_id or 1, options.alignment, s.name)
         for i, s in enumerate(storages)
     ]
-    return MethodProblem(Problem.of(buffers), storages, lifetimes)
+    return MethodProblem(Problem.of(buffers), storages, aliases, in_place)
+
+
+def share_in_place(aliases: Aliases) -> int:
+    """Give results of elementwise operators the bytes of arguments that die there; returns how many."""
+    shared = 0
+    for step in aliases.timeline.steps:
+        if step.node.op != "call_function":
+            continue
+        for source, result in in_place_pairs(step.node):
+            if aliases.may_compute_in_place(source, result, step):
+                aliases.storages.share(result, source)
+                shared += 1
+                break
+    return shared
 
 
 def write_plan(method: MethodProblem, plan: Plan) -> None:
@@ -116,12 +138,12 @@ def write_plan(method: MethodProblem, plan: Plan) -> None:
 
 def finish(graph_module: GraphModule, method: MethodProblem, tail_padding: int = 0) -> None:
     """Write lifetimes and memory sizes, and free what the runtime allocates."""
-    for spec, (first, last) in method.lifetimes.touched.items():
+    for spec, (first, last) in method.aliases.touched.items():
         spec.lifetime = [first, last]
     method.sizes = [0] + [size + tail_padding if size else 0 for size in method.sizes[1:]]
     for module in _graphs(graph_module):
         meta.set_planned_sizes(module, list(method.sizes))
-    _free_unbound(graph_module, method.lifetimes)
+    _free_unbound(graph_module, method.aliases)
 
 
 def give_allocations_specs(graph_module: GraphModule) -> None:
@@ -167,10 +189,10 @@ def _run_planner(problem: Problem, options: PlanOptions) -> Plan:
     return options.planner(problem)
 
 
-def _free_unbound(graph_module: GraphModule, lifetimes: Lifetimes) -> None:
+def _free_unbound(graph_module: GraphModule, aliases: Aliases) -> None:
     """Insert a call to free after the last use of each tensor that the runtime allocates."""
     kept = {
-        id(lifetimes.storages.of(spec))
+        id(aliases.storages.of(spec))
         for node in graph_module.graph.nodes
         if node.op in ("placeholder", "output")
         for value in ([node] if node.op == "placeholder" else pytree.tree_leaves(node.args))
@@ -178,13 +200,13 @@ def _free_unbound(graph_module: GraphModule, lifetimes: Lifetimes) -> None:
         for spec in meta.tensor_specs(value)
     }
     dying: dict[int, list[Node]] = defaultdict(list)
-    for storage in lifetimes.storages.all():
+    for storage in aliases.storages.all():
         if storage.owner is Owner.RUNTIME and id(storage) not in kept and storage.last >= 0:
-            makers = [lifetimes.makers[spec] for spec in storage.offsets if spec in lifetimes.makers]
+            makers = [aliases.makers[spec] for spec in storage.offsets if spec in aliases.makers]
             dying[storage.last].append(makers[0])
     if not dying:
         return
-    for step in lifetimes.timeline.steps:
+    for step in aliases.timeline.steps:
         for maker in dying.get(step.end, ()):
             with step.node.graph.inserting_after(step.node):
                 step.node.graph.call_function(memory_ops.free, (maker,))

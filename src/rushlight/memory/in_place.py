@@ -1,13 +1,15 @@
 """Operators that may write their result over an input that dies with them.
 
-A row promises that the kernel, in every kernel library, reads each element of the named inputs before, or in
-the same step as, it writes the element of the same position, and never afterwards.
+A row promises that the kernel, in every kernel library, reads element i of each argument that it names
+before, or in the same step as, it writes element i of its first result, and never afterwards. Of arguments
+that a row does not name nothing is known: none of their bytes may lie under the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 from torch._ops import OpOverload
 from torch.fx import Node
@@ -15,7 +17,7 @@ from torch.fx import Node
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
-from rushlight.memory.op_arguments import argument, written_names
+from rushlight.memory.op_arguments import argument, tensor_arguments, written_names
 
 _UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor gelu log log10 log1p
@@ -32,40 +34,52 @@ WRITES_PARTS = frozenset(
 """Operators that copy `self` and then write a part of it: in place they need not touch the rest."""
 
 
-def _table() -> dict[str, tuple[str, ...]]:
-    table: dict[str, tuple[str, ...]] = {}
-    for name in _UNARY.split():
-        table[f"aten::{name}"] = ("self",)
-    for name in WRITES_PARTS:
-        table[name] = ("self",)
-    table["aten::masked_fill"] = ("self",)
-    for name in _BINARY.split():
-        table[f"aten::{name}"] = ("self", "other")
-    table["aten::pow"] = ("self", "exponent")
-    table["aten::clamp"] = ("self", "min", "max")
-    table["aten::where"] = ("self", "other")
-    table["aten::_softmax"] = ("self",)
-    table["aten::_native_batch_norm_legit_no_training"] = ("input",)
-    table["dim_order_ops::_to_dim_order_copy"] = ("self",)
-    table["dim_order_ops::_clone_dim_order"] = ("self",)
+class InPlaceRow(NamedTuple):
+    """What is known of an operator: arguments by name.
+
+    `taken`: those whose memory the first result may take over. `together`: those that may, all at once, be
+    the tensor that is overwritten, element for element.
+    """
+
+    taken: tuple[str, ...]
+    together: tuple[str, ...]
+
+
+def _table() -> dict[str, InPlaceRow]:
+    def row(*taken: str, read: tuple[str, ...] = ()) -> InPlaceRow:
+        return InPlaceRow(taken, (*taken, *read))
+
+    table = {f"aten::{name}": row("self") for name in _UNARY.split()}
+    table.update({f"aten::{name}": row("self", "other") for name in _BINARY.split()})
+    table.update({name: row("self") for name in WRITES_PARTS})
+    table["aten::masked_fill"] = row("self", read=("mask",))
+    table["aten::pow"] = row("self", "exponent")
+    table["aten::clamp"] = row("self", "min", "max")
+    table["aten::where"] = row("self", "other", read=("condition",))
+    table["aten::_softmax"] = row("self")
+    table["aten::_native_batch_norm_legit_no_training"] = row("input")
+    table["dim_order_ops::_to_dim_order_copy"] = row("self")
+    table["dim_order_ops::_clone_dim_order"] = row("self")
     return table
 
 
 IN_PLACE = _table()
-"""Operator name (all overloads) to the arguments whose memory its first result may take over."""
+"""The row of each operator, all overloads of a name."""
+
+_NOTHING = InPlaceRow((), ())
 
 
 def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
     """(input, result) pairs of tensors that `node` may keep in one place, as far as shapes and dtypes tell.
 
-    The input has the dtype, dim order and shape of the result, and so has every other tensor argument that
-    is the same tensor. Lifetimes and sharing with further arguments are the caller's to check.
+    The input has the dtype, dim order and shape of the result. Who else reads its bytes is for
+    `Aliases.may_compute_in_place` to say.
     """
     op = aten_op(node.target)
     if op is None:
         return
-    names, out_name = _row(op)
-    if not names or out_name is None:
+    row, out_name = _row(op)
+    if not row.taken or out_name is None:
         return
     out = node.kwargs.get(out_name)
     if not isinstance(out, Node):
@@ -84,15 +98,32 @@ def in_place_sources(node: Node) -> list[Node]:
     op = aten_op(node.target)
     if op is None or node.op != "call_function":
         return []
-    given = [argument(op, node, name) for name in _row(op)[0]]
+    given = [argument(op, node, name) for name in _row(op)[0].taken]
     return [source for source in given if isinstance(source, Node)]
 
 
+def readings(node: Node) -> list[tuple[str, Node]]:
+    """The tensors and scalars that `node` reads, by argument; of a node that is no operator, with no name."""
+    op = aten_op(node.target)
+    if op is None:
+        return [("", source) for source in node.all_input_nodes]
+    return tensor_arguments(op, node)
+
+
+def reads_in_step(node: Node, name: str, source: Node, result: TensorSpec) -> bool:
+    """Whether the argument `name` of `node` may lie under the first result, which has the spec `result`.
+
+    It may if each of its elements has the place of the result's element and is read before that is written.
+    """
+    op = aten_op(node.target)
+    return op is not None and name in _row(op)[0].together and same_elements(source, node, result)
+
+
 @cache
-def _row(op: OpOverload) -> tuple[tuple[str, ...], str | None]:
+def _row(op: OpOverload) -> tuple[InPlaceRow, str | None]:
     """The operator's row of the table, and the name of its first out argument."""
     written = written_names(op)
-    return IN_PLACE.get(op._schema.name, ()), written[0] if written else None
+    return IN_PLACE.get(op._schema.name, _NOTHING), written[0] if written else None
 
 
 def same_elements(source: Node, node: Node, result: TensorSpec) -> bool:

@@ -17,6 +17,13 @@ def positions(op: OpOverload) -> dict[str, int]:
 
 
 @cache
+def _read_names(op: OpOverload) -> tuple[str, ...]:
+    """The arguments that the operator reads, in the order of the schema, but for those that it writes."""
+    written = written_names(op)
+    return tuple(argument.name for argument in op._schema.arguments if argument.name not in written)
+
+
+@cache
 def written_names(op: OpOverload) -> tuple[str, ...]:
     """The arguments that the operator writes."""
     return tuple(argument.name for argument in out_variants.written_arguments(op._schema))
@@ -28,3 +35,16 @@ def argument(op: OpOverload, node: Node, name: str) -> object:
         return node.kwargs[name]
     position = positions(op).get(name)
     return node.args[position] if position is not None and position < len(node.args) else None
+
+
+def tensor_arguments(op: OpOverload, node: Node) -> list[tuple[str, Node]]:
+    """The nodes among the arguments that the operator only reads, with the argument's name; lists item by
+    item."""
+    found: list[tuple[str, Node]] = []
+    for name in _read_names(op):
+        given = argument(op, node, name)
+        if isinstance(given, Node):
+            found.append((name, given))
+        elif isinstance(given, (list, tuple)):
+            found.extend((name, item) for item in given if isinstance(item, Node))
+    return found

@@ -18,6 +18,7 @@ from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
 from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
 from rushlight.memory.check import check_plan
 from rushlight.memory.problem import Plan, PlanError, Problem
+from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
 from rushlight.memory.storage import Storage
 
@@ -159,8 +160,10 @@ class MemoryPlanningPass(PassBase):
         write_plan(method, plan)
         method.sizes = [0, *result[1:]] if len(result) > 1 else [0, 0]
         finish(graph_module, method)
+        if not self.allow_lifetime_and_storage_overlap:
+            replay_plan(graph_module, signature)
         return make_report(
-            method.problem, plan, method.sizes.__getitem__, method.lifetimes.in_place, method.lifetimes.views
+            method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views
         )
 
     def _collect_shared(self, graph_module: GraphModule, signature: ExportGraphSignature) -> None:

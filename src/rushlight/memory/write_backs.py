@@ -6,28 +6,30 @@ Expected: new = index_put(cache, [position], x, out=alloc), where alloc lies in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from dataclasses import replace
 
 import torch
 from torch.export.graph_signature import ExportGraphSignature, TensorArgument
 from torch.fx import GraphModule, Node
 
-from rushlight.ir import memory_ops, meta
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
+from rushlight.memory.aliases import Aliases, state_inputs
 from rushlight.memory.in_place import WRITES_PARTS, in_place_sources, same_elements
 
 COPY = torch.ops.aten.copy_.default
 
 
-def drop_write_backs(graph_module: GraphModule, signature: ExportGraphSignature, state: set[str]) -> int:
-    """Remove copies into the placeholders `state` where the new contents can be computed in place.
+def drop_write_backs(graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases) -> int:
+    """Remove copies into buffers and parameters where their new contents can be computed in place.
 
     Each operator between the buffer and its new contents must be one that writes a part of it, and what it
     overwrites must not be read afterwards. Returns how many copies were removed.
     """
     graph = graph_module.graph
+    state = state_inputs(signature)
     copies = [
         node
         for node in graph.nodes
@@ -35,17 +37,18 @@ def drop_write_backs(graph_module: GraphModule, signature: ExportGraphSignature,
     ]
     if not copies:
         return 0
-    order = {node: index for index, node in enumerate(graph.nodes)}
+    steps = {step.node: step.end for step in aliases.timeline.steps}
     dropped = 0
     for copy in copies:
         owner, new = copy.args[0], copy.args[1]
         assert isinstance(owner, Node)
         chain = _chain(owner, new)
-        if not chain or not _overwritten_last(owner, chain, copy, order):
+        if not chain or not _overwritten_last(graph_module, aliases, [owner, *chain, copy], steps):
             continue
         spec = meta.get_spec(owner)
         for node in chain:
             meta.get_spec(node).storage_base = spec
+            aliases.storages.share(meta.get_spec(node), spec)
         _rename_output(signature, copy.name, chain[-1].name)
         copy.replace_all_uses_with(chain[-1])
         graph.erase_node(copy)
@@ -82,29 +85,25 @@ def _source(node: Node, spec: TensorSpec) -> Node | None:
     return next((s for s in in_place_sources(node) if same_elements(s, node, spec)), None)
 
 
-def _overwritten_last(owner: Node, chain: list[Node], copy: Node, order: dict[Node, int]) -> bool:
-    """Whether nobody reads the buffer, or a step of the chain, after it is overwritten."""
-    for overwritten, by in zip([owner, *chain], [*chain, copy], strict=True):
-        aliases = list(_aliases(overwritten))
-        for alias in aliases:
-            for user in alias.users:
-                if user.op == "output" or (user is not copy and order[user] > order[by]):
-                    # The new contents themselves may be read by anyone.
-                    if overwritten is not chain[-1] or user.op == "output":
-                        return False
-        if by is not copy and any(
-            alias in by.all_input_nodes for alias in aliases if alias is not overwritten
+def _overwritten_last(
+    graph_module: GraphModule, aliases: Aliases, chain: list[Node], steps: dict[Node, int]
+) -> bool:
+    """Whether nobody reads the bytes of a link of the chain after the next one overwrites them.
+
+    chain: the buffer, the operators that lead to its new contents, and the copy of those into the buffer.
+    """
+    *_, new, copy = chain
+    for overwritten, by in itertools.pairwise(chain):
+        spec = meta.get_spec(overwritten)
+        if aliases.is_returned(spec, graph_module, under=(copy,)):
+            return False
+        # The new contents themselves may be read by anyone.
+        if overwritten is not new and (
+            aliases.is_accessed_after(spec, steps[by], by=(copy, graph_module.graph.output_node()))
+            or not aliases.may_lie_under_result(spec, by, meta.get_spec(by))
         ):
             return False
     return True
-
-
-def _aliases(node: Node) -> Iterator[Node]:
-    """The node and the views of it."""
-    yield node
-    for user in node.users:
-        if user.op == "call_function" and user.target is memory_ops.view:
-            yield from _aliases(user)
 
 
 def _rename_output(signature: ExportGraphSignature, old: str, new: str) -> None:

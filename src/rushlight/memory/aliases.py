@@ -1,10 +1,15 @@
-"""From a graph of out variants to its storages: who shares bytes with whom, and from when to when."""
+"""Who shares bytes with whom, and who reads and writes them when: one answer for the whole planner.
+
+Whether a value may be overwritten, computed in place, written back in place or handed out as it is, is
+decided by questions to `Aliases` and nowhere else.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
@@ -15,7 +20,7 @@ from rushlight.ir.constants import changed_targets
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
-from rushlight.memory.in_place import in_place_pairs, same_elements
+from rushlight.memory.in_place import readings, reads_in_step
 from rushlight.memory.op_arguments import argument, written_names
 from rushlight.memory.storage import Owner, Storage, Storages
 from rushlight.memory.timeline import Step, Timeline, build_timeline
@@ -30,29 +35,114 @@ class Ownership:
     state: bool = True
 
 
-@dataclass(slots=True)
-class Lifetimes:
-    """The storages of a program.
+class Access(NamedTuple):
+    """A node's access to a tensor: at `step`, `node` reads or writes what `source` stands for.
 
-    `views` and `in_place` count the tensors found to need no bytes of their own. `touched` has the first and
-    last step of each tensor alone, `makers` the first node that stands for it.
+    The bytes are those of `spec` within its storage.
+    """
+
+    step: int
+    node: Node
+    source: Node
+    spec: TensorSpec
+
+
+class Move(NamedTuple):
+    """From `step` on, the result of a control-flow node stands for the bytes of a value of its body."""
+
+    value: TensorSpec
+    result: TensorSpec
+    step: int
+
+
+@dataclass(slots=True)
+class Aliases:
+    """The storages of a program and the accesses to them, over its program order.
+
+    A control-flow node accesses its operands until it ends, as do the nodes of its bodies in between. A call
+    of a delegate reads all of its inputs and writes all of its results in one step, in any order. `views`
+    counts the tensors that are views of others, `makers` has the first node that stands for a tensor,
+    `touched` the first and last step of each tensor alone.
     """
 
     storages: Storages = field(default_factory=Storages)
     timeline: Timeline = field(default_factory=Timeline)
+    accesses: dict[TensorSpec, list[Access]] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
     views: int = 0
-    in_place: int = 0
     touched: dict[TensorSpec, tuple[int, int]] = field(default_factory=dict)
     makers: dict[TensorSpec, Node] = field(default_factory=dict)
 
+    def storages_of(self, spec: TensorSpec) -> list[Storage]:
+        """The storages in which the bytes of a tensor may lie: its own first, then what it is moved from."""
+        found = [self.storages.of(spec)]
+        for move in reversed(self.moves):
+            if self.storages.of(move.result) in found:
+                source = self.storages.of(move.value)
+                if source not in found:
+                    found.append(source)
+        return found
 
-def find_storages(
-    graph_module: GraphModule,
-    signature: ExportGraphSignature | None,
-    ownership: Ownership,
-    in_place: bool = True,
-) -> Lifetimes:
-    """Group the tensors of a graph of out variants into storages with lifetimes over its program order.
+    def accesses_to(self, spec: TensorSpec) -> Iterator[Access]:
+        """Every access to a byte of the tensor, under whatever name, in no order."""
+        storage = self.storages.of(spec)
+        reached = [storage]
+        for move in self.moves:
+            result = self.storages.of(move.result)
+            if self.storages.of(move.value) in reached and result not in reached:
+                reached.append(result)
+        low = storage.offsets[spec]
+        for of in reached:
+            for member, start in of.offsets.items():
+                # Where the bytes of a moved value lie in its result is not known.
+                apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
+                if of is not storage or not apart:
+                    yield from self.accesses.get(member, ())
+
+    def is_accessed_after(self, spec: TensorSpec, step: int, by: Collection[Node] = ()) -> bool:
+        """Whether anyone but the nodes `by` reads or writes a byte of the tensor after the step."""
+        return any(access.step > step and access.node not in by for access in self.accesses_to(spec))
+
+    def is_returned(self, spec: TensorSpec, graph_module: GraphModule, under: Collection[Node] = ()) -> bool:
+        """Whether an output of the graph, but for the nodes `under`, stands for a byte of the tensor."""
+        output = graph_module.graph.output_node()
+        return any(a.node is output and a.source not in under for a in self.accesses_to(spec))
+
+    def may_lie_under_result(self, source: TensorSpec, node: Node, result: TensorSpec) -> bool:
+        """Whether `node` may write `result` over `source`, as far as the node itself reads its bytes.
+
+        Each argument with a byte of the storage of `source` must pair up with the result element for element.
+        """
+        storage = self.storages.of(source)
+        for name, given in readings(node):
+            for spec in meta.tensor_specs(given):
+                if storage in self.storages_of(spec) and not reads_in_step(node, name, given, result):
+                    return False
+        return True
+
+    def may_compute_in_place(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
+        """Whether the node of `step` may write its result over `source`, which ends there."""
+        old, new = self.storages.of(source), self.storages.of(result)
+        if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
+            return False
+        if old.state or new.state or old.last != step.end or new.first < step.end:
+            return False
+        if (old.mem_id or 1) != (new.mem_id or 1) or old.size != new.size:
+            return False
+        if not (old.is_whole(source) and new.is_whole(result)):
+            return False
+        return self.may_lie_under_result(source, step.node, result)
+
+    def keep_alive(self) -> None:
+        """Let bytes that a value refers to after a move live as long as it does."""
+        for move in sorted(self.moves, key=lambda move: -move.step):
+            self.storages.of(move.value).touch(self.storages.of(move.result).last)
+
+
+def find_aliases(
+    graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
+) -> Aliases:
+    """Group the tensors of a graph of out variants into storages with accesses over its program order.
 
     Raises PlanError where tensors that must share bytes ask for different memories.
     """
@@ -60,9 +150,7 @@ def find_storages(
     for step in walk.result.timeline.steps:
         walk.visit(step)
     walk.merge_branches()
-    walk.keep_alive()
-    if in_place:
-        walk.share_in_place()
+    walk.result.keep_alive()
     return walk.result
 
 
@@ -77,14 +165,12 @@ class _Walk:
     def __init__(
         self, graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
     ) -> None:
-        self.result = Lifetimes(timeline=build_timeline(graph_module))
+        self.result = Aliases(timeline=build_timeline(graph_module))
         self.storages = self.result.storages
         self.signature = signature
         self.ownership = ownership
         # (branch, results of the whole, step)
         self.branches: list[tuple[GraphModule, list[TensorSpec], int]] = []
-        # (moved tensor, the value it is moved to, step): the value refers to the tensor's bytes from then on.
-        self.moves: list[tuple[TensorSpec, TensorSpec, int]] = []
         self.constants: set[str] = set()
         self.mutated: set[str] = set()
         if signature is not None:
@@ -130,7 +216,7 @@ class _Walk:
             if not isinstance(value, Node):
                 continue
             for spec in meta.tensor_specs(value):
-                storage = self._touch(spec, step.end)
+                storage = self._access(spec, step.end, step.node, value)
                 own = storage.owner is Owner.PLAN and not storage.state
                 if step.depth == 0 and own and not self.ownership.outputs:
                     storage.owner = Owner.CALLER
@@ -145,9 +231,9 @@ class _Walk:
             return
         for source in node.all_input_nodes:
             for spec in meta.tensor_specs(source):
-                self._touch(spec, step.end)
+                self._access(spec, step.end, node, source)
         for spec in meta.tensor_specs(node):
-            storage = self._touch(spec, step.end)
+            storage = self._access(spec, step.end, node, node)
             storage.name = storage.name or node.name
             self.result.makers.setdefault(spec, node)
         if node.target is memory_ops.view:
@@ -251,40 +337,11 @@ class _Walk:
                 self.storages.share(inner, result)
                 bound.add(id(self.storages.of(inner)))
             elif source is not target:
-                self.moves.append((inner, result, step))
+                self.result.moves.append(Move(inner, result, step))
 
-    def keep_alive(self) -> None:
-        """Bytes that a value refers to after a move live as long as it does. Outer moves come first."""
-        for inner, result, _ in sorted(self.moves, key=lambda move: -move[2]):
-            self.storages.of(inner).touch(self.storages.of(result).last)
-
-    def share_in_place(self) -> None:
-        """Give each result of an elementwise operator the bytes of an input that dies there."""
-        for step in self.result.timeline.steps:
-            if step.node.op != "call_function":
-                continue
-            for source, result in in_place_pairs(step.node):
-                if self._may_share(source, result, step):
-                    self.storages.share(result, source)
-                    self.result.in_place += 1
-                    break
-
-    def _may_share(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
-        old, new = self.storages.of(source), self.storages.of(result)
-        if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
-            return False
-        if old.state or new.state or old.last != step.end or new.first < step.end:
-            return False
-        if (old.mem_id or 1) != (new.mem_id or 1) or old.size != new.size:
-            return False
-        if not (old.is_whole(source) and new.is_whole(result)):
-            return False
-        for node in step.node.all_input_nodes:
-            for spec in meta.tensor_specs(node):
-                # Another view of the same bytes must pair up element for element as well.
-                if self.storages.of(spec) is old and not same_elements(node, step.node, result):
-                    return False
-        return True
+    def _access(self, spec: TensorSpec, step: int, node: Node, source: Node) -> Storage:
+        self.result.accesses.setdefault(spec, []).append(Access(step, node, source, spec))
+        return self._touch(spec, step)
 
     def _touch(self, spec: TensorSpec, step: int) -> Storage:
         storage = self.storages.of(spec)

@@ -1,0 +1,494 @@
+"""The judge of planned graphs: a replay, node by node, over intervals of bytes and whose value they hold.
+
+It reads nothing but the graph and the places in its specs, and shares no code with the planner but the table
+of operators that may be computed in place.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from torch._ops import OpOverload
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP, is_control_flow
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.in_place import readings, reads_in_step, same_elements
+from rushlight.memory.op_arguments import argument, written_names
+from rushlight.memory.outputs import MUTATIONS
+from rushlight.memory.problem import PlanError
+from rushlight.memory.timeline import bodies_of
+
+_WRITE_BACK = "aten::copy_"
+
+
+class Value:
+    """What a node computed. Bytes hold one value at a time, or none that anybody may read."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+
+class Place(NamedTuple):
+    """The bytes [low, high) of a memory: of the plan's by its number, else of a tensor's own by its spec."""
+
+    memory: Hashable
+    low: int
+    high: int
+
+    def meets(self, other: Place) -> bool:
+        """Whether the two have a byte in common."""
+        return self.memory == other.memory and self.low < other.high and other.low < self.high
+
+
+class Held(NamedTuple):
+    """A tensor at run time: its bytes, and the value that they must hold when they are read."""
+
+    place: Place
+    value: Value
+
+
+Tensor = tuple[Held, ...]
+"""Where a tensor may lie: after a branch it lies where that branch left it, one of several places."""
+
+
+def replay_plan(graph_module: GraphModule, signature: ExportGraphSignature | None = None) -> None:
+    """Raise PlanError unless the planned graph computes what it says.
+
+    Every byte that a node reads holds the value that the node expects, no node writes over what it reads but
+    an operator that may be computed in place, element for element, no constant is written, and at the end the
+    outputs and the new contents of buffers and inputs are where they belong. About O(n log n).
+    """
+    _Replay(graph_module, signature).run()
+
+
+class _Bytes:
+    """One memory: value `values[i]` in the bytes from `starts[i]` to the next start."""
+
+    __slots__ = ("starts", "values")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = [0]
+        self.values: list[Value | None] = [None]
+
+    def copy(self) -> _Bytes:
+        other = _Bytes()
+        other.starts, other.values = list(self.starts), list(self.values)
+        return other
+
+    def write(self, low: int, high: int, value: Value | None) -> None:
+        first = bisect_left(self.starts, low)
+        after = bisect_right(self.starts, high)
+        starts, values = [low], [value]
+        if self.starts[after - 1] != high:
+            starts.append(high)
+            values.append(self.values[after - 1])
+        else:
+            after -= 1
+        self.starts[first:after] = starts
+        self.values[first:after] = values
+
+    def other_than(self, low: int, high: int, value: Value) -> tuple[int, Value | None] | None:
+        """The first byte of [low, high) that does not hold the value, with what it holds."""
+        at = bisect_right(self.starts, low) - 1
+        while at < len(self.starts) and self.starts[at] < high:
+            if self.values[at] is not value:
+                return max(low, self.starts[at]), self.values[at]
+            at += 1
+        return None
+
+
+class _Memories:
+    """All memories. Within a branch, what it writes is noted so that it can be taken back."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[Hashable, _Bytes] = {}
+        self._before: list[dict[Hashable, _Bytes]] = []
+        self._written: list[list[Place]] = []
+
+    def write(self, place: Place, value: Value | None) -> None:
+        if place.low == place.high:
+            return
+        memory = self._bytes.get(place.memory)
+        if memory is None:
+            memory = self._bytes[place.memory] = _Bytes()
+        for before, written in zip(self._before, self._written, strict=True):
+            if place.memory not in before:
+                before[place.memory] = memory.copy()
+            written.append(place)
+        memory.write(place.low, place.high, value)
+
+    def other_than(self, held: Held) -> tuple[int, Value | None] | None:
+        place, value = held
+        if place.low == place.high:
+            return None
+        memory = self._bytes.get(place.memory)
+        if memory is None:
+            return place.low, None
+        return memory.other_than(place.low, place.high, value)
+
+    def begin_branch(self) -> None:
+        self._before.append({})
+        self._written.append([])
+
+    def end_branch(self) -> list[Place]:
+        """Take back all that was written since the branch began; returns its places."""
+        self._bytes.update(self._before.pop())
+        return self._written.pop()
+
+
+class _Replay:
+    def __init__(self, graph_module: GraphModule, signature: ExportGraphSignature | None) -> None:
+        self.graph_module = graph_module
+        self.signature = signature
+        self.memories = _Memories()
+        self.places: dict[TensorSpec, Place] = {}
+        # By node: one tensor, or a list with None for what is no tensor.
+        self.tensors: dict[Node, Tensor | list[Tensor | None]] = {}
+        self.fixed: set[Hashable] = set()
+
+    def run(self) -> None:
+        mutated, owners = _mutations(self.graph_module, self.signature)
+        for node in self.graph_module.graph.nodes:
+            if node.op == "placeholder":
+                self.start(node, changes=node in mutated)
+        self.body(self.graph_module)
+        output = self.graph_module.graph.output_node()
+        for leaf, owner in zip(pytree.tree_leaves(output.args), owners, strict=False):
+            if owner is None or not isinstance(leaf, Node):
+                continue
+            (spec,) = meta.tensor_specs(owner)
+            for tensor in self.tensors_of(leaf):
+                self.read((Held(self.place(spec), held.value) for held in tensor), output, owner.name)
+
+    def start(self, node: Node, changes: bool) -> None:
+        """The inputs, buffers and constants hold their values when the program starts."""
+        tensors: list[Tensor | None] = []
+        for spec in meta.tensor_specs(node):
+            place = self.place(spec)
+            tensors.append(self.hold(place, Value(node.name)))
+            if spec.const or (spec.mem_id is None and not changes):
+                self.fixed.add(place.memory)
+        self.set(node, tensors)
+
+    def body(self, module: GraphModule) -> list[Tensor | None]:
+        """Run a graph whose placeholders are set; returns its outputs."""
+        for node in module.graph.nodes:
+            if node.op == "get_attr":
+                self.start(node, changes=False)
+            elif node.op == "call_function":
+                self.call(node)
+        output = module.graph.output_node()
+        leaves = pytree.tree_leaves(output.args)
+        self.read_all(leaves, output)
+        return [next(iter(self.tensors_of(leaf)), None) for leaf in leaves]
+
+    def call(self, node: Node) -> None:
+        target = node.target
+        if target is memory_ops.alloc:
+            return
+        if target is operator.getitem:
+            self.item(node)
+        elif target is memory_ops.view:
+            self.view(node)
+        elif target is memory_ops.free:
+            assert isinstance(node.args[0], Node)
+            for spec in meta.tensor_specs(node.args[0]):
+                self.memories.write(self.place(spec), None)
+        elif is_control_flow(node):
+            self.control_flow(node)
+        else:
+            self.operator(node)
+
+    def item(self, node: Node) -> None:
+        """An item of a sequence is what the sequence holds, wherever the plan puts it."""
+        source, index = node.args
+        tensors = self.tensors.get(source) if isinstance(source, Node) else None
+        if isinstance(tensors, list) and isinstance(index, int):
+            self.set(node, [tensors[index]])
+
+    def view(self, node: Node) -> None:
+        (tensor,) = self.tensors_of(node.args[0])
+        self.set(node, [self.under(meta.get_spec(node), tensor, node)])
+
+    def under(self, spec: TensorSpec, tensor: Tensor, node: Node) -> Tensor:
+        """A tensor under another spec. A planned place is fixed in the file; it must be the tensor's."""
+        size = spec.nbytes()
+        found = []
+        for held in tensor:
+            place = Place(held.place.memory, held.place.low, held.place.low + size)
+            if size and spec.mem_id is not None and spec.mem_offset is not None:
+                own = self.place(spec)
+                if own != place:
+                    raise PlanError(f"{node.name} is planned at {_text(own)}, but it is {_text(place)}")
+            found.append(Held(place, held.value))
+        return tuple(found)
+
+    def operator(self, node: Node) -> None:
+        """Read the arguments, then write the results; of a delegate call in any order."""
+        op = aten_op(node.target)
+        given = readings(node)
+        for _, source in given:
+            self.read_all([source], node)
+        targets: list[Node] = [] if op is None else _written(op, node)
+        copies = op is not None and op._schema.name == _WRITE_BACK
+        # A user's operator may change a tensor: it stays the value that it is, with other contents.
+        changed = [] if copies else [target for target in targets if target in self.tensors]
+        self.read_all(changed, node)
+        specs = _leaves(meta.get_spec(node))
+        places = [self.place(spec) for target in targets for spec in meta.tensor_specs(target)]
+        places += [self.place(spec) for spec in specs[len(places) :] if spec is not None]
+        self.may_write(node, given, places, specs[0] if specs else None)
+        results: list[Tensor | None] = []
+        if changed:
+            results += [tensor for target in changed for tensor in self.tensors_of(target)]
+        else:
+            results += [self.hold(place, Value(node.name)) for place in places]
+        rest = iter(results)
+        self.set(node, [None if spec is None else next(rest, None) for spec in specs])
+
+    def may_write(
+        self, node: Node, given: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
+    ) -> None:
+        """Raise PlanError if a result lies over a constant, another result or what the node reads."""
+        for index, place in enumerate(places):
+            if place.memory in self.fixed:
+                raise PlanError(f"{node.name} writes into {_text(place)}, which the program must not change")
+            if any(place.meets(other) for other in places[:index]):
+                raise PlanError(f"{node.name} writes two results into {_text(place)}")
+            for name, source in given:
+                if not self.meets(source, place):
+                    continue
+                if index or result is None or not self.in_step(node, name, source, result, place):
+                    raise PlanError(
+                        f"{node.name} ({node.target}) writes its result over {source.name} "
+                        f"at {_text(place)}, but may read that later"
+                    )
+
+    def in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
+        """Whether an argument under the first result lies exactly there and is read element by element."""
+        exact = all(held.place == place for tensor in self.tensors_of(source) for held in tensor)
+        op = aten_op(node.target)
+        if op is not None and op._schema.name == _WRITE_BACK:
+            return exact and same_elements(source, node, result)
+        return exact and reads_in_step(node, name, source, result)
+
+    def control_flow(self, node: Node) -> None:
+        if node.target is COND:
+            self.cond(node)
+        elif node.target is WHILE_LOOP:
+            self.while_loop(node)
+        elif node.target is MAP:
+            self.iterate(node, [], 1)
+        else:
+            assert node.target is SCAN
+            self.iterate(node, self.operands(node, 1), 2)
+
+    def cond(self, node: Node) -> None:
+        """Both branches start from the same bytes; what either writes is a result, or nobody's afterwards."""
+        self.read_all([node.args[0]], node)
+        written: list[Place] = []
+        made: dict[Place, Value] = {}
+        outcomes: list[list[Tensor | None]] = []
+        for body in bodies_of(node):
+            self.memories.begin_branch()
+            self.bind(body, self.operands(node, 3))
+            outputs = self.body(body)
+            places = self.memories.end_branch()
+            written += places
+            outcomes.append([_made_here(output, places, made, node) for output in outputs])
+        for place in written:
+            self.memories.write(place, None)
+        for place, value in made.items():
+            self.memories.write(place, value)
+        results: list[Tensor | None] = []
+        for choices in zip(*outcomes, strict=True):
+            helds = dict.fromkeys(held for tensor in choices for held in tensor or ())
+            results.append(tuple(helds) or None)
+        self.set(node, results)
+
+    def while_loop(self, node: Node) -> None:
+        """One iteration, after which all that another one reads must still be there."""
+        condition, body = bodies_of(node)
+        captured = self.operands(node, 3)
+        places = self.result_places(node)
+        carried = self.assign(node, self.operands(node, 2), places)
+        self.bind(condition, [*carried, *captured])
+        self.body(condition)
+        self.bind(body, [*carried, *captured])
+        carried = self.assign(node, self.body(body), places)
+        self.still_there(node, captured)
+        self.set(node, carried)
+
+    def iterate(self, node: Node, firsts: list[Tensor | None], at: int) -> None:
+        """One iteration of a map or scan over argument `at`; the next argument is captured."""
+        (body,) = bodies_of(node)
+        xs, captured = self.operands(node, at), self.operands(node, at + 1)
+        places = self.result_places(node)
+        count = len(firsts)
+        carried = self.assign(node, firsts, places[:count])
+        stacked = [place and self.hold(place, Value(node.name)) for place in places[count:]]
+        self.still_there(node, [*xs, *captured])
+        placeholders = [inner for inner in body.graph.nodes if inner.op == "placeholder"]
+        slices: list[Tensor | None] = [
+            self.hold(self.place(meta.get_spec(inner)), Value(inner.name))
+            for inner in placeholders[count : count + len(xs)]
+        ]
+        self.bind(body, [*carried, *slices, *captured])
+        outputs = self.body(body)
+        carried = self.assign(node, outputs[:count], places[:count])
+        self.still_there(node, [*outputs[count:], *stacked, *xs, *captured])
+        self.set(node, [*carried, *stacked])
+
+    def operands(self, node: Node, at: int) -> list[Tensor | None]:
+        """The tensors of a list among the arguments, None for each scalar."""
+        given = node.args[at] if at < len(node.args) else ()
+        return [
+            next(iter(self.tensors_of(item)), None)
+            for item in (given if isinstance(given, (list, tuple)) else [given])
+        ]
+
+    def result_places(self, node: Node) -> list[Place | None]:
+        return [None if spec is None else self.place(spec) for spec in _leaves(meta.get_spec(node))]
+
+    def assign(
+        self, node: Node, sources: Sequence[Tensor | None], places: Sequence[Place | None]
+    ) -> list[Tensor | None]:
+        """Copy each source to its place, one after the other, unless it lies there already."""
+        results: list[Tensor | None] = []
+        for source, place in zip(sources, places, strict=True):
+            if source is None or place is None:
+                results.append(None)
+                continue
+            self.still_there(node, [source])
+            there = all(held.place == place for held in source)
+            results.append(source if there else self.hold(place, Value(node.name)))
+        return results
+
+    def bind(self, body: GraphModule, tensors: Sequence[Tensor | None]) -> None:
+        placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
+        for placeholder, tensor in zip(placeholders, tensors, strict=True):
+            if tensor is not None:
+                self.tensors[placeholder] = tensor
+
+    def read_all(self, nodes: Iterable[object], reader: Node) -> None:
+        for node in nodes:
+            for tensor in self.tensors_of(node):
+                self.read(tensor, reader, str(node))
+
+    def still_there(self, node: Node, tensors: Iterable[Tensor | None]) -> None:
+        for tensor in tensors:
+            if tensor is not None:
+                self.read(tensor, node, tensor[0].value.label)
+
+    def read(self, tensor: Iterable[Held], reader: Node, name: str) -> None:
+        for held in tensor:
+            found = self.memories.other_than(held)
+            if found is not None:
+                at, value = found
+                has = "nothing" if value is None else f"{value.label}"
+                raise PlanError(
+                    f"{reader.name} ({reader.target}) reads {name} at {_text(held.place)}, where byte {at} "
+                    f"holds {has}, not {held.value.label}"
+                )
+
+    def meets(self, source: Node, place: Place) -> bool:
+        return any(held.place.meets(place) for tensor in self.tensors_of(source) for held in tensor)
+
+    def hold(self, place: Place, value: Value) -> Tensor:
+        """Write a value."""
+        self.memories.write(place, value)
+        return (Held(place, value),)
+
+    def place(self, spec: TensorSpec) -> Place:
+        """Where the plan puts a tensor; what it does not place has a memory of its own."""
+        place = self.places.get(spec)
+        if place is None:
+            size = spec.nbytes()
+            if spec.mem_id is not None and spec.mem_offset is not None:
+                place = Place(spec.mem_id, spec.mem_offset, spec.mem_offset + size)
+            elif spec.storage_base is not None:
+                base = self.place(spec.storage_base)
+                low = base.low + spec.storage_base_offset
+                place = Place(base.memory, low, low + size)
+            else:
+                place = Place(spec, 0, size)
+            self.places[spec] = place
+        return place
+
+    def tensors_of(self, node: object) -> list[Tensor]:
+        """The tensors that a node stands for, none for a scalar or an allocation that nothing has filled."""
+        found = self.tensors.get(node) if isinstance(node, Node) else None
+        if isinstance(found, list):
+            return [tensor for tensor in found if tensor is not None]
+        return [] if found is None else [found]
+
+    def set(self, node: Node, tensors: list[Tensor | None]) -> None:
+        """Let a node stand for one tensor, or for a list of them with None for each scalar."""
+        if isinstance(meta.get_spec(node), (list, tuple)):
+            self.tensors[node] = tensors
+        elif tensors and tensors[0] is not None:
+            self.tensors[node] = tensors[0]
+
+
+def _made_here(
+    output: Tensor | None, written: list[Place], made: dict[Place, Value], node: Node
+) -> Tensor | None:
+    """What a branch returns, as a value of `node` where the branch has written it."""
+    if output is None:
+        return None
+    return tuple(
+        Held(held.place, made.setdefault(held.place, Value(node.name)))
+        if any(held.place.meets(place) for place in written)
+        else held
+        for held in output
+    )
+
+
+def _leaves(spec: object) -> list[TensorSpec | None]:
+    """One entry for each result of a node, None for a scalar one."""
+    items = spec if isinstance(spec, (list, tuple)) else [spec]
+    return [item if isinstance(item, TensorSpec) else None for item in items]
+
+
+def _written(op: OpOverload, node: Node) -> list[Node]:
+    """The arguments that the operator writes, lists item by item."""
+    found: list[Node] = []
+    for name in written_names(op):
+        given = argument(op, node, name)
+        items = given if isinstance(given, (list, tuple)) else [given]
+        found.extend(item for item in items if isinstance(item, Node))
+    return found
+
+
+def _mutations(
+    graph_module: GraphModule, signature: ExportGraphSignature | None
+) -> tuple[set[Node], list[Node | None]]:
+    """The placeholders that the program changes, and for each output the one whose new contents it is."""
+    if signature is None:
+        return set(), []
+    targets = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
+    placeholders = {
+        str(targets.get(node.name, node.name)): node
+        for node in graph_module.graph.nodes
+        if node.op == "placeholder"
+    }
+    owners = [
+        placeholders.get(str(spec.target)) if spec.kind in MUTATIONS else None
+        for spec in signature.output_specs
+    ]
+    return {owner for owner in owners if owner is not None}, owners
+
+
+def _text(place: Place) -> str:
+    memory = f"memory {place.memory}" if isinstance(place.memory, int) else "memory of its own"
+    return f"[{place.low}, {place.high}) of {memory}"
