@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import StorageKind
+from rushlight.backends.cpu.graph import EFFECTS, StorageKind
 from rushlight.backends.cpu.tensor import Storage
 from rushlight.memory.check import check_plan
 from rushlight.memory.portfolio import best_first_fit
@@ -52,11 +52,11 @@ def _in_place(
     root = {storage: storage for storage in first}
     end = dict(last)  # by root: the last step that touches its memory
     for index, draft in enumerate(drafts):
-        out = draft.operands[-1]
-        if out is None or first.get(out.storage) != index or draft.outputs != 1:
+        out = draft.out
+        if first.get(out.storage) != index or not EFFECTS[draft.kind].in_place:
             continue
-        for position in draft.in_place:
-            operand = draft.operands[position]
+        for position in EFFECTS[draft.kind].in_place:
+            operand = draft.operands[position] if position < len(draft.operands) - 1 else None
             if operand is None or operand.storage not in first or operand.storage is out.storage:
                 continue
             head = root[operand.storage]

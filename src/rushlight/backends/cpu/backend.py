@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.backends.cpu.builder import Builder
 from rushlight.backends.cpu.byte_functions import byte_functions
+from rushlight.backends.cpu.check import check_plan
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.finish import finish
 from rushlight.backends.cpu.folding import Constants, Values
@@ -94,6 +97,7 @@ class CpuBackend(BackendDetails):
         builder.bind_symbols()
         finish(lowering)
         plan = builder.finish(lowering.drafts)
+        check_plan(plan, [[0 if t is None else t.version for t in d.operands] for d in lowering.drafts])
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 
@@ -149,7 +153,7 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
     copies = []
     for state, node in states:
         value = lowering.raw(node) if node in lowering.meanings else lowering.tensor(node)
-        if value == state:
+        if replace(value, version=0) == state:
             continue
         if value.storage.kind is StorageKind.STATE:
             # A state that another, or a view of its own, replaces.
@@ -158,6 +162,7 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
             value = moved
         copies.append((value, state, node))
     for value, state, node in copies:
+        state = replace(state, version=1)
         if node in lowering.meanings:
             lowering.emit(lowering.real_in(state, node), node)
         else:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
+from rushlight.backends.cpu.aliases import Accesses
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import Lowering
@@ -14,7 +13,7 @@ def join_bottlenecks(lowering: Lowering) -> None:
     """Joins a convolution, a depthwise one that alone reads its result, and a product (one of 1 x 1) that
     alone reads that, where the first result does not stay in the second level cache. Takes finished drafts.
     """
-    readers = Counter(storage for draft in lowering.drafts for storage in set(draft.reads()))
+    accesses = Accesses(lowering.drafts)
     writers = {s: d for d in lowering.drafts if isinstance(d, ConvolutionDraft) for s in d.writes()}
     products = {
         d.operands[0].storage: d
@@ -29,7 +28,7 @@ def join_bottlenecks(lowering: Lowering) -> None:
         return (
             source is not None
             and storage.kind is StorageKind.ARENA
-            and readers[storage] == 1
+            and accesses.is_only_reader(reader, 0)
             and source.lies_as(tensor)
             and tensor.is_dense()
         )
@@ -46,6 +45,8 @@ def join_bottlenecks(lowering: Lowering) -> None:
         last = products.get(depthwise.out.storage)
         if last is not None and not passes(depthwise.out, last):
             last = None
+        if not all(accesses.may_run_later(draft, last or depthwise) for draft in (first, depthwise)):
+            continue
         joined[last or depthwise] = _join(first, depthwise, last)
         gone |= {first, depthwise}
     lowering.drafts[:] = [joined.get(d, d) for d in lowering.drafts if d in joined or d not in gone]
@@ -102,7 +103,6 @@ def _join(first: ConvolutionDraft, depthwise: Draft, last: ConvolutionDraft | No
         ints=ints if last is None else [*ints, *_without_groups(last.ints)],
         floats=[number for part in parts for number in part.floats],
         nodes=[node for part in parts for node in part.nodes],
-        in_place=() if last is None else (7,),
     )
 
 

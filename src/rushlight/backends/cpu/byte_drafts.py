@@ -93,7 +93,6 @@ class ByteProductDraft(ConvolutionDraft):
             self.kind = StepKind.BYTE_DEPTHWISE
             filters = lowering.constant(self.weight.reshape(outputs, -1).t().flatten())
             self.operands = [self.operands[0], filters, offset, multipliers, self.out]
-            self.in_place = ()
             self.ints = [*window, *ends]
             return
         target = lowering.options.target

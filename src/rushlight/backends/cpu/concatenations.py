@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from rushlight.backends.cpu.aliases import Accesses
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import Lowering
@@ -95,15 +95,9 @@ def _place_all(lowering: Lowering) -> None:
 
 def _place_parts(lowering: Lowering, left: frozenset[Draft]) -> frozenset[Draft]:
     """Places all parts but those of the copies `left`; gives the dropped copies of parts that wait long."""
-    users: dict[Storage, list[Draft]] = defaultdict(list)
-    written: dict[Storage, int] = {}
-    turn: dict[Draft, int] = {}
-    for index, draft in enumerate(lowering.drafts):
-        turn[draft] = index
-        for storage in {t.storage for t in draft.operands if t is not None}:
-            users[storage].append(draft)
-        written |= dict.fromkeys(draft.writes(), index)
-    joined = {storage for storage in users if _is_joined(storage, users)}
+    accesses = Accesses(lowering.drafts)
+    joined = dict.fromkeys(s for s in accesses.storages() if _is_joined(s, accesses))
+    written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
     # Not what is written twice, as padding and then what it surrounds: the order of both matters.
     copies = [
         draft
@@ -114,15 +108,14 @@ def _place_parts(lowering: Lowering, left: frozenset[Draft]) -> frozenset[Draft]
     for draft in reversed(copies):
         source, target = draft.operands
         assert source is not None and target is not None
-        if source.storage is target.storage or draft not in users[source.storage]:
+        if source.storage is target.storage:
             continue
         place = _place(source, target)
-        since = written.get(source.storage, 0)
-        if place is not None and _move(source.storage, place, users, [draft], lowering):
-            if turn[draft] - since > _LONG:
-                waiting.add(draft)
+        waits = accesses.turn(draft) - written.get(source.storage, 0) > _LONG
+        if place is not None and _move(source.storage, place, accesses, [draft], lowering) and waits:
+            waiting.add(draft)
     for storage in joined:
-        _take_for_the_same(storage, users, lowering)
+        _take_for_the_same(storage, accesses, lowering)
     return frozenset(waiting)
 
 
@@ -153,9 +146,9 @@ def _peak(lowering: Lowering) -> int:
     return max(accumulate(changes))
 
 
-def _is_joined(storage: Storage, users: dict[Storage, list[Draft]]) -> bool:
+def _is_joined(storage: Storage, accesses: Accesses) -> bool:
     """Whether copies alone write the storage, each element once."""
-    writers = [draft for draft in users[storage] if any(s is storage for s in draft.writes())]
+    writers = accesses.writers(storage)
     return (
         storage.kind is StorageKind.ARENA
         and all(draft.kind is StepKind.COPY for draft in writers)
@@ -208,32 +201,28 @@ def _takes(draft: Draft, index: int) -> bool:
 def _move(
     storage: Storage,
     place: _Place,
-    users: dict[Storage, list[Draft]],
+    accesses: Accesses,
     gone: list[Draft],
     lowering: Lowering,
 ) -> bool:
     """Puts the storage in its place, and drops the copies that this makes useless."""
-    others = [draft for draft in users[storage] if draft not in gone]
+    others = [draft for draft in accesses.users(storage) if draft not in gone]
     moved = _moved(storage, place, others)
     if moved is None:
         return False
     for draft, operands in moved.items():
-        draft.operands = operands
+        accesses.change(draft, operands)
     for draft in gone:
         lowering.drafts.remove(draft)
-        for tensor in draft.operands:
-            if tensor is not None and draft in users[tensor.storage]:
-                users[tensor.storage].remove(draft)
-    users[place.storage] += [draft for draft in others if draft not in users[place.storage]]
-    users[storage] = []
+        accesses.remove(draft)
     return True
 
 
-def _take_for_the_same(storage: Storage, users: dict[Storage, list[Draft]], lowering: Lowering) -> None:
+def _take_for_the_same(storage: Storage, accesses: Accesses, lowering: Lowering) -> None:
     """Drops a concatenation of what lies in the same order, one after the other, in another one already."""
-    if not users[storage] or not _is_joined(storage, users):
+    writers = accesses.writers(storage)
+    if not writers or not _is_joined(storage, accesses):
         return
-    writers = [draft for draft in users[storage] if any(s is storage for s in draft.writes())]
     places = set()
     for draft in writers:
         source, target = draft.operands
@@ -241,7 +230,7 @@ def _take_for_the_same(storage: Storage, users: dict[Storage, list[Draft]], lowe
         places.add(_within(source, target))
     place = places.pop()
     if place is not None and not places and place.storage is not storage:
-        _move(storage, place, users, writers, lowering)
+        _move(storage, place, accesses, writers, lowering)
 
 
 def _within(source: Tensor, target: Tensor) -> _Place | None:

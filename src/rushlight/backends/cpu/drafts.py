@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.graph import EFFECTS, StepKind
 from rushlight.backends.cpu.tensor import Storage, Tensor
 
 INFINITY = float("inf")
@@ -27,16 +27,13 @@ BINARY = {
 
 @dataclass(eq=False)
 class Draft:
-    """A step. The last of `operands` is its output, unless `outputs` says more."""
+    """A step. `EFFECTS` says which of its operands are outputs."""
 
     kind: StepKind
     operands: list[Tensor | None]
     ints: list[int] = field(default_factory=list)
     floats: list[float] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
-    outputs: int = 1
-    in_place: tuple[int, ...] = ()
-    """Operands whose memory the output may take if nothing else reads it."""
 
     @property
     def out(self) -> Tensor:
@@ -45,10 +42,11 @@ class Draft:
         return out
 
     def reads(self) -> list[Storage]:
-        return [t.storage for t in self.operands[: -self.outputs] if t is not None]
+        """Of all operands that are read, also those of the same storage."""
+        return [t.storage for t in self.operands[: EFFECTS[self.kind].first_output] if t is not None]
 
     def writes(self) -> list[Storage]:
-        return [t.storage for t in self.operands[-self.outputs :] if t is not None]
+        return [t.storage for t in self.operands[EFFECTS[self.kind].first_output :] if t is not None]
 
 
 @dataclass

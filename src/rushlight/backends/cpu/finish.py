@@ -67,7 +67,6 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
             None if bias is None else lowering.constant(bias),
             out,
         ]
-        draft.in_place = ()
         draft.ints = [*window, *e.ints()]
         return
     draft.operands[2] = None if bias is None else lowering.constant(padded(bias))

@@ -54,6 +54,61 @@ class StepKind(IntEnum):
     CONVERT = 44
 
 
+@dataclass(frozen=True)
+class Effects:
+    """What steps of a kind do to their operands.
+
+    first_output: the place of the first operand that is written; so are all behind it, and those before are
+    read. in_place: places of operands whose memory the only output may take, if they lie as it does: an
+    element is read before the one at its place is written, and not after that. keeps: whether the step writes
+    some elements of its output and leaves the others as they are.
+    """
+
+    first_output: int = -1
+    in_place: range = range(0)
+    keeps: bool = False
+
+
+_RESIDUAL = Effects(in_place=range(3, 4))
+_FIRST = Effects(in_place=range(0, 1))
+
+EFFECTS: dict[StepKind, Effects] = {
+    StepKind.PRODUCT: _RESIDUAL,
+    StepKind.WINOGRAD: _RESIDUAL,
+    StepKind.DEPTHWISE: Effects(),
+    StepKind.POOL: Effects(),
+    StepKind.ELEMENTWISE: Effects(in_place=range(0, 64)),
+    StepKind.COPY: Effects(),
+    StepKind.REDUCE: Effects(),
+    StepKind.SOFTMAX: _FIRST,
+    StepKind.NORMALIZE: _FIRST,
+    StepKind.ATTENTION: Effects(),
+    StepKind.MATRIX_PRODUCT: Effects(),
+    StepKind.GATHER: Effects(),
+    StepKind.RECURRENT: Effects(first_output=5),
+    StepKind.COMBINE: Effects(),
+    StepKind.SELECT: Effects(),
+    StepKind.SCATTER: Effects(keeps=True),
+    StepKind.BOTTLENECK: Effects(in_place=range(7, 8)),
+    StepKind.GROUP_SCALES: Effects(first_output=3),
+    StepKind.RESAMPLE: Effects(),
+    StepKind.BLOCK_PRODUCT: _RESIDUAL,
+    StepKind.BYTE_PRODUCT: _RESIDUAL,
+    StepKind.BYTE_DEPTHWISE: Effects(),
+    StepKind.BYTE_POOL: Effects(),
+    StepKind.BYTE_MEAN: Effects(),
+    StepKind.BYTE_BINARY: Effects(in_place=range(0, 2)),
+    StepKind.BYTE_MAP: Effects(),
+    StepKind.QUANTIZE: Effects(),
+    StepKind.DEQUANTIZE: Effects(),
+    StepKind.QUANTIZE_ROWS: Effects(first_output=1),
+    StepKind.SCALED_PRODUCT: _RESIDUAL,
+    StepKind.NIBBLE_PRODUCT: _RESIDUAL,
+    StepKind.SCALED_GATHER: Effects(),
+    StepKind.CONVERT: Effects(),
+}
+
+
 @dataclass
 class Expression:
     """A number in postfix notation."""
@@ -129,3 +184,24 @@ class Plan:
     arguments: list[Argument] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     arena_bytes: int = 0
+
+    def numbers(self) -> list[int]:
+        """The value of each expression, at the upper bounds of all symbols."""
+        symbols = [symbol.upper for symbol in self.symbols]
+        return [_evaluate(expression.code, symbols) for expression in self.expressions]
+
+
+def _evaluate(code: list[int], symbols: list[int]) -> int:
+    """The value of an expression: see schema/cpu_plan.fbs."""
+    stack: list[int] = []
+    at = 0
+    while at < len(code):
+        op = code[at]
+        at += 1
+        if op < 2:
+            stack.append(code[at] if op == 0 else symbols[code[at]])
+            at += 1
+            continue
+        b, a = stack.pop(), stack.pop()
+        stack.append((a + b, a * b, a // b if b else 0, a % b if b else 0, max(a, b), min(a, b))[op - 2])
+    return stack[-1]

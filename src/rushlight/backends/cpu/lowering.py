@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from rushlight.backends.cpu.aliases import Aliases
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft, Instruction
 from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.sizes import Size, Symbols, product, same
+from rushlight.backends.cpu.sizes import Size, Symbols, same
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
 from rushlight.ir import meta
@@ -74,9 +75,8 @@ class Lowering:
         self.drafts: list[Draft] = []
         self.new_states: dict[Storage, Node] = {}
         """By a state's storage, the node that is its value after a call."""
+        self.aliases = Aliases()
         self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
-        self._mapped: dict[Storage, list[Node]] = {}
-        self._writer: dict[Storage, Draft] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
         self.tables: dict[Any, Tensor] = {}
         """Those of which steps read rows, as they are stored."""
@@ -85,13 +85,12 @@ class Lowering:
 
     def set(self, node: Node, tensor: Tensor) -> None:
         self._env[node] = tensor
-        self._mapped.setdefault(tensor.storage, []).append(node)
+        self.aliases.name(node, [tensor])
 
     def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
         """For an operator with several results."""
         self._env[node] = tuple(tensors)
-        for tensor in tensors:
-            self._mapped.setdefault(tensor.storage, []).append(node)
+        self.aliases.name(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
         found = self._env[node]
@@ -161,8 +160,7 @@ class Lowering:
         if node is not None and node not in draft.nodes:
             draft.nodes.append(node)
         self.drafts.append(draft)
-        for storage in draft.writes():
-            self._writer[storage] = draft
+        self.aliases.add(draft)
 
     def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
         self.emit(Draft(StepKind.COPY, [source, target]), node)
@@ -202,34 +200,18 @@ class Lowering:
 
     # ---- Fusing ----
 
-    def sole_writer(self, source: Any, user: Node) -> Draft | None:
-        """The step that wrote all of `source`'s memory, if `user` alone reads it: it may be changed."""
-        if not isinstance(source, Node) or source in self.constants:
-            return None
-        tensor = self._env.get(source)
-        if not isinstance(tensor, Tensor) or tensor.storage.kind is not StorageKind.ARENA:
-            return None
-        draft = self._writer.get(tensor.storage)
-        mapped = set(self._mapped[tensor.storage])
-        others = (u for node in mapped for u in node.users if u is not user and u not in mapped)
-        if draft is None or draft.outputs != 1 or next(others, None) is not None:
-            return None
-        is_whole = same(product(draft.out.sizes), tensor.storage.numel)
-        return draft if is_whole and draft.out.storage is tensor.storage and tensor.is_dense() else None
+    def drop(self, draft: Draft) -> None:
+        """Takes a step away: what it computes is computed by another one, or not needed."""
+        self.drafts.remove(draft)
+        self.aliases.remove(draft)
 
-    def source_of(self, tensor: Tensor, reader: Draft) -> Draft | None:
-        """The step that wrote all of a tensor's memory, if the step `reader` alone reads it."""
-        draft = self._writer.get(tensor.storage)
-        if draft is None or draft.outputs != 1 or tensor.storage.kind is not StorageKind.ARENA:
-            return None
-        mapped = set(self._mapped.get(tensor.storage, ()))
-        users = {user for node in mapped for user in node.users} - mapped
-        is_whole = draft.out.storage is tensor.storage and draft.out.is_dense()
-        return draft if mapped and is_whole and draft in self.drafts and users <= set(reader.nodes) else None
+    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> Draft | None:
+        """The step that may be made part of what computes `user`, or changed, as Aliases has it."""
+        return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
 
     def fused(self, draft: Draft, source: Node, node: Node) -> None:
         """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
-        self.drafts.remove(draft)
+        self.drop(draft)
         self.emit(draft, node)
         tensor = self.tensor(source)
         self.set(node, tensor)
@@ -257,20 +239,16 @@ class Chain:
         self.operands: list[Tensor] = []
         self.code: list[Instruction] = []
         self._nodes: list[Node] = []
-        self._taken: dict[Node, int] = {}
+        self._absorbed: dict[Storage, int] = {}
+        """By the memory of chains that are part of this one, their results."""
 
     def take(self, source: Any) -> int:
         """A source for instructions; a chain that is read here alone becomes part of this one."""
-        if isinstance(source, Node):
-            if source not in self._taken:
-                self._taken[source] = self._take(source)
-            return self._taken[source]
-        return self._take(source)
-
-    def _take(self, source: Any) -> int:
         lowering = self._lowering
         tensor = lowering.tensor(source)
-        draft = lowering.sole_writer(source, self._node)
+        if tensor.storage in self._absorbed:
+            return self._absorbed[tensor.storage]
+        draft = lowering.sole_writer(source, self._node, corresponds=True)
         if (
             isinstance(draft, ElementwiseDraft)
             and draft.out.lies_as(tensor)
@@ -279,13 +257,14 @@ class Chain:
             and len(self.operands) + len(draft.operands) + 1 <= MOST_OPERANDS
             and len(self.code) + len(draft.code) + 4 <= MOST_INSTRUCTIONS
         ):
-            lowering.drafts.remove(draft)
+            lowering.drop(draft)
             self._nodes += draft.nodes
             places = [self.operand(operand) for operand in draft.operands[:-1] if operand is not None]
             base = len(self.code)
             for instruction in draft.code:
                 sources = tuple(places[s] if s >= 0 else s - base for s in instruction.sources)
                 self.code.append(Instruction(instruction.op, sources, instruction.p, instruction.q))
+            self._absorbed[tensor.storage] = -len(self.code)
             return -len(self.code)
         return self.operand(tensor)
 
@@ -311,7 +290,6 @@ class Chain:
             [*self.operands, out],
             code=self.code,
             nodes=self._nodes,
-            in_place=tuple(range(len(self.operands))),
         )
         lowering.emit(draft, node)
         lowering.set(node, out)

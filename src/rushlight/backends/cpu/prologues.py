@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
+from rushlight.backends.cpu.aliases import Accesses
 from rushlight.backends.cpu.bottlenecks import is_product
 from rushlight.backends.cpu.drafts import BINARY, INFINITY, UNARY, ConvolutionDraft, Draft, ElementwiseDraft
 from rushlight.backends.cpu.graph import StorageKind
 from rushlight.backends.cpu.lowering import Lowering
 from rushlight.backends.cpu.sizes import same
-from rushlight.backends.cpu.tensor import Storage, Tensor
+from rushlight.backends.cpu.tensor import Tensor
 
 # In the order in which a product applies them.
 _STAGES = {BINARY["mul"]: 0, BINARY["add"]: 1, UNARY["relu"]: 2, UNARY["clamp"]: 2}
@@ -23,42 +23,42 @@ def join_prologues(lowering: Lowering) -> None:
     (a convolution of 1 x 1) that alone reads it, where that result would take memory of its own: it is never
     whole in memory then. Takes finished drafts.
     """
-    readers = Counter(storage for draft in lowering.drafts for storage in set(draft.reads()))
-    last = {storage: draft for draft in lowering.drafts for storage in draft.reads()}
+    accesses = Accesses(lowering.drafts)
     chains: dict[object, ElementwiseDraft] = {}
     gone: set[Draft] = set()
     for draft in lowering.drafts:
         source = draft.operands[0]
         chain = chains.get(source.storage) if source is not None else None
-        if chain is not None and isinstance(draft, ConvolutionDraft) and readers[chain.out.storage] == 1:
-            if not _is_in_place(chain, last) and _join(chain, draft):
-                gone.add(chain)
-        # A chain reads what it reads later if it is joined.
-        written = set(draft.writes())
-        chains = {s: c for s, c in chains.items() if written.isdisjoint((s, *c.reads()))}
+        if (
+            chain is not None
+            and isinstance(draft, ConvolutionDraft)
+            and accesses.is_only_reader(draft, 0)
+            and accesses.may_run_later(chain, draft)
+            and not _is_in_place(chain, accesses)
+            and _join(chain, draft)
+        ):
+            gone.add(chain)
         if isinstance(draft, ElementwiseDraft) and draft.out.storage.kind is StorageKind.ARENA:
             chains[draft.out.storage] = draft
     lowering.drafts[:] = [draft for draft in lowering.drafts if draft not in gone]
 
 
-def _is_in_place(chain: ElementwiseDraft, last: dict[Storage, Draft]) -> bool:
+def _is_in_place(chain: ElementwiseDraft, accesses: Accesses) -> bool:
     """Whether the chain's result can take the memory of what it reads, which then is in cache still."""
     return any(
         t is not None
         and t.storage.kind is StorageKind.ARENA
         and t.lies_as(chain.out)
-        and last[t.storage] is chain
+        and accesses.is_last_reader(chain, t.storage)
         for t in chain.operands[:-1]
     )
 
 
 def _join(chain: ElementwiseDraft, product: ConvolutionDraft) -> bool:
     """Whether the product could be changed so that it reads what the chain does."""
-    source, *others = product.operands
+    source = product.operands[0]
     prologue = _prologue(chain)
     if source is None or prologue is None or not is_product(product):
-        return False
-    if any(t is not None and t.storage is source.storage for t in others):
         return False
     written, x = _image(chain.out), prologue.x
     channels = x.sizes[3]

@@ -97,10 +97,10 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.meanings[node] = meaning
 
-    def sole_writer(self, source: Any, user: Node) -> Draft | None:
+    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> Draft | None:
         if isinstance(source, Node) and (source in self.meanings or source in self.dynamic):
             return None
-        draft = super().sole_writer(source, user)
+        draft = super().sole_writer(source, user, corresponds)
         return None if draft is None or draft.out.dtype is torch.int8 else draft
 
     def byte_product_of(self, source: Node, user: Node) -> ByteProductDraft | None:
@@ -168,7 +168,6 @@ class QuantizedLowering(Lowering):
                 [flat, out, scales, zeros],
                 ints=[how.choice, how.low, how.high],
                 floats=[how.eps],
-                outputs=3,
             )
             self.emit(draft, node)
             self._rows[key] = (out, scales, zeros)

@@ -35,14 +35,18 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
             return None
         parts: Any = item.args[0]
         axis = int(argument(item, 1, 0)) % query.rank
-        if len(parts) != 2 or len(item.users) != 1 or axis != query.rank - 2:
+        if len(parts) != 2 or axis != query.rank - 2 or not lowering.aliases.is_read_by(item, node):
             return None
         sources += [lowering.tensor(part) for part in parts]
     queries = query.sizes[-2]
     if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
         return None
-    joined = {lowering.tensor(item).storage for item in node.args[1:3]}
-    lowering.drafts[:] = [draft for draft in lowering.drafts if draft.out.storage not in joined]
+    joined = [item for item in node.args[1:3] if isinstance(item, Node)]
+    copies = [draft for item in joined for draft in lowering.aliases.writers_of(item)]
+    if not all(draft.kind is StepKind.COPY and lowering.aliases.may_run_later(draft) for draft in copies):
+        return None
+    for draft in copies:
+        lowering.drop(draft)
     return [sources[0], sources[2], sources[1], sources[3]]
 
 
@@ -66,7 +70,7 @@ def _emit(
     out = lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
     draft = Draft(StepKind.ATTENTION, [*operands, out], ints=[int(is_causal)], floats=[scale])
     for old in replaced or []:
-        lowering.drafts.remove(old)
+        lowering.drop(old)
         draft.nodes += old.nodes
     lowering.emit(draft, node)
     while out.rank > len(sizes):
@@ -118,9 +122,7 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     query, key = product.operands[0], product.operands[1]
     assert query is not None and key is not None
     (query, key), factor, scalings = _unscaled(lowering, product, (query, key.permute((0, 1, 3, 2))))
-    read = {t.storage for t in (query, key, *masks)}
-    later = lowering.drafts[lowering.drafts.index(product) :]
-    if any(storage in read for draft in later for storage in draft.writes()):
+    if any(lowering.aliases.is_written_between(t.storage, product) for t in (query, key, *masks)):
         return False
     value = lowering.tensor(node.args[1])
     value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
@@ -140,7 +142,7 @@ def _scores(
     masks: list[Tensor] = []
     scale = 1.0
     while True:
-        draft = lowering.source_of(source, reader)
+        draft = lowering.aliases.source_of(source, reader)
         view = source.reshape(sizes)
         if draft is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
             return None
@@ -148,7 +150,8 @@ def _scores(
             return (draft, replaced, scale, masks) if draft.out.lies_as(view) else None
         if not isinstance(draft, ElementwiseDraft):
             return None
-        candidates = [t for t in draft.operands[:-1] if t is not None and lowering.source_of(t, draft)]
+        operands = [t for t in draft.operands[:-1] if t is not None]
+        candidates = [t for t in operands if lowering.aliases.source_of(t, draft)]
         steps = _read_chain(draft, candidates[0]) if len(candidates) == 1 else None
         if steps is None:
             return None
@@ -203,7 +206,7 @@ def _unscaled(
     tensors: list[Tensor] = []
     scale, chains = 1.0, list[Draft]()
     for tensor in operands:
-        chain = lowering.source_of(tensor, product)
+        chain = lowering.aliases.source_of(tensor, product)
         tensors.append(tensor)
         if not isinstance(chain, ElementwiseDraft) or chain.out.rank > 4 or len(chain.operands) > 3:
             continue

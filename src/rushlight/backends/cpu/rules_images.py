@@ -89,7 +89,6 @@ def convolution(lowering: Lowering, node: Node) -> None:
         padding=_by_axis(padding, x.rank, 0),
         dilation=_by_axis(dilation, x.rank, 1),
         groups=groups,
-        in_place=(3,),
     )
     lowering.emit(draft, node)
     lowering.set(node, out)
@@ -171,7 +170,7 @@ def _pool_before(lowering: Lowering, node: Node, window: list[int]) -> bool:
         return False
     out, image = output_of(lowering, node)
     pooled = lowering.new_image((*out.sizes[:1], source.sizes[3], *means)).permute((0, 2, 3, 1))
-    lowering.drafts.remove(draft)
+    lowering.drop(draft)
     lowering.emit(Draft(StepKind.POOL, [source, pooled], ints=[*window, 0, 0, 1]), node)
     draft.operands = [pooled, *draft.operands[1:-1], image]
     lowering.emit(draft, node)

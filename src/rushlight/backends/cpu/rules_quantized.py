@@ -178,7 +178,6 @@ def _finish_product(
         scales=weight.scales * meaning.scale,
         zero=meaning.zero,
         result=None if wanted is None else wanted.meaning,
-        in_place=(3,),
         **options,
     )
     lowering.emit(draft, node)
@@ -308,7 +307,6 @@ def _emit_grouped(
         weight=weight.numbers[:, :, None, None],
         bias=_bias(lowering, bias, weight.numbers.shape[0]),
         grouped=weight,
-        in_place=(3,),
     )
     lowering.emit(draft, node)
     lowering.set(node, out)
@@ -379,7 +377,6 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
             out_meaning.high,
         ],
         floats=factors,
-        in_place=(0, 1),
     )
     return _done(lowering, node, draft, out)
 
@@ -397,7 +394,7 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     factors = (own.scale / wanted.meaning.scale, others.scale / wanted.meaning.scale)
     draft.sum = ByteSum(others.zero, factors, wanted.meaning)
     draft.operands[3] = replace(draft.out, storage=y.storage, offset=y.offset + draft.out.offset - x.offset)
-    lowering.drafts.remove(draft)
+    lowering.drop(draft)
     return _done(lowering, node, draft, x)
 
 

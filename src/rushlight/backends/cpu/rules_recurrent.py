@@ -133,7 +133,6 @@ def _direction(
             *ends,
         ],
         ints=[int(is_gru), layer.hidden, int(is_backward)],
-        outputs=1 + len(ends),
         weight=_in_blocks(layer.weight_hh, gates),
         stored=lowering.stored_dtype(layer.weight_hh),
     )

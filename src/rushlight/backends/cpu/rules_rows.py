@@ -45,7 +45,6 @@ def product_of(
         stored=lowering.stored_dtype(weight) if stored is None else stored,
         rounds=weight.dtype is torch.bfloat16,
         is_linear=True,
-        in_place=(3,),
     )
     lowering.emit(draft, node)
     return out
@@ -120,7 +119,6 @@ def _normalize(
         [source, *constants, target],
         ints=[int(source.sizes[-1]), int(centers)],
         floats=[eps],
-        in_place=(0,),
     )
     lowering.emit(draft, node)
     view = target.reshape(lowering.tensor(node.args[0]).sizes)
@@ -168,7 +166,6 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
         [flat, None, None, target],
         ints=[int(row), 1],
         floats=[float(eps)],  # type: ignore[arg-type]
-        in_place=(0,),
     )
     lowering.emit(draft, node)
     lowering.set_items(node, [out])
@@ -206,7 +203,6 @@ def _scale_groups(lowering: Lowering, node: Node) -> None:
         [image, *constants, scale, shift],
         ints=[int(groups), int(x.sizes[1])],  # type: ignore[arg-type]
         floats=[float(eps)],  # type: ignore[arg-type]
-        outputs=2,
     )
     lowering.emit(draft, node)
     chain = Chain(lowering, node, x.sizes)
@@ -233,7 +229,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
     target = out.reshape(flat)
     assert source is not None and target is not None
     logarithm = int("log_softmax" in str(node.target))
-    lowering.emit(Draft(StepKind.SOFTMAX, [source, target], ints=[logarithm], in_place=(0,)), node)
+    lowering.emit(Draft(StepKind.SOFTMAX, [source, target], ints=[logarithm]), node)
     back = [order.index(i) for i in range(x.rank)]
     lowering.set(node, out.permute(back))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -33,27 +34,21 @@ def _target(lowering: Lowering, node: Node) -> Tensor:
     if (
         tensor.storage.kind is StorageKind.STATE
         and tensor.is_dense()
-        and _is_read_by(before, node)
+        and lowering.aliases.may_overwrite(before, node, _takes_shape)
         and _becomes(node, lowering.new_states.get(tensor.storage))
     ):
-        return tensor
+        return replace(tensor, version=tensor.version + 1)
     result = lowering.new(tensor.sizes, dtype=tensor.dtype)
     lowering.copy(tensor, result, node)
     return result
 
 
-def _is_read_by(before: Node, update: Node) -> bool:
-    """Whether nothing but the update reads the value; of its first argument `copy` takes the shape alone."""
-    for user in before.users:
-        if user is update:
-            if any(item is before for item in user.args[1:]):
-                return False
-        elif aten_op(user.target) not in _PLACES or not all(
-            aten_op(reader.target) is aten.copy.default and reader.args[1] is not user
-            for reader in user.users
-        ):
-            return False
-    return True
+def _takes_shape(user: Node, node: Node) -> bool:
+    """Whether a user takes nothing but the shape of a node, as `copy` does of its first argument."""
+    op = aten_op(user.target)
+    if op in _PLACES:
+        return all(_takes_shape(reader, user) for reader in user.users)
+    return op is aten.copy.default and user.args[1] is not node
 
 
 def _becomes(node: Node, new_value: Node | None) -> bool:

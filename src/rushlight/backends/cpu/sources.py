@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from math import gcd
 
+from rushlight.backends.cpu.aliases import Accesses
 from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import Lowering
@@ -19,40 +19,25 @@ _LEAST_PIECE = 16
 
 def read_apart(lowering: Lowering) -> None:
     """Drops concatenations of channels that convolutions alone read. Takes drafts that are not finished."""
-    users: dict[Storage, list[Draft]] = defaultdict(list)
-    turn = {draft: index for index, draft in enumerate(lowering.drafts)}
-    for draft in lowering.drafts:
-        for storage in {t.storage for t in draft.operands if t is not None}:
-            users[storage].append(draft)
-    gone: set[Draft] = set()
-    for storage, touching in users.items():
-        copies = [draft for draft in touching if storage in draft.writes()]
-        readers = [draft for draft in touching if storage in draft.reads()]
+    accesses = Accesses(lowering.drafts)
+    for storage in accesses.storages():
+        copies, readers = accesses.writers(storage), accesses.readers(storage)
         if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MOST_SOURCES or not readers:
             continue
-        if any(draft.kind is not StepKind.COPY or draft in gone for draft in copies):
+        if any(draft.kind is not StepKind.COPY for draft in copies):
             continue
         apart = {draft: _sources(draft, storage, copies) for draft in readers}
         if any(sources is None for sources in apart.values()):
             continue
-        last = max(turn[reader] for reader in readers)
-        if any(_changes(copy, users, turn, last) for copy in copies):
+        if not all(accesses.may_run_later(copy, readers[-1]) for copy in copies):
             continue
         for draft, sources in apart.items():
             assert sources is not None
-            draft.operands = [sources[0], *draft.operands[1:4], *sources[1:], draft.operands[-1]]
-        gone.update(copies)
-    lowering.drafts[:] = [draft for draft in lowering.drafts if draft not in gone]
-
-
-def _changes(copy: Draft, users: dict[Storage, list[Draft]], turn: dict[Draft, int], last: int) -> bool:
-    """Whether what is copied may be another before the step `last`."""
-    source = copy.operands[0]
-    assert source is not None
-    if source.storage.kind is StorageKind.STATE:
-        return True
-    writers = (draft for draft in users[source.storage] if source.storage in draft.writes())
-    return any(turn[copy] < turn[draft] <= last for draft in writers)
+            operands = [sources[0], *draft.operands[1:4], *sources[1:], draft.operands[-1]]
+            accesses.change(draft, operands)
+        for draft in copies:
+            lowering.drafts.remove(draft)
+            accesses.remove(draft)
 
 
 def _sources(draft: Draft, storage: Storage, copies: list[Draft]) -> list[Tensor] | None:

@@ -32,12 +32,16 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view: logical sizes, strides and an offset in elements."""
+    """A view: logical sizes, strides and an offset in elements.
+
+    version: of a state, how often it was updated in this call before it is what the view means.
+    """
 
     storage: Storage
     sizes: tuple[Size, ...]
     strides: tuple[Size, ...]
     offset: Size = 0
+    version: int = 0
 
     @property
     def rank(self) -> int:

@@ -33,8 +33,7 @@ class Work:
 
 def work_of(plan: Plan) -> list[Work]:
     """That of every step, at the upper bounds of dynamic sizes."""
-    symbols = [symbol.upper for symbol in plan.symbols]
-    numbers = [_evaluate(expression.code, symbols) for expression in plan.expressions]
+    numbers = plan.numbers()
     shapes = [tuple(numbers[index] for index in value.sizes) for value in plan.values]
     result = []
     for step in plan.steps:
@@ -91,19 +90,3 @@ def _bottleneck(source: tuple[int, ...], outputs: int, shape: tuple[int, ...], i
     product = outputs * expanded if len(ints) > 22 else 0
     first = source[0] * between * expanded * prod(kernel) * channels
     return 2 * (first + pixels * expanded * ints[12] * ints[13] + product)
-
-
-def _evaluate(code: list[int], symbols: list[int]) -> int:
-    """The value of an expression: see schema/cpu_plan.fbs."""
-    stack: list[int] = []
-    at = 0
-    while at < len(code):
-        op = code[at]
-        at += 1
-        if op < 2:
-            stack.append(code[at] if op == 0 else symbols[code[at]])
-            at += 1
-            continue
-        b, a = stack.pop(), stack.pop()
-        stack.append((a + b, a * b, a // b if b else 0, a % b if b else 0, max(a, b), min(a, b))[op - 2])
-    return stack[-1]

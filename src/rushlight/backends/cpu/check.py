@@ -1,0 +1,354 @@
+"""The judge of every plan: runs a finished plan in thought, step by step, and knows what all memory holds.
+
+It reads the tables alone and shares no code with what made them but the table of what steps read and write.
+Dynamic sizes are looked at at their upper bounds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from rushlight.backends.cpu.graph import EFFECTS, NONE, Plan, Step, StepKind, StorageKind
+from rushlight.ir.errors import InternalError
+
+Dims = tuple[tuple[int, int], ...]  # size and stride of each dimension, outermost first
+Ends = npt.NDArray[np.int64]
+
+_ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by dtype, as numbered in a program file
+
+
+def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
+    """Raises InternalError, which names the step, the operand and its value, unless the plan is right.
+
+    Each element that a step reads holds what its value means: it is of an input or a constant, or an earlier
+    step wrote it, and no step has written over it since. A step may write over what it reads itself where its
+    kind says so, if both lie alike. What has been read is not written again. Views lie within their storages,
+    those within the arena, and all outputs are written in the end. A state is updated as often as `versions`
+    says before it is read.
+
+    versions: for each operand of each step, how many updates of its state, in this call, come before what it
+    means; an update itself counts. 0 of other operands.
+    """
+    _Replay(plan, versions).run()
+
+
+@dataclass(frozen=True)
+class _View:
+    """A value whose expressions are numbers. Positions and strides are in elements."""
+
+    storage: int
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    item: int
+    """Bytes of an element."""
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.sizes
+
+    @cached_property
+    def dims(self) -> Dims:
+        """Without dimensions that add no elements; those that follow each other in memory are one."""
+        found: list[tuple[int, int]] = []
+        pairs = zip(self.strides, self.sizes, strict=True)
+        for stride, size in sorted((pair for pair in pairs if pair[0] and pair[1] != 1), reverse=True):
+            if found and found[-1][1] == size * stride:
+                found[-1] = (found[-1][0] * size, stride)
+            else:
+                found.append((size, stride))
+        return tuple(found)
+
+    @property
+    def end(self) -> int:
+        """The position behind the last element."""
+        return self.offset + _reach(self.dims) + 1
+
+    def is_whole(self, length: int) -> bool:
+        """Whether it is all of a storage of `length` elements."""
+        return (self.offset, self.dims) == _whole(length)
+
+    def lies_as(self, other: _View) -> bool:
+        """Whether both have the same elements in the same order, from the same position on."""
+        mine, others = (
+            [pair for pair in zip(view.sizes, view.strides, strict=True) if pair[0] != 1]
+            for view in (self, other)
+        )
+        return (self.offset, self.item, mine) == (other.offset, other.item, others)
+
+
+def _reach(dims: Dims) -> int:
+    return sum((size - 1) * stride for size, stride in dims)
+
+
+def _whole(length: int) -> tuple[int, Dims]:
+    return 0, ((length, 1),) if length > 1 else ()
+
+
+def _within_period(
+    parts: dict[int, tuple[int, Dims]], length: int
+) -> tuple[dict[int, tuple[int, Dims]], int] | None:
+    """Offsets and dimensions of values within one period of a storage, and the period; None if they do not
+    all repeat with the same one."""
+    outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _whole(length)}
+    if len(outermost) != 1 or outermost == {()}:
+        return None
+    ((size, period),) = outermost.pop()
+    if period == 1 or size * period != length:
+        return None
+    inner = {
+        value: _whole(period) if (offset, dims) == _whole(length) else (offset, dims[1:])
+        for value, (offset, dims) in parts.items()
+    }
+    fits = all(offset + _reach(dims) < period for offset, dims in inner.values())
+    return (inner, period) if fits else None
+
+
+class _Elements:
+    """Some elements of a storage, as intervals: their begins and ends, in order and apart from each other."""
+
+    def __init__(self) -> None:
+        self.begins: Ends = np.empty(0, np.int64)
+        self.ends: Ends = np.empty(0, np.int64)
+
+    @staticmethod
+    def of(offset: int, dims: Dims) -> _Elements:
+        """Those of a view."""
+        outer, length = dims, 1
+        if dims and dims[-1][1] == 1:
+            outer, length = dims[:-1], dims[-1][0]
+        begins = reduce(
+            lambda begins, dim: np.add.outer(begins, np.arange(dim[0], dtype=np.int64) * dim[1]).ravel(),
+            outer,
+            np.array([offset], np.int64),
+        )
+        result = _Elements()
+        result._take(begins, begins + length)
+        return result
+
+    def add(self, other: _Elements) -> None:
+        self._take(np.concatenate((self.begins, other.begins)), np.concatenate((self.ends, other.ends)))
+
+    def _take(self, begins: Ends, ends: Ends) -> None:
+        order = np.argsort(begins, kind="stable")
+        begins, ends = begins[order], np.maximum.accumulate(ends[order])
+        apart = np.flatnonzero(begins[1:] > ends[:-1])
+        self.begins = begins[np.append(0, apart + 1)]
+        self.ends = ends[np.append(apart, len(ends) - 1)]
+
+    def has(self, other: _Elements) -> bool:
+        """Whether all of `other` are among these."""
+        if not len(self.begins):
+            return False
+        at = np.searchsorted(self.begins, other.begins, side="right") - 1
+        return bool(((at >= 0) & (self.ends[at] >= other.ends)).all())
+
+    def meets(self, other: _Elements) -> bool:
+        """Whether some of `other` are among these."""
+        first = np.searchsorted(self.ends, other.begins, side="right")
+        last = np.searchsorted(self.begins, other.ends, side="left")
+        return bool((last > first).any())
+
+
+class _Memory:
+    """What one storage holds. Intervals are made only where a step writes a part of it."""
+
+    def __init__(self, length: int, views: dict[int, _View]) -> None:
+        """`views`: all values of the storage by their indices."""
+        self.length = length
+        self._views = views
+        self._is_full = length == 0
+        self._written = _Elements()
+        self._read: dict[int, None] = {}
+
+    @cached_property
+    def _parts(self) -> dict[int, _Elements]:
+        """The elements of each value. Where all repeat with one period, as the channels of pixels do, those
+        of one period stand for all.
+        """
+        length = self.length
+        parts = {value: (view.offset, view.dims) for value, view in self._views.items() if not view.is_empty}
+        while (inner := _within_period(parts, length)) is not None:
+            parts, length = inner
+        return {value: _Elements.of(offset, dims) for value, (offset, dims) in parts.items()}
+
+    def write(self, value: int) -> bool:
+        """Notes that a value is written, and gives whether nothing had read any of it."""
+        view = self._views[value]
+        if view.is_empty:
+            return True
+        is_new = not any(self._parts[value].meets(self._parts[read]) for read in self._read)
+        if view.is_whole(self.length):
+            self._is_full = True
+        elif not self._is_full:
+            self._written.add(self._parts[value])
+        return is_new
+
+    def has(self, value: int) -> bool:
+        """Whether all of a value is written."""
+        return self._is_full or self._views[value].is_empty or self._written.has(self._parts[value])
+
+    def read(self, value: int) -> None:
+        """Notes that a value is read."""
+        if not self._views[value].is_empty:
+            self._read[value] = None
+
+
+class _Replay:
+    def __init__(self, plan: Plan, versions: Sequence[Sequence[int]]) -> None:
+        self._plan = plan
+        self._versions = versions
+        self._step = 0
+        self._views = _views(plan)
+        by_storage: defaultdict[int, dict[int, _View]] = defaultdict(dict)
+        for value, view in enumerate(self._views):
+            by_storage[view.storage][value] = view
+        self._memory = [
+            _Memory(self._length(index, by_storage[index]), by_storage[index])
+            for index in range(len(plan.storages))
+        ]
+        self._updates: defaultdict[int, int] = defaultdict(int)  # by state
+        self._places: list[tuple[int, int, int]] = []  # begin and end in the arena, and storage, in order
+        self._owners: set[int] = set()  # the storages of these places
+        self._lost: dict[int, tuple[int, int]] = {}
+        """By a storage that has lost its place: the step that took it, and for which storage."""
+
+    def _length(self, index: int, views: dict[int, _View]) -> int:
+        """Elements of a storage."""
+        storage = self._plan.storages[index]
+        if storage.kind == StorageKind.ARGUMENT:
+            value = self._plan.arguments[storage.index].value
+            return prod(self._views[value].sizes)
+        return storage.bytes // next((view.item for view in views.values()), 1)
+
+    def run(self) -> None:
+        for value, view in enumerate(self._views):
+            length = self._memory[view.storage].length
+            if not view.is_empty and not 0 <= view.offset < view.end <= length:
+                raise InternalError(
+                    f"the plan is wrong: value {value} does not lie within the {length} elements of storage "
+                    f"{view.storage}"
+                )
+        for index, step in enumerate(self._plan.steps):
+            self._step = index
+            self._run(step)
+        for index, argument in enumerate(self._plan.arguments):
+            if argument.is_output and not self._holds(argument.value):
+                raise InternalError(f"the plan is wrong: no step writes some elements of argument {index}")
+
+    def _run(self, step: Step) -> None:
+        effects = EFFECTS[StepKind(step.kind)]
+        operands = list(enumerate(step.values))
+        read = [(place, value) for place, value in operands[: effects.first_output] if value != NONE]
+        written = [(place, value) for place, value in operands[effects.first_output :] if value != NONE]
+        for place, value in read:
+            self._read(place, value)
+        for place, value in written:
+            if effects.keeps and not self._holds(value):
+                self._fail(place, "changes elements that no step has written")
+            self._write(place, value)
+        for place, value in written:
+            if self._views[value].storage in self._lost:
+                self._fail(place, "writes an output over another")
+        for place, value in read:
+            if self._views[value].storage not in self._lost:
+                continue
+            is_alike = len(written) == 1 and self._lies_as(value, written[0][1])
+            if place not in effects.in_place or not is_alike:
+                self._fail(place, "reads what it writes over at the same time")
+
+    def _kind(self, value: int) -> StorageKind:
+        return StorageKind(self._plan.storages[self._views[value].storage].kind)
+
+    def _is_input(self, value: int) -> bool:
+        storage = self._plan.storages[self._views[value].storage]
+        return storage.kind == StorageKind.ARGUMENT and not self._plan.arguments[storage.index].is_output
+
+    def _holds(self, value: int) -> bool:
+        """Whether each element of a value has been given one."""
+        is_given = self._kind(value) in (StorageKind.CONSTANT, StorageKind.STATE) or self._is_input(value)
+        return is_given or self._memory[self._views[value].storage].has(value)
+
+    def _lies_as(self, a: int, b: int) -> bool:
+        """Whether two values have the same bytes of the arena in the same order."""
+        begins = (self._plan.storages[self._views[value].storage].offset for value in (a, b))
+        return len(set(begins)) == 1 and self._views[a].lies_as(self._views[b])
+
+    def _read(self, place: int, value: int) -> None:
+        storage = self._views[value].storage
+        if storage in self._lost:
+            step, other = self._lost[storage]
+            self._fail(place, f"reads what step {step} has written over with storage {other}")
+        if self._kind(value) is StorageKind.STATE:
+            if self._updates[storage] != self._versions[self._step][place]:
+                self._fail(place, f"reads a state that has been updated {self._updates[storage]} times")
+        elif not self._holds(value):
+            self._fail(place, "reads elements that no step has written")
+        else:
+            self._memory[storage].read(value)
+
+    def _write(self, place: int, value: int) -> None:
+        storage = self._views[value].storage
+        kind = self._kind(value)
+        if kind is StorageKind.CONSTANT or self._is_input(value):
+            self._fail(place, "writes over an input or a constant")
+        if kind is StorageKind.STATE:
+            self._updates[storage] += 1
+            if self._updates[storage] != self._versions[self._step][place]:
+                self._fail(place, f"is update {self._updates[storage]} of its state, which it should not be")
+            return
+        if kind is StorageKind.ARENA:
+            self._claim(place, storage)
+        if not self._memory[storage].write(value):
+            self._fail(place, "writes over elements that an earlier step, or this one, has read")
+
+    def _claim(self, place: int, storage: int) -> None:
+        """Gives a storage its place in the arena when it is first written; those that overlap lose theirs."""
+        if storage in self._lost:
+            self._fail(place, f"writes to memory that step {self._lost[storage][0]} has given away")
+        entry = self._plan.storages[storage]
+        begin, end = entry.offset, entry.offset + entry.bytes
+        if storage in self._owners or begin == end:
+            return
+        if end > self._plan.arena_bytes:
+            self._fail(place, "writes beyond the arena")
+        first = bisect_left(self._places, (begin, 0, 0))
+        if first and self._places[first - 1][1] > begin:
+            first -= 1
+        last = bisect_left(self._places, (end, 0, 0))
+        for _, _, other in self._places[first:last]:
+            self._lost[other] = (self._step, storage)
+            self._owners.remove(other)
+        self._places[first:last] = [(begin, end, storage)]
+        self._owners.add(storage)
+
+    def _fail(self, place: int, what: str) -> NoReturn:
+        step = self._plan.steps[self._step]
+        value = step.values[place]
+        raise InternalError(
+            f"the plan is wrong: step {self._step} ({StepKind(step.kind).name}) {what}: "
+            f"operand {place}, value {value} of storage {self._views[value].storage}"
+        )
+
+
+def _views(plan: Plan) -> list[_View]:
+    numbers = plan.numbers()
+    return [
+        _View(
+            value.storage,
+            numbers[value.offset],
+            tuple(max(numbers[index], 0) for index in value.sizes),
+            tuple(numbers[index] for index in value.strides),
+            _ITEM_BYTES[value.dtype],
+        )
+        for value in plan.values
+    ]
