@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
+import rushlight
 from rushlight.compile.config import EdgeCompileConfig
 from rushlight.compile.edge import to_edge
 from rushlight.ir import meta
@@ -139,3 +140,19 @@ def test_an_empty_transform_changes_nothing(name, export_case):
     before, after = manager.exported_program(), again.exported_program()
     assert after is not before and after.graph_module.code == before.graph_module.code
     assert str(after.graph_signature) == str(before.graph_signature)
+
+
+def test_empty_memory_keeps_a_dynamic_size():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.pad(x, (1, 1), mode="circular")
+
+    batch = torch.export.Dim("batch", min=1, max=6)
+    program = torch.export.export(Net(), (torch.randn(3, 3, 8),), dynamic_shapes=({0: batch},))
+    edge = to_edge(program).exported_program()
+    empty = [n for n in edge.graph.nodes if n.target is ops.edge.dim_order_ops._empty_dim_order.default]
+    assert [type(meta.get_val(node).shape[0]) for node in empty] == [torch.SymInt]
+    method = rushlight.load(to_edge(program).to_executorch().buffer)
+    for count in (1, 2, 6):
+        x = torch.randn(count, 3, 8)
+        assert torch.equal(method(x), Net()(x))

@@ -84,6 +84,20 @@ def test_functional_views(build, calls):
     assert [meta.get_val(node).stride() for node in (p, r, first)] == [(2, 1)] * 3
 
 
+def test_results_of_no_memory_format_become_row_major(build, calls):
+    x, state = build.input("x", 2, 3, 5), build.input("state", 1, 2, 4)
+    weights = [build.input(f"w{i}", *shape) for i, shape in enumerate([(16, 5), (16, 4), (16,), (16,)])]
+    lstm = build.call(aten.lstm.input, x, [state, state], weights, True, 1, 0.0, False, False, True)
+    output = build.item(lstm, 0)
+    half = build.call(aten._to_copy.default, output, dtype=torch.float16)
+    last = build.call(aten.relu.default, build.input("image", 1, 3, 2, 2, memory_format=torch.channels_last))
+    module = build.finish(half, last)
+    assert meta.get_val(half).stride() == (4, 8, 1)
+    apply(FunctionalViews(), module)
+    assert meta.get_val(output).stride() == meta.get_val(half).stride() == (12, 4, 1)
+    assert meta.get_val(last).stride() == (12, 1, 6, 3)
+
+
 def test_remove_noop_slices(build, calls):
     x = build.input("x", 4, 3)
     whole = build.call(aten.slice_copy.Tensor, x, 0, 0, 9223372036854775807)

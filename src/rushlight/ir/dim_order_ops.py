@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from rushlight.ir.spec import dim_order_from_strides
+
 _ORDER = "int[]? dim_order=None"
 _OUT = "Tensor(a!) out) -> Tensor(a!)"
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -20,8 +22,8 @@ _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bo
 _SCHEMAS = (
     f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, {_ORDER}) -> Tensor",
     f"_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
-    f"_empty_dim_order(int[] size, *, {_OPTIONS}, {_ORDER}) -> Tensor",
-    f"_empty_dim_order.out(int[] size, *, {_ORDER}, {_OUT}",
+    f"_empty_dim_order(SymInt[] size, *, {_OPTIONS}, {_ORDER}) -> Tensor",
+    f"_empty_dim_order.out(SymInt[] size, *, {_ORDER}, {_OUT}",
     f"_clone_dim_order(Tensor self, *, bool non_blocking=False, {_ORDER}) -> Tensor",
     f"_clone_dim_order.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
 )
@@ -50,6 +52,12 @@ def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
         if order == known:
             return channels_last
     raise ValueError(f"dim order {list(order)} is neither contiguous nor channels last")
+
+
+def has_memory_format(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's strides are those of a memory format: row-major, or channels last."""
+    order = dim_order_from_strides(tensor.stride())
+    return order == tuple(range(len(order))) or any(order == known for _, known in _CHANNELS_LAST.values())
 
 
 def is_channel_last_dim_order(tensor: torch.Tensor) -> bool:

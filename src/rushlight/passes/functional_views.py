@@ -1,4 +1,5 @@
-"""Views become copies, `view` to `view_copy`, `permute` to `permute_copy`: operators make new memory."""
+"""Views become copies, `view` to `view_copy`, `permute` to `permute_copy`: operators make new memory, in the
+order of a memory format."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
+from rushlight.ir.dim_order_ops import has_memory_format
 from rushlight.ir.fake import Evaluator, constant_key, tensor_key
 from rushlight.ir.out_variants import written_arguments
 from rushlight.passes.base import GraphPass
@@ -18,6 +20,7 @@ from rushlight.passes.base import GraphPass
 
 class FunctionalViews(GraphPass):
     """Replaces operators whose results alias their arguments, and carries the new layouts through the graph.
+    Results of other operators that lie in the order of no memory format become row-major.
 
     Before: a = aten.permute(x, [1, 0])  # strides (1, 2)      b = aten.relu(a)  # strides (1, 2)
     Expected: a = aten.permute_copy(x, [1, 0])  # contiguous   b = aten.relu(a)  # contiguous
@@ -39,23 +42,13 @@ class FunctionalViews(GraphPass):
             if copy is not None:
                 node.target = copy
                 changed = True
-                before = meta.get_val(node)
-                after = map_aggregate(before, evaluator.dense)
-                if after is not before and _layout_key(after) != _layout_key(before):
-                    meta.set_val(node, after)
-                    moved.add(node)
-            elif moved and any(used in moved for used in node.all_input_nodes):
-                self._refresh(node, evaluator, moved)
+                _move(node, map_aggregate(meta.get_val(node), evaluator.dense), moved)
+                continue
+            val = meta.get_val(node)
+            if moved and any(used in moved for used in node.all_input_nodes) and _may_refresh(node):
+                val = evaluator.value(node.target, node.args, node.kwargs)
+            _move(node, _in_memory_format(val, evaluator), moved)
         return changed
-
-    def _refresh(self, node: Node, evaluator: Evaluator, moved: set[Node]) -> None:
-        if "unbacked_bindings" in node.meta or node.target.is_view:  # type: ignore[union-attr]
-            return
-        before = meta.get_val(node)
-        after = evaluator.value(node.target, node.args, node.kwargs)
-        if _layout_key(before) != _layout_key(after):
-            meta.set_val(node, after)
-            moved.add(node)
 
     def _refresh_item(self, node: Node, moved: set[Node]) -> None:
         source = node.args[0]
@@ -77,6 +70,27 @@ def copy_form(op: OpOverload) -> OpOverload | None:
     packet = getattr(getattr(torch.ops, namespace), f"{name}_copy", None)
     copy = getattr(packet, op._overloadname, None) if packet is not None else None
     return copy if isinstance(copy, OpOverload) else None
+
+
+def _may_refresh(node: Node) -> bool:
+    return "unbacked_bindings" not in node.meta and not node.target.is_view  # type: ignore[union-attr]
+
+
+def _in_memory_format(val: Any, evaluator: Evaluator) -> Any:
+    """`val` with row-major tensors in the place of those whose strides are of no memory format."""
+    if isinstance(val, torch.Tensor):
+        return val if has_memory_format(val) else evaluator.dense(val)
+    if isinstance(val, (list, tuple)):
+        return type(val)(_in_memory_format(item, evaluator) for item in val)
+    return val
+
+
+def _move(node: Node, after: Any, moved: set[Node]) -> None:
+    """Gives the node a value of another layout, and notes it."""
+    before = meta.get_val(node)
+    if after is not before and _layout_key(after) != _layout_key(before):
+        meta.set_val(node, after)
+        moved.add(node)
 
 
 def _layout_key(val: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ from rushlight.backends.cpu.support_quantized import why_not_product, why_not_qu
 from rushlight.backends.cpu.tensor import HALVES, planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.sym import bounds
+from rushlight.ir.sym import bounds, is_symbolic
 
 aten = torch.ops.aten
 MAX_RANK = 6
@@ -92,8 +93,12 @@ def why_not(node: Node, constants: Constants) -> str | None:
             return f"it has {tensor.dim()} dimensions"
         if not all(is_bounded(size) for size in tensor.shape):
             return "a size of it has no upper bound"
+    if op in _PRODUCTS and any(constants.is_constant(n) and 0 in _shape(n) for n in node.all_input_nodes):
+        return "its weights are empty"
     if op in QUANTIZED:
         return why_not_quantized(node, constants)
+    if _computes_with_symbol(node, op):
+        return "it computes with a symbolic number"
     moves = op in VIEWS or op in MASKS or op in rules_state.UPDATES or op is aten.copy.default
     if op in rules_masks.ARITHMETIC and rules_masks.dtype_of(node) in (torch.int64, torch.int32):
         return _same_types(node, node)
@@ -117,6 +122,25 @@ def why_not(node: Node, constants: Constants) -> str | None:
     return further(node, constants) if further else None
 
 
+@cache
+def _computed_arguments(op: Any) -> tuple[tuple[int, str], ...]:
+    """Positions and names of the arguments that an operator computes with; others are sizes and places."""
+    kinds = {"Tensor", "number", "float", "bool"}
+    arguments = enumerate(op._schema.arguments)
+    return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))
+
+
+def _computes_with_symbol(node: Node, op: Any) -> bool:
+    for position, name in _computed_arguments(op):
+        value = node.args[position] if position < len(node.args) else node.kwargs.get(name)
+        if isinstance(value, Node) and is_symbolic(value.meta.get(meta.VAL)):
+            return True
+    return False
+
+
+_PRODUCTS = frozenset(
+    {aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default, aten.convolution.default}
+)
 _LOOK_UPS = frozenset({aten.embedding.default, aten.index.Tensor})
 
 
@@ -132,6 +156,11 @@ def _tensors(node: Node) -> list[torch.Tensor]:
     value = node.meta.get(meta.VAL)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
+
+
+def _shape(node: Node) -> Sequence[Any]:
+    fake = meta.get_tensor(node)
+    return () if fake is None else fake.shape
 
 
 def _rank(node: Any) -> int:
@@ -214,6 +243,8 @@ def _adaptive(node: Node, constants: Constants) -> str | None:
         return None
     if not all(isinstance(n, int) for n in (*source.shape[2:], *result.shape[2:])):
         return "its image has a dynamic size"
+    if 0 in result.shape:
+        return "it has no output"
     if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
         return "its windows have several sizes"
     return None
