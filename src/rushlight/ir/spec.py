@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
@@ -194,7 +193,10 @@ class TensorSpec:
 
     def nbytes(self) -> int:
         """Bytes of a dense tensor of this shape, dynamic dims at their upper bounds (0 without one)."""
-        return math.prod(upper_bound(dim) or 0 for dim in self.shape) * dtype_size(self.scalar_type)
+        size = dtype_size(self.scalar_type)
+        for dim in self.shape:
+            size *= dim if type(dim) is int else upper_bound(dim) or 0
+        return size
 
     @property
     def is_static_shape_tensor(self) -> bool:

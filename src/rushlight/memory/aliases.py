@@ -67,11 +67,11 @@ class Aliases:
 
     storages: Storages = field(default_factory=Storages)
     timeline: Timeline = field(default_factory=Timeline)
-    accesses: dict[TensorSpec, list[Access]] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     views: int = 0
     touched: dict[TensorSpec, tuple[int, int]] = field(default_factory=dict)
     makers: dict[TensorSpec, Node] = field(default_factory=dict)
+    _accesses: dict[TensorSpec, list[Access]] | None = None
 
     def storages_of(self, spec: TensorSpec) -> list[Storage]:
         """The storages in which the bytes of a tensor may lie: its own first, then what it is moved from."""
@@ -97,7 +97,21 @@ class Aliases:
                 # Where the bytes of a moved value lie in its result is not known.
                 apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
                 if of is not storage or not apart:
-                    yield from self.accesses.get(member, ())
+                    yield from self._all_accesses().get(member, ())
+
+    def _all_accesses(self) -> dict[TensorSpec, list[Access]]:
+        """The accesses to each tensor under its own name; collected when first asked for."""
+        if self._accesses is None:
+            self._accesses = {}
+            for step in self.timeline.steps:
+                node = step.node
+                if node.op not in ("call_function", "output") or node.target is memory_ops.alloc:
+                    continue
+                for source in (*node.all_input_nodes, node):
+                    for spec in meta.tensor_specs(source):
+                        access = Access(step.end, node, source, spec)
+                        self._accesses.setdefault(spec, []).append(access)
+        return self._accesses
 
     def is_accessed_after(self, spec: TensorSpec, step: int, by: Collection[Node] = ()) -> bool:
         """Whether anyone but the nodes `by` reads or writes a byte of the tensor after the step."""
@@ -216,7 +230,7 @@ class _Walk:
             if not isinstance(value, Node):
                 continue
             for spec in meta.tensor_specs(value):
-                storage = self._access(spec, step.end, step.node, value)
+                storage = self._touch(spec, step.end)
                 own = storage.owner is Owner.PLAN and not storage.state
                 if step.depth == 0 and own and not self.ownership.outputs:
                     storage.owner = Owner.CALLER
@@ -231,9 +245,9 @@ class _Walk:
             return
         for source in node.all_input_nodes:
             for spec in meta.tensor_specs(source):
-                self._access(spec, step.end, node, source)
+                self._touch(spec, step.end)
         for spec in meta.tensor_specs(node):
-            storage = self._access(spec, step.end, node, node)
+            storage = self._touch(spec, step.end)
             storage.name = storage.name or node.name
             self.result.makers.setdefault(spec, node)
         if node.target is memory_ops.view:
@@ -338,10 +352,6 @@ class _Walk:
                 bound.add(id(self.storages.of(inner)))
             elif source is not target:
                 self.result.moves.append(Move(inner, result, step))
-
-    def _access(self, spec: TensorSpec, step: int, node: Node, source: Node) -> Storage:
-        self.result.accesses.setdefault(spec, []).append(Access(step, node, source, spec))
-        return self._touch(spec, step)
 
     def _touch(self, spec: TensorSpec, step: int) -> Storage:
         storage = self.storages.of(spec)

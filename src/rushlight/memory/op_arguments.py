@@ -17,10 +17,14 @@ def positions(op: OpOverload) -> dict[str, int]:
 
 
 @cache
-def _read_names(op: OpOverload) -> tuple[str, ...]:
-    """The arguments that the operator reads, in the order of the schema, but for those that it writes."""
+def _read_positions(op: OpOverload) -> tuple[tuple[int, str], ...]:
+    """Position and name of each argument that the operator does not write."""
     written = written_names(op)
-    return tuple(argument.name for argument in op._schema.arguments if argument.name not in written)
+    return tuple(
+        (position, argument.name)
+        for position, argument in enumerate(op._schema.arguments)
+        if argument.name not in written
+    )
 
 
 @cache
@@ -41,8 +45,9 @@ def tensor_arguments(op: OpOverload, node: Node) -> list[tuple[str, Node]]:
     """The nodes among the arguments that the operator only reads, with the argument's name; lists item by
     item."""
     found: list[tuple[str, Node]] = []
-    for name in _read_names(op):
-        given = argument(op, node, name)
+    args, kwargs = node.args, node.kwargs
+    for position, name in _read_positions(op):
+        given = args[position] if position < len(args) else kwargs.get(name)
         if isinstance(given, Node):
             found.append((name, given))
         elif isinstance(given, (list, tuple)):

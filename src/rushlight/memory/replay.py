@@ -238,7 +238,10 @@ class _Replay:
         op = aten_op(node.target)
         given = readings(node)
         for _, source in given:
-            self.read_all([source], node)
+            if source.target is memory_ops.alloc:
+                raise PlanError(f"{node.name} ({node.target}) reads {source.name}, which nothing has filled")
+            for tensor in self.tensors_of(source):
+                self.read(tensor, node, source.name)
         targets: list[Node] = [] if op is None else _written(op, node)
         copies = op is not None and op._schema.name == _WRITE_BACK
         # A user's operator may change a tensor: it stays the value that it is, with other contents.

@@ -11,7 +11,10 @@ from rushlight.passes.base import GraphPass, insert_call
 
 
 class PruneEmptyCat(GraphPass):
-    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full."""
+    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full.
+
+    With nothing left, the concatenation stays if a size of its result is not known.
+    """
 
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
@@ -21,13 +24,14 @@ class PruneEmptyCat(GraphPass):
                 continue
             parts = node.args[0]
             kept = [part for part in parts if not _is_empty(part)]
-            if len(kept) == len(parts):
+            val = meta.get_val(node)
+            known = all(isinstance(size, int) for size in val.shape)
+            if len(kept) == len(parts) or not (kept or known):
                 continue
             changed = True
             if kept:
                 node.args = (kept, *node.args[1:])
                 continue
-            val = meta.get_val(node)
             full = insert_call(
                 evaluator, node, torch.ops.aten.full.default, (list(val.shape), 0), dtype=val.dtype
             )
