@@ -116,3 +116,49 @@ def test_results_over_inputs(name, arguments, position):
         together = copies(arguments)
         kernels.call_kernel(name, [*together, together[position], *further], library, threads=2)
         torch.testing.assert_close(together[position], apart, rtol=0, atol=0)
+
+
+def aliased():
+    """(kernel, arguments, positions of what is one tensor and lies under the result)"""
+    cases = []
+    for name, arguments, position in rows():
+        row = IN_PLACE[name.rpartition(".")[0]]
+        # Two tensors of one shape and dtype: the second becomes the first.
+        others = [
+            other
+            for other, given in enumerate(arguments)
+            if other != position
+            and isinstance(given, torch.Tensor)
+            and given.shape == arguments[position].shape
+            and given.dtype == arguments[position].dtype
+        ]
+        if others and len(row.together) > 1:
+            cases.append((name, arguments, [position, *others]))
+    cases += [
+        ("aten::clamp.Tensor_out", [floats(), floats(), floats()], [0, 1, 2]),
+        ("aten::where.self_out", [bools(), bools(), bools()], [0, 1, 2]),
+        ("aten::where.self_out", [bools(), bools(), ~bools()], [0, 2]),
+        ("aten::masked_fill.Scalar_out", [bools(), bools(), False], [0, 1]),
+        ("aten::pow.Tensor_Tensor_out", [floats(), floats()], [0, 1]),
+    ]
+    return cases
+
+
+def test_every_argument_that_may_be_read_in_step_is_tried():
+    tried = {name.rpartition(".")[0] for name, _, _ in aliased()}
+    assert tried == {name for name, row in IN_PLACE.items() if len(row.together) > 1}
+
+
+@pytest.mark.parametrize("name, arguments, same", aliased(), ids=lambda v: v if isinstance(v, str) else "")
+def test_results_over_several_arguments(name, arguments, same):
+    libraries = [lib for lib in ("portable", "optimized") if name in kernels.kernel_names(lib)]
+    assert libraries
+    one = arguments[same[0]]
+    for library in libraries:
+        apart = torch.empty_like(one)
+        separate = [one.clone() if i in same else a for i, a in enumerate(copies(arguments))]
+        kernels.call_kernel(name, [*separate, apart], library, threads=2)
+        under = one.clone()
+        together = [under if i in same else a for i, a in enumerate(copies(arguments))]
+        kernels.call_kernel(name, [*together, under], library, threads=2)
+        torch.testing.assert_close(under, apart, rtol=0, atol=0, equal_nan=True)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from rushlight.ir import meta
+from rushlight.ir.control_flow import COND
 from rushlight.memory.apply import PlanOptions, plan_memory
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
@@ -26,6 +27,15 @@ def put(g, a, x):
         0,
         shape=SHAPE,
     )
+
+
+def branch(g, operand):
+    """The result of a cond whose first branch returns its operand as it is."""
+    first, second = type(g)(), type(g)()
+    same = first.output(first.input("arg", SHAPE))
+    other = second.output(second.relu(second.input("arg", SHAPE)))
+    predicate = g.input(f"p{len(g.graph.nodes)}", [], torch.bool)
+    return g.item(g.control_flow(COND, [same, other], [operand], shapes=[SHAPE], lead=(predicate,)), 0)
 
 
 def build_cases():
@@ -75,6 +85,22 @@ def build_cases():
         whole = g.view(state, SHAPE)
         return g.call(aten.slice_scatter.out, state, whole, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
 
+    def itself_as_the_source(g, state, x):
+        places = g.input("places", SHAPE, torch.int64)
+        return g.call(aten.scatter_add.out, state, 0, places, state, shape=SHAPE), [g.mm(x, x)]
+
+    def itself_as_the_rows(g, state, x):
+        rows = g.input("rows", [16], torch.int64)
+        return g.call(aten.index_put.out, state, [rows], state, shape=SHAPE), [g.mm(x, x)]
+
+    def middle_as_the_source(g, state, x):
+        middle = put(g, state, x)
+        return g.call(aten.slice_scatter.out, middle, middle, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
+
+    def returned_by_a_branch(g, state, x):
+        new = put(g, state, x)
+        return new, [branch(g, state)]
+
     return [
         (updated, True),
         (updated_twice, True),
@@ -87,6 +113,10 @@ def build_cases():
         (written_whole, False),
         (from_elsewhere, False),
         (other_view_of_itself, False),
+        (itself_as_the_source, False),
+        (itself_as_the_rows, False),
+        (middle_as_the_source, False),
+        (returned_by_a_branch, False),
     ]
 
 
@@ -122,3 +152,37 @@ def test_shared_state_is_updated_in_its_own_memory(builder, signature, place):
     planning.run(graph, exported)
     planning.run_multimethod()
     assert place(new) == place(state) == (2, 0)
+
+
+def two_states(builder, signature, contents):
+    """Two buffers whose new contents `contents(g, a, b)` gives."""
+    g = builder()
+    a, b = g.input("a", SHAPE), g.input("b", SHAPE)
+    writes = [write(g, state, new) for state, new in zip((a, b), contents(g, a, b), strict=True)]
+    graph = g.output(*writes)
+    return graph, signature(graph, buffers=["a", "b"]), a
+
+
+def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(builder, signature):
+    graph, exported, a = two_states(builder, signature, lambda g, a, b: (g.relu(b), g.view(a, SHAPE)))
+    plan_memory(graph, exported)
+    (copy,) = [n for n in graph.graph.nodes if n.target is aten.clone.out]
+    first, second = [n for n in graph.graph.nodes if n.target is aten.copy_.default]
+    order = list(graph.graph.nodes)
+    assert second.args[1] is copy and order.index(copy) < order.index(first)
+
+
+def test_contents_that_lie_in_a_buffer_written_later_are_not_copied(builder, signature):
+    graph, exported, a = two_states(builder, signature, lambda g, a, b: (b, g.relu(b)))
+    plan_memory(graph, exported)
+    assert all(n.target is not aten.clone.out for n in graph.graph.nodes)
+
+
+def test_an_output_that_a_branch_takes_from_a_buffer_is_copied(builder, signature):
+    g = builder()
+    state = g.input("state", SHAPE)
+    result = branch(g, state)
+    graph = g.output(write(g, state, g.relu(state)), result)
+    plan_memory(graph, signature(graph, buffers=["state"]))
+    copied = graph.graph.output_node().args[0][1]
+    assert copied.target is aten.clone.out and copied.args == (result,)

@@ -124,6 +124,18 @@ def test_prune_empty_cat(build, calls):
     assert calls(result.graph_module) == ["cat.default", "full.default"]
 
 
+def test_prune_empty_cat_leaves_sizes_that_are_not_known():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.cat([x, x], 1)
+
+    batch = torch.export.Dim("batch", min=1, max=8)
+    program = torch.export.export(Net(), (torch.ones(0, 3, 2),), dynamic_shapes=({1: batch},))
+    cats = [node for node in program.graph.nodes if node.target is aten.cat.default]
+    assert not PruneEmptyCat()(program.graph_module).modified
+    assert [node for node in program.graph.nodes if node.target is aten.cat.default] == cats
+
+
 def test_remove_asserts(build, calls):
     x = build.input("x", 2, dtype=torch.bool)
     build.graph.call_function(aten._assert_tensor_metadata.default, (x,))

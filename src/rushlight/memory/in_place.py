@@ -22,11 +22,11 @@ from rushlight.memory.op_arguments import argument, tensor_arguments, written_na
 _UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor gelu log log10 log1p
     log2 logical_not logit neg reciprocal relu round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc elu
-    leaky_relu clamp hardtanh clone _conj_physical
+    leaky_relu clamp hardtanh clone _conj_physical rsub
 """
 _BINARY = """
     add sub mul div atan2 fmod remainder floor_divide maximum minimum bitwise_and bitwise_or bitwise_xor
-    bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor eq ne lt le gt ge rsub
+    bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor eq ne lt le gt ge
 """
 WRITES_PARTS = frozenset(
     f"aten::{name}" for name in "index_put scatter scatter_add slice_scatter select_scatter".split()

@@ -279,7 +279,8 @@ class _Replay:
 
     def in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
         """Whether an argument under the first result lies exactly there and is read element by element."""
-        exact = all(held.place == place for tensor in self.tensors_of(source) for held in tensor)
+        helds = (held for tensor in self.tensors_of(source) for held in tensor)
+        exact = all(held.place == place for held in helds if held.place.meets(place))
         op = aten_op(node.target)
         if op is not None and op._schema.name == _WRITE_BACK:
             return exact and same_elements(source, node, result)
