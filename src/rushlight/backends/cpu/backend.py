@@ -28,6 +28,8 @@ from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.constants import stored_tensor
 from rushlight.ir.errors import CompileError
+from rushlight.ir.spec import TensorSpec
+from rushlight.passes.give_specs import with_known_layout
 
 _NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
 
@@ -125,13 +127,11 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
 
 def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
     sizes = tuple(lowering.symbols.note(size) for size in fake.shape)
-    strides = contiguous(sizes)
-    if fake.dim() == 4 and not fake.is_contiguous():
-        strides = strides_in_order(sizes, (0, 2, 3, 1))
+    order = with_known_layout(TensorSpec.from_tensor(fake)).dim_order
     storage = Storage(1, fake.dtype, StorageKind.ARGUMENT, index)
     for size in sizes:
         storage.numel = storage.numel * size
-    return Tensor(storage, sizes, strides)
+    return Tensor(storage, sizes, strides_in_order(sizes, order))
 
 
 def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node) -> Tensor:

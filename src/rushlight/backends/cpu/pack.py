@@ -16,8 +16,8 @@ def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
     whole = n // target.panel * target.panel
     rest = -(-(n - whole) // target.vector) * target.vector
     packed = torch.zeros(count, k * (whole + rest))
-    panels = matrices[:, :, :whole].reshape(count, k, -1, target.panel).permute(0, 2, 1, 3)
-    packed[:, : k * whole].view(count, -1, k, target.panel).copy_(panels)
+    panels = matrices[:, :, :whole].unflatten(2, (whole // target.panel, target.panel)).permute(0, 2, 1, 3)
+    packed[:, : k * whole].view(panels.shape).copy_(panels)
     if rest:
         packed[:, k * whole :].view(count, k, rest)[:, :, : n - whole] = matrices[:, :, whole:]
     return packed.flatten()

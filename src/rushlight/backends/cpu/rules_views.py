@@ -197,8 +197,8 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
         return
     sizes = lowering.sizes(node)
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
-    out = lowering.new_image(sizes) if is_image else lowering.new(sizes)
-    value = lowering.constant(torch.tensor(float(argument(node, 2, 0) or 0)))
+    out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
+    value = lowering.constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
     lowering.copy(value.expand(sizes), out, node)
     inside = out
     for i in range(len(pads) // 2):

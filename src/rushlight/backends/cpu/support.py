@@ -173,6 +173,11 @@ def _static(node: Any) -> bool:
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
+def _is_empty(weight: Any) -> bool:
+    fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
+    return fake is not None and fake.numel() == 0
+
+
 @check(aten.convolution.default)
 def _convolution(node: Node, constants: Constants) -> str | None:
     source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
@@ -180,6 +185,8 @@ def _convolution(node: Node, constants: Constants) -> str | None:
         return f"its input has {_rank(source)} dimensions"
     if not constants.is_constant(weight) or not (bias is None or constants.is_constant(bias)):
         return "its weights are not constant"
+    if _is_empty(weight):
+        return "its weights are empty"
     if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
         return "its padding is negative"
     if transposed:
@@ -254,6 +261,8 @@ def _adaptive(node: Node, constants: Constants) -> str | None:
 def _linear(node: Node, constants: Constants) -> str | None:
     if _rank(node.args[0]) < 1 or not constants.is_constant(node.args[1]):
         return "its weights are not constant"
+    if _is_empty(node.args[1]):
+        return "its weights are empty"
     bias = argument(node, 2)
     return None if bias is None or constants.is_constant(bias) else "its bias is not constant"
 
@@ -263,6 +272,8 @@ def _addmm(node: Node, constants: Constants) -> str | None:
     bias, _, weight = node.args[:3]
     if not constants.is_constant(weight) or not constants.is_constant(bias):
         return "its weights are not constant"
+    if _is_empty(weight):
+        return "its weights are empty"
     if _rank(bias) != 1 or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
         return "its bias is scaled or no row"
     value = constants.value(bias)
@@ -278,6 +289,8 @@ def _addmm(node: Node, constants: Constants) -> str | None:
 def _matmul(node: Node, constants: Constants) -> str | None:
     a, b = _rank(node.args[0]), _rank(node.args[1])
     if constants.is_constant(node.args[1]) and b == 2:
+        if _is_empty(node.args[1]):
+            return "its weights are empty"
         return None if a >= 1 else "its left operand is a scalar"
     return None if 2 <= a <= 4 and 2 <= b <= 4 else f"its operands have {a} and {b} dimensions"
 
@@ -523,6 +536,12 @@ def _select(node: Node, constants: Constants) -> str | None:
 @check(aten.split_with_sizes_copy.default, aten.split_copy.Tensor, aten.unbind_copy.int)
 def _split(node: Node, constants: Constants) -> str | None:
     return None if _static(node.args[0]) else "its input has a dynamic size"
+
+
+@check(aten.cat.default)
+def _cat(node: Node, constants: Constants) -> str | None:
+    types = {rules_masks.dtype_of(item) for item in (*node.all_input_nodes, node)}
+    return None if len(types) == 1 else "its operands have several types"
 
 
 @check(aten.constant_pad_nd.default)
