@@ -6,6 +6,8 @@ import torch
 import rushlight
 
 X = torch.randn(2, 4, 4)
+WEIGHT = torch.randn(3, 4, 4)
+LABELS = torch.tensor([[1, -1, 2, 0], [0, 3, -1, -1], [-1, 0, 0, 0], [3, 2, 1, 0]])
 NAN = torch.tensor([[3.0, float("nan"), 1.0, 2.0], [float("nan")] * 4])
 CASES = {
     "put": (lambda x: x.put(torch.tensor([[1], [-2]]), torch.tensor([[8.0], [9.0]])), X),
@@ -17,6 +19,23 @@ CASES = {
     "nanmedian of a dim": (lambda x: torch.nanmedian(x, 1), NAN[:1]),
     "nanmedian keeps a dim": (lambda x: torch.nanmedian(x, 1, True).values, NAN),
     "nanmedian of integers": (lambda x: torch.nanmedian(x.long(), 1).values, X * 9),
+    "bilinear": (lambda x: torch.nn.functional.bilinear(x, x.mT, WEIGHT, torch.ones(3)), X),
+    "trilinear": (lambda x: torch._trilinear(x, x, x[0], [], [], [0], [1]), X),
+    "copy_strided": (lambda x: x.mT.index_fill(1, torch.tensor([1, 2]), 0.25), X),
+    "remainder of a number": (lambda x: 5 % x, X),
+    "remainder of a number by integers": (lambda x: 5.5 % (x * 3).int(), X.sign()),
+    "shift of a number": (lambda x: 3 << x.abs().long(), X),
+    "right shift of a number": (lambda x: 300 >> x.abs().int(), X),
+    "searchsorted of a number": (lambda x: torch.searchsorted(x[0, 0].sort().values, 0.1, side="right"), X),
+    "searchsorted of a number in integers": (lambda x: torch.searchsorted(torch.arange(4), 1.5) + 0 * x, X),
+    "addmv": (lambda x: torch.addmv(x[0, 0], x[0], x[1, 0], beta=0.5, alpha=2), X),
+    "int_mm": (lambda x: torch._int_mm(x.to(torch.int8), x.to(torch.int8)), torch.randn(32, 32) * 9),
+    "conv_tbc": (lambda x: torch.conv_tbc(x, torch.ones(3, 4, 2), torch.ones(2), 1), X),
+    "multilabel_margin_loss": (lambda x: torch.nn.functional.multilabel_margin_loss(x, LABELS), X[0]),
+    "multilabel_margin_loss of a row": (
+        lambda x: torch.nn.functional.multilabel_margin_loss(x, LABELS[0], reduction="sum"),
+        X[0, 0],
+    ),
     "householder_product": (lambda x: torch.linalg.householder_product(x[:, :, :3], x[:, 0, :2]), X),
 }
 
@@ -48,3 +67,40 @@ def test_exponential():
     # Mean and standard deviation of this distribution are 1 / lambd.
     assert abs(samples.mean() - 0.25) < 0.02
     assert abs(samples.std() - 0.25) < 0.02
+
+
+# Mean and standard deviation of samples.
+DISTRIBUTIONS = {
+    "uniform": (lambda x: x.uniform_(1, 3), 2, 0.577),
+    "normal in place": (lambda x: x.normal_(2, 3), 2, 3),
+    "normal of a mean": (lambda x: torch.normal(x.zero_() + 1, 2.0), 1, 2),
+    "normal of a deviation": (lambda x: torch.normal(1.0, x.zero_() + 2), 1, 2),
+    "normal of both": (lambda x: torch.normal(x.zero_(), x[:1].zero_() + 2), 0, 2),
+    "log_normal": (lambda x: x.log_normal_(0, 0.5).log(), 0, 0.5),
+    "cauchy": (lambda x: x.cauchy_(1, 2).sub(1).div(2).atan(), 0, 0.907),
+    "bernoulli of a number": (lambda x: x.bernoulli_(0.25), 0.25, 0.433),
+    "bernoulli of a tensor": (lambda x: x.bernoulli_(torch.tensor(0.25)), 0.25, 0.433),
+    "randint_like": (lambda x: torch.randint_like(x, 4), 1.5, 1.118),
+    "randint_like from": (lambda x: torch.randint_like(x, 2, 6), 3.5, 1.118),
+    "multinomial": (lambda x: torch.multinomial(ODDS.expand(len(x), 3), 1), 1.25, 0.829),
+    "multinomial of 16 bits": (lambda x: torch.multinomial(ODDS.half().expand(len(x), 3), 1), 1.25, 0.829),
+    "multinomial with replacement": (lambda x: torch.multinomial(ODDS, len(x), True), 1.25, 0.829),
+}
+ODDS = torch.tensor([1.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions(name):
+    function, mean, deviation = DISTRIBUTIONS[name]
+    samples = run(function, torch.zeros(20000)).float()
+    assert abs(samples.mean() - mean) < 0.05 * max(deviation, 1)
+    assert abs(samples.std() - deviation) < 0.05 * max(deviation, 1)
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_nothing_without_weight_is_drawn(replacement):
+    weights = torch.tensor([[0.0, 3.0, 0.0, 1.0, 0.0]] * 50)
+    drawn = run(lambda x: torch.multinomial(x, 2, replacement), weights)
+    assert set(drawn.flatten().tolist()) == {1, 3}
+    if not replacement:
+        assert (drawn.sum(1) == 4).all()

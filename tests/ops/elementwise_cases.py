@@ -384,7 +384,7 @@ CASES: dict[str, Make] = {
     "aten::min.out": binary(REAL),
     "aten::nan_to_num.out": several(unary(REAL), unary(FLOATING, 1.5, 7.0, -8.0)),
     "aten::native_dropout.out": dropout_cases,
-    "aten::nextafter.out": binary(FLOATS, partners=[(dtype, dtype) for dtype in FLOATS]),
+    "aten::nextafter.out": binary(FLOATING, partners=[(dtype, dtype) for dtype in FLOATING]),
     "aten::polar.out": lambda: [Case(tensor(d, 3, 4), tensor(d, 3, 4, seed=1)) for d in FLOATS],
     "aten::sgn.out": unary(ANY),
     "aten::signbit.out": unary(REAL),

@@ -150,9 +150,138 @@ def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
     return product
 
 
+def _trilinear(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    c: torch.Tensor,
+    expand1: Any,
+    expand2: Any,
+    expand3: Any,
+    sumdim: Any,
+    unroll_dim: int = 1,
+) -> Any:
+    """The product of three tensors, which lack the dims `expand1` and so on of the sum's."""
+    rank = a.dim() + len(expand1)
+    letters = [chr(ord("a") + dim) for dim in range(rank)]
+    operands = [
+        "".join(letters[d] for d in range(rank) if d not in gone) for gone in (expand1, expand2, expand3)
+    ]
+    result = "".join(letters[d] for d in range(rank) if d not in sumdim)
+    if set(result) - set("".join(operands)):
+        return NotImplemented
+    return torch.ops.aten.einsum.default(f"{','.join(operands)}->{result}", [a, b, c])
+
+
+def _copy_strided(x: torch.Tensor, stride: Any) -> torch.Tensor:
+    """Strides are chosen where memory is planned."""
+    return torch.clone(x, memory_format=torch.contiguous_format)
+
+
+def _number_first(op: Any) -> Decomposition:
+    """`op(number, tensor)` by `op(tensor, tensor)`."""
+
+    def decomposed(number: Any, x: torch.Tensor) -> torch.Tensor:
+        dtype = torch.result_type(x, number)
+        result: torch.Tensor = op(torch.scalar_tensor(number, dtype=dtype), x)
+        return result
+
+    return decomposed
+
+
+def _searchsorted_number(
+    places: torch.Tensor,
+    number: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: torch.Tensor | None = None,
+) -> torch.Tensor:
+    dtype = torch.result_type(places, number)
+    value = torch.scalar_tensor(number, dtype=dtype)
+    options = {"out_int32": out_int32, "right": right, "side": side, "sorter": sorter}
+    found: torch.Tensor = torch.ops.aten.searchsorted.Tensor(places.to(dtype), value, **options)
+    return found
+
+
+def _int_mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.mm(a.to(torch.int32), b.to(torch.int32))
+
+
+def _conv_tbc(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, pad: int = 0) -> torch.Tensor:
+    """A convolution of (time, batch, channels) by (width, channels, new channels)."""
+    result = torch.conv1d(x.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return result.permute(2, 0, 1)
+
+
+def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
+    """Labels of a row end before its first -1, where torch's own decomposition counts label 0 on."""
+    count = x.shape[-1]
+    places = torch.arange(count)
+    end = torch.amin(torch.where(target == -1, places, count), -1, keepdim=True)
+    given = places < end
+    scores = torch.gather(x, -1, torch.where(given, target, 0))
+    is_target = torch.any(torch.where(given, target, -1)[..., None] == places, -2)
+    loss = torch.clamp(1.0 - scores[..., None] + x[..., None, :], min=0) / count
+    counted = torch.logical_and(given[..., None], torch.logical_not(is_target)[..., None, :])
+    loss = torch.where(counted, loss, 0.0).sum((-2, -1))
+    return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
+
+
 def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) -> torch.Tensor:
     """By the inverse of its distribution; rand is below 1, so that the logarithm is finite."""
     return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
+
+
+def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    return torch.rand_like(x) * (high - low) + low
+
+
+def _normal(x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+    return torch.randn_like(x) * std + mean
+
+
+def _normal_of_tensors(mean: Any, std: Any = 1.0, *, generator: Any = None) -> torch.Tensor:
+    shapes = [item.shape for item in (mean, std) if isinstance(item, torch.Tensor)]
+    like = mean if isinstance(mean, torch.Tensor) else std
+    samples: torch.Tensor = torch.randn(torch.broadcast_shapes(*shapes), dtype=like.dtype) * std + mean
+    return samples
+
+
+def _log_normal(
+    x: torch.Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+) -> torch.Tensor:
+    return torch.exp(_normal(x, mean, std))
+
+
+def _cauchy(
+    x: torch.Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+) -> torch.Tensor:
+    return torch.tan((torch.rand_like(x) - 0.5) * torch.pi) * sigma + median
+
+
+def _bernoulli(x: torch.Tensor, p: Any = 0.5, *, generator: Any = None) -> torch.Tensor:
+    is_one: torch.Tensor = torch.rand(x.shape) < p
+    return is_one.to(x.dtype)
+
+
+def _randint_like(x: torch.Tensor, *bounds: int, dtype: Any = None, **options: Any) -> torch.Tensor:
+    low, high = bounds if len(bounds) == 2 else (0, *bounds)
+    return torch.randint(low, high, x.shape, dtype=dtype or x.dtype)
+
+
+def _multinomial(
+    x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> torch.Tensor:
+    """Without replacement, the largest ratios of weights and exponential times; weights may have any sum."""
+    x = x.to(torch.float32) if x.dtype.itemsize < 4 else x
+    if replacement and num_samples != 1:
+        ends = torch.cumsum(x, -1)
+        # Above 0 and at most the sum: no place without weight is met.
+        drawn = torch.neg(torch.rand((*x.shape[:-1], num_samples), dtype=x.dtype)) + 1.0
+        return torch.searchsorted(ends, drawn * ends[..., -1:])
+    times = torch.clamp(_exponential(x), min=torch.finfo(x.dtype).tiny)
+    return torch.topk(x / times, num_samples).indices
 
 
 OWN: dict[Any, Decomposition] = {
@@ -175,4 +304,33 @@ OWN: dict[Any, Decomposition] = {
     torch.ops.aten.nanmedian.default: _nanmedian,
     torch.ops.aten.linalg_householder_product.default: _householder_product,
     torch.ops.aten.exponential.default: _exponential,
+    torch.ops.aten._trilinear.default: _trilinear,
+    torch.ops.prims.copy_strided.default: _copy_strided,
+    torch.ops.aten.searchsorted.Scalar: _searchsorted_number,
+    torch.ops.aten._int_mm.default: _int_mm,
+    torch.ops.aten.conv_tbc.default: _conv_tbc,
+    torch.ops.aten.multilabel_margin_loss.default: _multilabel_margin_loss,
+    torch.ops.aten.uniform.default: _uniform,
+    torch.ops.aten.normal_functional.default: _normal,
+    torch.ops.aten.normal.Tensor_float: _normal_of_tensors,
+    torch.ops.aten.normal.float_Tensor: _normal_of_tensors,
+    torch.ops.aten.normal.Tensor_Tensor: _normal_of_tensors,
+    torch.ops.aten.log_normal.default: _log_normal,
+    torch.ops.aten.cauchy.default: _cauchy,
+    torch.ops.aten.bernoulli.p: _bernoulli,
+    torch.ops.aten.bernoulli.Tensor: _bernoulli,
+    torch.ops.aten.randint_like.default: _randint_like,
+    torch.ops.aten.randint_like.low_dtype: _randint_like,
+    torch.ops.aten.multinomial.default: _multinomial,
+    **{
+        packet.Scalar_Tensor: _number_first(packet.Tensor)
+        for packet in (
+            torch.ops.aten.remainder,
+            torch.ops.aten.bitwise_and,
+            torch.ops.aten.bitwise_or,
+            torch.ops.aten.bitwise_xor,
+            torch.ops.aten.bitwise_left_shift,
+            torch.ops.aten.bitwise_right_shift,
+        )
+    },
 }

@@ -14,8 +14,8 @@ from rushlight.ir import own_ops
 
 Table = Mapping[OpOverload, Decomposition]
 
-# Edge programs decompose these though torch's table keeps them.
-_ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default,)
+# Edge programs decompose these though torch's table of Core ATen keeps them.
+_ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.addmv.default)
 
 
 # Operators of other packages, by qualified name: they are there if the package is loaded.
