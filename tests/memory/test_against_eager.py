@@ -243,6 +243,11 @@ def elements_in_step(m, x):
     return y * y, torch.pow(z, z), torch.clamp(x + 1, x + 1, x + 1)
 
 
+def parts_under_another_shape(m, x):
+    first, second = torch.split(x * 2, 1, 0)
+    return first.reshape(3) + second.reshape(3, 1)
+
+
 CASES = [
     case
     for case in list(globals().values())

@@ -258,6 +258,10 @@ class _Replay:
             results += [self.hold(place, Value(node.name)) for place in places]
         rest = iter(results)
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
+        if op is not None and not op._schema.returns:
+            # The readers of a list name its allocation: the operator that fills a list returns nothing.
+            for target in targets:
+                self.set(target, results)
 
     def may_write(
         self, node: Node, given: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
