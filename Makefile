@@ -3,6 +3,9 @@
 # make venv    the environment in .venv that the other targets use
 # make interop the contract with ExecuTorch's released wheel, both ways
 # make torture random modules in every configuration beside eager PyTorch; CASES=10000 SEED=0, TORTURE='--help' lists options
+# make poison  C++ tests and CASES random modules with planned memory poisoned until it is written
+# make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; the first build takes
+#              two hours of a core
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
@@ -14,6 +17,8 @@ BIN := $(VENV)/bin
 INTEROP := .venv-interop
 PEERS := .venv-peers
 BUILD := build/dev
+POISON := build/poison
+ASAN := build/asan
 INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) \
 	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
 WORKERS ?= 2
@@ -79,6 +84,30 @@ api: build
 
 torture: build
 	$(BIN)/python -m tests.torture --seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
+
+# Native builds that nothing is installed from: $(call configure,FOLDER,OPTIONS).
+configure = $(BIN)/cmake -S . -B $(1) -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON \
+	-DSKBUILD_SCRIPTS_DIR=bin -DRUSHLIGHT_POISON=ON $(2)
+# Random modules on such a build: $(call torture_on,FOLDER).
+torture_on = $(BIN)/python -m tests.torture --native $(1)/runtime/python/_native*.so --output $(1)/torture \
+	--seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
+
+poison: build
+	$(call configure,$(POISON),-DCMAKE_BUILD_TYPE=Release)
+	$(BIN)/cmake --build $(POISON) -j $(WORKERS)
+	$(BIN)/ctest --test-dir $(POISON) --output-on-failure -j $(WORKERS)
+	$(call torture_on,$(POISON))
+
+# Python is not built with the sanitizers, so that their libraries are loaded before it, and what it leaks is no matter.
+asan: build
+	$(call configure,$(ASAN),-DCMAKE_BUILD_TYPE=Asan -DCMAKE_CXX_FLAGS_ASAN='-O1 -g1' \
+		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_BUILD_FUZZERS=ON)
+	$(BIN)/cmake --build $(ASAN) -j $(WORKERS)
+	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
+	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../tests/golden/format
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(call torture_on,$(ASAN))
 
 avx512: build
 	$(BIN)/python scripts/test_avx512.py

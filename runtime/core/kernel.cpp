@@ -1,5 +1,7 @@
 #include "rushlight/core/kernel.h"
 
+#include "core/all_tensors.h"
+
 namespace rushlight {
 
 bool accepts(ArgKind kind, Tag tag) {
@@ -106,6 +108,20 @@ const char* to_string(ArgKind kind) noexcept {
       return "TensorList (written)";
   }
   return "?";
+}
+
+DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments) {
+  DtypeMismatch mismatch;
+  for (uint16_t i = 0; i < kernel.boxed.arity && !mismatch.found; ++i) {
+    const DtypeSet dtypes = kernel.dtypes_of(i);
+    if (!is_tensor_kind(kernel.boxed.kinds[i]) || dtypes.bits() == 0) continue;
+    all_tensors(*arguments[i], [&](const Tensor& tensor) {
+      if (dtypes.contains(tensor.scalar_type())) return true;
+      mismatch = {true, i, tensor.scalar_type()};
+      return false;
+    });
+  }
+  return mismatch;
 }
 
 const Kernel* find_kernel(Span<const KernelTable> tables, std::string_view name) {

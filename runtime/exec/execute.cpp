@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/all_tensors.h"
+#include "core/poison.h"
 #include "exec/method_state.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
@@ -184,8 +186,40 @@ void restore_views(const MethodState& state) {
   }
 }
 
+// Poisons what of planned memory no value of the method holds when it starts.
+void poison_start(const MethodState& state) {
+  for (uint32_t i = 0; i < state.num_transient; ++i) {
+    const TensorImpl& tensor = *state.transient[i];
+    bool is_kept = false;
+    for (uint32_t j = 0; j < state.num_kept && !is_kept; ++j) {
+      is_kept = overlap(tensor.data, tensor.capacity, state.kept[j]->data, state.kept[j]->capacity);
+    }
+    if (!is_kept) poison(tensor.data, tensor.capacity, tensor.dtype);
+  }
+}
+
+// Poisons what a kernel is about to write: its last arguments, where they share no memory with what it reads.
+void poison_results(const Instruction& instruction) {
+  const BoxedKernel& boxed = instruction.row->boxed;
+  for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
+    const TensorImpl& tensor = *instruction.arguments[out]->to_tensor().impl();
+    bool is_read = false;
+    for (uint16_t i = 0; i < boxed.arity; ++i) {
+      if (i == out || !is_tensor_kind(boxed.kinds[i])) continue;
+      all_tensors(*instruction.arguments[i], [&](const Tensor& other) {
+        is_read = is_read || overlap(tensor.data, tensor.capacity, other.const_data_ptr(), other.impl()->capacity);
+        return !is_read;
+      });
+    }
+    if (!is_read) poison(tensor.data, tensor.capacity, tensor.dtype);
+  }
+}
+
 // Runs instructions from state.next_*: one, or to the end, which is EndOfMethod.
 Error run(MethodState& state, bool is_single_step) {
+  if constexpr (kPoisons) {
+    if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);
+  }
   KernelRuntimeContext context(state.memory.temporary, state.threads, state.tracer);
   MemoryAllocator* const temporary = state.memory.temporary;
   for (; state.next_chain < state.num_chains; ++state.next_chain, state.next_instruction = 0) {
@@ -196,6 +230,9 @@ Error run(MethodState& state, bool is_single_step) {
       Error error = Error::Ok;
       uint64_t token = 0;
       if (RL_UNLIKELY(state.tracer)) token = trace_begin(state, state.next_chain, at);
+      if constexpr (kPoisons) {
+        if (instruction.row) poison_results(instruction);
+      }
       switch (instruction.opcode) {
         case Opcode::Kernel:
           instruction.kernel(context, instruction.arguments);

@@ -11,11 +11,12 @@ namespace {
 // Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
 constexpr uint16_t kMaxGuardedArity = 16;
 
-bool is_out(ArgKind kind) { return kind == ArgKind::OutTensor || kind == ArgKind::OutTensorList; }
-
-bool is_tensor_kind(ArgKind kind) {
-  return is_out(kind) || kind == ArgKind::Tensor || kind == ArgKind::OptionalTensor || kind == ArgKind::TensorList ||
-         kind == ArgKind::OptionalTensorList;
+bool has_same_kinds(const BoxedKernel& a, const BoxedKernel& b) {
+  if (a.arity != b.arity) return false;
+  for (uint16_t i = 0; i < a.arity; ++i) {
+    if (a.kinds[i] != b.kinds[i]) return false;
+  }
+  return true;
 }
 
 // Names, as many as fit, separated by commas.
@@ -173,12 +174,9 @@ Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* ou
 }
 
 Error MethodLoader::load_kernel_call(size_t chain, size_t index, const InstructionView& view, Instruction* out) {
-  const TensorImpl* first = nullptr;
-  const Kernel* kernel = choose_kernel(view, &first);
-  RL_TRY(check_arguments(chain, index, *kernel, view));
-  RL_REQUIRE(!first || kernel->dtypes.bits() == 0 || kernel->dtypes.contains(first->dtype), NotSupported,
-             "method '%.80s', instruction %zu: the kernel of %.200s does not take tensors of %s", method_name(), index,
-             kernel->name, dtype_name(first->dtype));
+  RL_TRY(check_arguments(chain, index, *operators_[view.first], view));
+  const Kernel* kernel = nullptr;
+  RL_TRY(choose_kernel(chain, index, view, out->arguments, &kernel));
   const BoxedKernel& boxed = kernel->boxed;
   bool takes_values = false;
   for (uint16_t i = 0; i < boxed.arity; ++i) {
@@ -203,30 +201,23 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   return Error::Ok;
 }
 
-const TensorImpl* MethodLoader::first_tensor(const Kernel& kernel, Span<const int32_t> arguments) const {
-  for (size_t i = 0; i < kernel.boxed.arity && i < arguments.size(); ++i) {
-    if (!is_tensor_kind(kernel.boxed.kinds[i])) continue;
-    const auto index = static_cast<size_t>(arguments[i]);
-    const Tag tag = plan_.tag(index);
-    if (tag == Tag::Tensor) return tensor_of(state_.values[index]);
-    if (tag != Tag::TensorList && tag != Tag::OptionalTensorList) continue;
-    for (const int32_t item : plan_.tensor_list(index)) {
-      if (item >= 0 && plan_.tag(static_cast<size_t>(item)) == Tag::Tensor) return tensor_of(state_.values[item]);
-    }
-  }
-  return nullptr;
-}
-
-// The row of the first table that has the operator for the dtype of its first tensor; else the first row.
-const Kernel* MethodLoader::choose_kernel(const InstructionView& view, const TensorImpl** first) const {
-  const Kernel* kernel = operators_[view.first];
-  *first = first_tensor(*kernel, view.args);
-  if (!*first || kernel->dtypes.contains((*first)->dtype)) return kernel;
+// The row of the first table that has the operator for the element types of all of its tensors.
+Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionView& view, EValue* const* arguments,
+                                  const Kernel** kernel) const {
+  *kernel = operators_[view.first];
+  const DtypeMismatch mismatch = find_dtype_mismatch(**kernel, arguments);
+  if (!mismatch.found) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
-    const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), kernel->name);
-    if (other && other->dtypes.contains((*first)->dtype)) return other;
+    const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
+    if (!other || other == *kernel || !has_same_kinds(other->boxed, (*kernel)->boxed)) continue;
+    if (find_dtype_mismatch(*other, arguments).found) continue;
+    *kernel = other;
+    return Error::Ok;
   }
-  return kernel;
+  return fail(Error::NotSupported,
+              "method '%.80s', instruction %zu of chain %zu: the kernel of %.200s does not take tensors of %s as "
+              "argument %u",
+              method_name(), index, chain, (*kernel)->name, dtype_name(mismatch.dtype), mismatch.argument);
 }
 
 Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view) {
@@ -273,6 +264,7 @@ void MethodLoader::note_read(size_t value) {
   const TensorView view = plan_.tensor(value);
   const bool is_shared = environment_.state && environment_.state->shares(view.memory);
   if (view.source == TensorSource::Planned && view.nbytes > 0 && !is_shared) {
+    flags_[value] |= kState;
     std::memset(tensor_of(state_.values[value])->data, 0, view.nbytes);
   }
 }

@@ -180,6 +180,25 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
   return give_planned(view, tensor);
 }
 
+// What a run may poison, and what it must keep: inputs, state and what methods share.
+Error MethodLoader::list_poisoned() {
+  const size_t count = plan_.num_values();
+  RL_TRY(take(count, &state_.transient));
+  RL_TRY(take(count, &state_.kept));
+  for (size_t i = 0; i < count; ++i) {
+    if (plan_.tag(i) != Tag::Tensor || !plan_.tensor(i).is_planned()) continue;
+    const TensorView view = plan_.tensor(i);
+    const bool is_shared = environment_.state && environment_.state->shares(view.memory);
+    TensorImpl* tensor = tensor_of(state_.values[i]);
+    if (view.source == TensorSource::Planned && (flags_[i] & (kInput | kState)) == 0 && !is_shared) {
+      state_.transient[state_.num_transient++] = tensor;
+    } else {
+      state_.kept[state_.num_kept++] = tensor;
+    }
+  }
+  return Error::Ok;
+}
+
 Error MethodLoader::load_initial_values() {
   for (size_t i = 0; i < plan_.num_values(); ++i) {
     if (plan_.tag(i) != Tag::Tensor) continue;

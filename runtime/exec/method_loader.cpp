@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "core/poison.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
 
@@ -30,6 +31,7 @@ Error MethodLoader::run() {
   RL_TRY(load_relations(state_));
   RL_TRY(init_delegates());
   RL_TRY(load_chains());
+  if constexpr (kPoisons) RL_TRY(list_poisoned());
   return load_initial_values();
 }
 

@@ -22,6 +22,7 @@ class MethodLoader {
     kReadOnly = 4,  // may refer to a constant
     kWritten = 8,   // an instruction before this one wrote it, or it has an initial value
     kInput = 16,
+    kState = 32,  // planned memory that an instruction reads before one writes it
   };
 
   MethodLoader(MethodState& state, const Environment& environment)
@@ -46,6 +47,7 @@ class MethodLoader {
   Error check_bools(size_t index, const TensorImpl& tensor) const;
   Error load_initial_values();
   Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
+  Error list_poisoned();
   Error load_list(size_t index);
   template <typename T, typename Item>
   Error load_boxed_list(size_t index, Span<const Item> items);
@@ -57,14 +59,14 @@ class MethodLoader {
   Error load_chains();
   Error load_instruction(size_t chain, size_t index, Instruction* out);
   Error load_kernel_call(size_t chain, size_t index, const InstructionView& view, Instruction* out);
-  const Kernel* choose_kernel(const InstructionView& view, const TensorImpl** first) const;
+  Error choose_kernel(size_t chain, size_t index, const InstructionView& view, EValue* const* arguments,
+                      const Kernel** kernel) const;
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
   Error count_views();
   void note_view(const InstructionView& view);
   void note_read(size_t value);
   void note_written(size_t value);
-  const TensorImpl* first_tensor(const Kernel& kernel, Span<const int32_t> arguments) const;
 
   MethodState& state_;
   const PlanView& plan_;

@@ -91,6 +91,12 @@ struct MethodState {
   // Before a run they have their own memory again: what a view was of may be gone.
   ViewOut* views = nullptr;
   uint32_t num_views = 0;
+  // With RUSHLIGHT_POISON: planned tensors that are written before they are read, and those that hold something from
+  // the start of a run.
+  TensorImpl** transient = nullptr;
+  uint32_t num_transient = 0;
+  TensorImpl** kept = nullptr;
+  uint32_t num_kept = 0;
   InstructionChain* chains = nullptr;
   uint32_t num_chains = 0;
   DelegateState* delegates = nullptr;

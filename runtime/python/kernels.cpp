@@ -154,9 +154,6 @@ class Arguments {
     return nullptr;
   }
 
-  // The element type of the first tensor argument, or of the first tensor of a list.
-  const TensorImpl* first_tensor() const { return tensors_.empty() ? nullptr : &tensors_.front().impl; }
-
  private:
   struct Storage {
     BorrowedTensor borrowed;
@@ -374,9 +371,10 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
   for (size_t i = 0; i < given; ++i) {
     values.push_back(arguments.convert(nb::object(args[i]), kernel->boxed.kinds[i], i));
   }
-  const TensorImpl* first = arguments.first_tensor();
-  if (first && kernel->dtypes.bits() != 0 && !kernel->dtypes.contains(first->dtype)) {
-    raise(Error::NotSupported, name + " does not take " + dtype_name(first->dtype));
+  const DtypeMismatch mismatch = find_dtype_mismatch(*kernel, values.data());
+  if (mismatch.found) {
+    raise(Error::NotSupported,
+          name + " does not take " + dtype_name(mismatch.dtype) + " as argument " + std::to_string(mismatch.argument));
   }
   GrowingAllocator scratch;
   std::optional<HostThreadPool> pool;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/poison.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::cpu {
@@ -322,6 +323,44 @@ optimized::FirstWeights Executor::first_weights_after(size_t step, int64_t worke
   return {};
 }
 
+bool Executor::is_used_before(size_t step, uint32_t storage) const {
+  const schema::Plan& table = plan_->table;
+  for (uint32_t i = 0; i < step; ++i) {
+    for (const uint32_t value : table.steps()[i].values()) {
+      if (value < slots_.size() && table.values()[value].storage() == storage) return true;
+    }
+  }
+  return false;
+}
+
+bool Executor::is_input_memory(uint32_t storage) const {
+  const schema::Plan& table = plan_->table;
+  for (uint32_t i = 0; i < table.arguments().size(); ++i) {
+    const schema::Argument argument = table.arguments()[i];
+    if (argument.value() == kNone || argument.is_output()) continue;
+    const uint32_t input = table.values()[argument.value()].storage();
+    if (overlap(bases_[storage], static_cast<size_t>(lengths_[storage]), bases_[input],
+                static_cast<size_t>(lengths_[input]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Executor::poison_before(size_t step, const Run& run) {
+  const schema::Plan& table = plan_->table;
+  poison(run.scratch, steps_[step]->scratch_floats(workers_) * sizeof(float), ScalarType::Float);
+  for (const uint32_t value : table.steps()[static_cast<uint32_t>(step)].values()) {
+    if (value >= slots_.size()) continue;  // none
+    const uint32_t id = table.values()[value].storage();
+    const schema::StorageKind kind = table.storages()[id].kind();
+    const bool is_planned = kind == schema::StorageKind::ARENA;
+    const bool is_result = kind == schema::StorageKind::ARGUMENT && slots_[value].is_writable && !is_input_memory(id);
+    if ((!is_planned && !is_result) || is_used_before(step, id)) continue;
+    poison(bases_[id], static_cast<size_t>(lengths_[id]), slots_[value].view.dtype);
+  }
+}
+
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
   RL_TRY(take_arguments(context, arguments));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
@@ -337,6 +376,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step* const step = steps_[i];
     run.next = first_weights_after(i, run.workers);
+    if constexpr (kPoisons) poison_before(i, run);
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     if (const Error error = step->run(run); error != Error::Ok) return fail_in(*step, error, context);
     if (context.tracer) {

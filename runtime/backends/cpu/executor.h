@@ -30,6 +30,10 @@ class Executor {
   Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
   Error take_argument(uint32_t index, const Tensor& tensor);
   void set_addresses();
+  // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
+  void poison_before(size_t step, const Run& run);
+  bool is_used_before(size_t step, uint32_t storage) const;
+  bool is_input_memory(uint32_t storage) const;
   optimized::FirstWeights first_weights_after(size_t step, int64_t workers) const;
 
   Plan* const plan_;

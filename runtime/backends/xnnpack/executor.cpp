@@ -5,6 +5,7 @@
 
 #include "backends/xnnpack/fuse.h"
 #include "backends/xnnpack/shapes.h"
+#include "core/poison.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::xnnpack {
@@ -211,6 +212,33 @@ void Executor::release_packed() const {
   }
 }
 
+bool Executor::is_used_before(const Step& step, uint32_t root) const {
+  for (const Step* other : steps_) {
+    if (other == &step) return false;
+    const Node& node = other->node();
+    bool uses = root_of(node.output) == root;
+    for (uint32_t i = 0; i < node.num_inputs; ++i) {
+      uses = uses || (node.inputs[i] != kNone && root_of(node.inputs[i]) == root);
+    }
+    if (uses) return true;
+  }
+  return false;
+}
+
+void Executor::poison_before(const Step& step) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i] == &step) poison(scratch_[i], step.scratch_bytes(operands_), ScalarType::Float);
+  }
+  const uint32_t root = root_of(step.node().output);
+  const Operand& operand = operands_[root];
+  if (graph_->values[root].is_input || is_used_before(step, root)) return;
+  for (size_t i = 0; i < graph_->values.size(); ++i) {
+    const Operand& input = operands_[i];
+    if (graph_->values[i].is_input && overlap(operand.data, operand.nbytes(), input.data, input.nbytes())) return;
+  }
+  poison(operand.data, operand.nbytes(), operand.dtype);
+}
+
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
   RL_REQUIRE(arguments.size() >= graph_->num_arguments, InvalidArgument, "the delegate has %u arguments, %zu are given",
              graph_->num_arguments, arguments.size());
@@ -220,6 +248,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   for (Step* step : steps_) {
+    if constexpr (kPoisons) poison_before(*step);
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     const Error error = step->run(kernels);
     if (error != Error::Ok) {

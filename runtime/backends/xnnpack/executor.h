@@ -37,6 +37,10 @@ class Executor {
   Error take_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
 
+  // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
+  void poison_before(const Step& step);
+  bool is_used_before(const Step& step, uint32_t root) const;
+
   Graph* graph_;
   Operand* operands_ = nullptr;   // [values]
   Shape* shapes_ = nullptr;       // [values], scratch for inference

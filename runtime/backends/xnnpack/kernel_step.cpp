@@ -42,7 +42,6 @@ class Arguments {
 
   void clear() { count_ = tensors_ = lists_ = numbers_ = 0; }
   EValue* const* data() { return pointers_; }
-  TensorImpl* first_tensor() { return &impls_[0]; }
 
   void none() { add(EValue()); }
   void number(int64_t value) { add(EValue(value)); }
@@ -231,6 +230,13 @@ const char* kernel_name(const Graph& graph, const Node& node) {
   }
 }
 
+Error check_dtypes(const Kernel& kernel, Arguments& arguments) {
+  const DtypeMismatch mismatch = find_dtype_mismatch(kernel, arguments.data());
+  RL_REQUIRE(!mismatch.found, NotSupported, "%s does not take tensors of %s as argument %u", kernel.name,
+             dtype_name(mismatch.dtype), mismatch.argument);
+  return Error::Ok;
+}
+
 class KernelStep final : public Step {
  public:
   KernelStep(const Node& node, const Kernel& kernel, const Kernel* clamp)
@@ -304,16 +310,14 @@ class KernelStep final : public Step {
         if (const Row* row = find_elementwise(node_.kind); row->parameters) row->parameters(node_, arguments_);
         arguments_.tensor(out, View::Plain);
     }
-    if (!kernel_.dtypes.contains(arguments_.first_tensor()->dtype)) {
-      return fail(Error::NotSupported, "%s does not take %s", kernel_.name,
-                  dtype_name(arguments_.first_tensor()->dtype));
-    }
+    RL_TRY(check_dtypes(kernel_, arguments_));
     if (clamp_) {
       clamp_arguments_.clear();
       clamp_arguments_.tensor(out, View::Plain);
       clamp_arguments_.number(double{node_.min});
       clamp_arguments_.number(double{node_.max});
       clamp_arguments_.tensor(out, View::Plain);
+      RL_TRY(check_dtypes(*clamp_, clamp_arguments_));
     }
     return Error::Ok;
   }

@@ -10,6 +10,7 @@
 #include "kernels/quantized/affine_loop.h"
 #include "kernels/quantized/bytes.h"
 #include "kernels/quantized/operators.h"
+#include "kernels/shared/steady.h"
 #include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/optimized.h"
 
@@ -27,6 +28,7 @@ constexpr Kernel kRows[] = {
 
 constexpr auto kTable = sorted_table(kRows);
 static_assert(names_are_unique(kTable), "two optimized kernels have one name");
+static_assert(dtypes_are_of_tensors(kTable), "a row declares element types of an argument that is no tensor");
 
 }  // namespace
 

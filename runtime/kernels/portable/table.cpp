@@ -1,3 +1,4 @@
+#include "kernels/shared/steady.h"
 #include "rushlight/core/sorted_table.h"
 #include "rushlight/kernels/portable.h"
 
@@ -60,6 +61,7 @@ constexpr Kernel kRows[] = {
 
 constexpr auto kTable = sorted_table(kRows);
 static_assert(names_are_unique(kTable), "two portable kernels have one name");
+static_assert(dtypes_are_of_tensors(kTable), "a row declares element types of an argument that is no tensor");
 
 }  // namespace
 

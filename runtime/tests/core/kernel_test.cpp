@@ -22,6 +22,29 @@ TEST(FindKernel, SearchesTablesInOrder) {
   }
 }
 
+TEST(Dtypes, AreDeclaredForAllTensors) {
+  const Kernel row = {"a::x.out", boxed<&nothing>, DtypeSet(ScalarType::Float), {{args(1), dtypes::kIndex}}};
+  TensorImpl first, second;
+  EValue values[] = {EValue(&first), EValue(&second)};
+  EValue* arguments[] = {&values[0], &values[1]};
+  first.dtype = ScalarType::Float;
+  second.dtype = ScalarType::Long;
+  EXPECT_FALSE(find_dtype_mismatch(row, arguments).found);
+  second.dtype = ScalarType::Float;
+  EXPECT_EQ(find_dtype_mismatch(row, arguments).argument, 1);
+  first.dtype = ScalarType::QInt32;
+  EXPECT_EQ(find_dtype_mismatch(row, arguments).argument, 0);
+  EXPECT_EQ(find_dtype_mismatch(row, arguments).dtype, ScalarType::QInt32);
+  const Kernel any = {"a::x.out", boxed<&nothing>, {}};
+  EXPECT_FALSE(find_dtype_mismatch(any, arguments).found);
+}
+
+TEST(Dtypes, OfNoTypeAreInNoSet) {
+  for (const int type : {-128, -1, kScalarTypeCount, 32, 127}) {
+    EXPECT_FALSE(dtypes::kAll.contains(static_cast<ScalarType>(type)));
+  }
+}
+
 struct Seen {
   int64_t count = 0;
   double number = 0;

@@ -56,7 +56,21 @@ TEST(MethodLoad, ChecksTheDtypeOfTheKernel) {
               plan.values[0] = value(tensor);
             }),
             Error::NotSupported);
-  EXPECT_MESSAGE("the kernel of test::add.out does not take tensors of int32");
+  EXPECT_MESSAGE("the kernel of test::add.out does not take tensors of int32 as argument 0");
+}
+
+TEST(MethodLoad, ChecksTheDtypesOfAllArguments) {
+  const auto with_int = [](size_t index) {
+    return load_error([index](PlanSpec& plan) {
+      TensorSpec tensor = planned({2}, 16 * index);
+      tensor.dtype = ScalarType::QInt32;
+      plan.values[index] = value(tensor);
+    });
+  };
+  EXPECT_EQ(with_int(1), Error::NotSupported);
+  EXPECT_MESSAGE("instruction 0 of chain 0: the kernel of test::add.out does not take tensors of qint32 as argument 1");
+  EXPECT_EQ(with_int(2), Error::NotSupported);
+  EXPECT_MESSAGE("as argument 3");
 }
 
 void add_ints(KernelRuntimeContext&, const Tensor&, const Tensor&, const Scalar&, Tensor& out) {

@@ -32,7 +32,7 @@ def call_kernel(
 
     Raises:
         OperatorMissingError: there is no such kernel.
-        NotSupportedError: the kernel does not take the dtype of the first tensor.
+        NotSupportedError: the kernel does not take the dtype of one of the tensors.
         RushlightError: the kernel failed; the message is its own.
     """
     return _native.call_kernel(name, args, library, threads)

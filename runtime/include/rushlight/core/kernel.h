@@ -52,13 +52,50 @@ struct BoxedKernel {
   uint16_t arity;
 };
 
-// A row of a kernel table. `dtypes`: element types that the kernel takes for its first tensor argument (for the first
-// element of a list); empty if it takes no tensor.
+// Arguments by number, the first being 0, as a set of bits.
+template <typename... Numbers>
+constexpr uint32_t args(Numbers... numbers) {
+  return ((1u << numbers) | ...);
+}
+
+// Element types of the arguments of a set.
+struct ArgumentDtypes {
+  uint32_t arguments = 0;  // args(2, 3)
+  DtypeSet dtypes;
+};
+
+// A row of a kernel table: what the kernel takes. A method whose tensors have other element types is not loaded.
 struct Kernel {
   const char* name;  // "aten::add.out"
   BoxedKernel boxed;
-  DtypeSet dtypes;
+  DtypeSet dtypes;                // of each tensor argument, items of lists and outs among them; any if empty
+  ArgumentDtypes others[3] = {};  // of tensor arguments whose element types differ from these
+
+  // Element types of the tensors of an argument; any if empty.
+  constexpr DtypeSet dtypes_of(size_t argument) const {
+    for (const ArgumentDtypes& other : others) {
+      if (argument < 32 && ((other.arguments >> argument) & 1u) != 0) return other.dtypes;
+    }
+    return dtypes;
+  }
 };
+
+// A tensor argument whose element type its kernel does not take.
+struct DtypeMismatch {
+  bool found = false;
+  uint16_t argument = 0;
+  ScalarType dtype{};
+};
+
+// The first such argument of `arguments`, [arity], whose tags fit the kernel's kinds.
+DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments);
+
+// Whether an argument of this kind holds tensors.
+constexpr bool is_out(ArgKind kind) { return kind == ArgKind::OutTensor || kind == ArgKind::OutTensorList; }
+constexpr bool is_tensor_kind(ArgKind kind) {
+  return is_out(kind) || kind == ArgKind::Tensor || kind == ArgKind::OptionalTensor || kind == ArgKind::TensorList ||
+         kind == ArgKind::OptionalTensorList;
+}
 
 // Rows sorted by name (strcmp order).
 using KernelTable = Span<const Kernel>;

@@ -73,7 +73,11 @@ class DtypeSet {
   constexpr DtypeSet() = default;
   template <typename... Types>
   constexpr explicit DtypeSet(ScalarType first, Types... rest) : bits_((bit(first) | ... | bit(rest))) {}
-  constexpr bool contains(ScalarType type) const { return (bits_ & bit(type)) != 0; }
+  // False, too, for a value that names no type.
+  constexpr bool contains(ScalarType type) const {
+    const int index = static_cast<int>(type);
+    return index >= 0 && index < kScalarTypeCount && (bits_ & bit(type)) != 0;
+  }
   constexpr DtypeSet operator|(DtypeSet other) const { return DtypeSet(bits_ | other.bits_); }
   constexpr uint32_t bits() const { return bits_; }
 
@@ -94,6 +98,8 @@ inline constexpr DtypeSet kReal = kInt | kFloat;     // integers, float32, float
 inline constexpr DtypeSet kRealH = kInt | kFloatH;   // and half types
 inline constexpr DtypeSet kRealHB = kRealH | kBool;  // and bool: everything but complex
 inline constexpr DtypeSet kComplex{ScalarType::ComplexHalf, ScalarType::ComplexFloat, ScalarType::ComplexDouble};
+inline constexpr DtypeSet kIndex{ScalarType::Int, ScalarType::Long};
+inline constexpr DtypeSet kMask{ScalarType::Bool, ScalarType::Byte};
 inline constexpr DtypeSet kUnsigned{ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64};
 inline constexpr DtypeSet kAll = kRealHB | kComplex | kUnsigned;
 }  // namespace dtypes

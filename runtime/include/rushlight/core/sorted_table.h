@@ -31,4 +31,18 @@ constexpr bool names_are_unique(const std::array<Kernel, N>& sorted) {
   return true;
 }
 
+// Whether all arguments of which rows declare element types are tensors.
+template <size_t N>
+constexpr bool dtypes_are_of_tensors(const std::array<Kernel, N>& rows) {
+  for (const Kernel& row : rows) {
+    for (const ArgumentDtypes& other : row.others) {
+      for (uint32_t i = 0; i < 32; ++i) {
+        const bool is_declared = ((other.arguments >> i) & 1u) != 0;
+        if (is_declared && (i >= row.boxed.arity || !is_tensor_kind(row.boxed.kinds[i]))) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace rushlight

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "rushlight/core/evalue.h"
+
+namespace rushlight {
+
+// Calls body(tensor) for the tensors of a value, items of lists among them, until it gives false.
+template <typename Body>
+void all_tensors(const EValue& value, const Body& body) {
+  if (value.tag() == Tag::Tensor) {
+    body(value.to_tensor());
+  } else if (value.tag() == Tag::TensorList) {
+    for (const Tensor& item : value.to_tensor_list()) {
+      if (!body(item)) return;
+    }
+  } else if (value.tag() == Tag::OptionalTensorList) {
+    for (const std::optional<Tensor>& item : value.to_optional_tensor_list()) {
+      if (item && !body(*item)) return;
+    }
+  }
+}
+
+}  // namespace rushlight
