@@ -25,7 +25,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint types unit cpp api interop torture avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint types unit cpp api interop torture poison asan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
