@@ -228,9 +228,28 @@ def test_an_allocation_that_nothing_filled_is_not_read(builder):
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
     graph = g.output(g.mm(a, x))
-    graph.graph.output_node().args[0][0].args = (a.kwargs["out"], x)
-    with pytest.raises(PlanError, match="mm_out_1 .* reads alloc, which nothing has filled"):
+    last = graph.graph.output_node().args[0][0]
+    last.args = (last.kwargs["out"], x)
+    with pytest.raises(PlanError, match="mm_out_1 .* reads alloc_1, which nothing has filled"):
         plan_memory(graph)
+
+
+def test_items_of_a_list_of_results_are_read_from_its_allocation(builder):
+    g = builder()
+    x = g.input("x", SHAPE)
+    halves = g.graph.call_function(memory_ops.alloc, ([((8, 16), torch.float32)] * 2,))
+    meta.set_spec(halves, [TensorSpec(torch.float32, [8, 16]) for _ in range(2)])
+    meta.set_val(halves, [torch.empty(8, 16, device="meta") for _ in range(2)])
+    g.graph.call_function(aten.split_copy.Tensor_out, (x, 8), {"out": halves})
+    first, second = g.item(halves, 0), g.item(halves, 1)
+    graph = g.output(g.mm(g.view(first, [128, 1]), g.view(second, [1, 128])))
+    plan_memory(graph)
+    over(second, first)
+    with pytest.raises(PlanError, match="split_copy.* writes two results into"):
+        replay_plan(graph)
+    meta.get_spec(halves)[1].mem_offset = meta.get_spec(x).mem_offset
+    with pytest.raises(PlanError, match="split_copy.* writes its result over x"):
+        replay_plan(graph)
 
 
 def test_freed_memory_is_not_read(builder):

@@ -212,13 +212,20 @@ class _Replay:
     def item(self, node: Node) -> None:
         """An item of a sequence is what the sequence holds, wherever the plan puts it."""
         source, index = node.args
+        self.check_filled(source, node)
         tensors = self.tensors.get(source) if isinstance(source, Node) else None
         if isinstance(tensors, list) and isinstance(index, int):
             self.set(node, [tensors[index]])
 
     def view(self, node: Node) -> None:
+        self.check_filled(node.args[0], node)
         (tensor,) = self.tensors_of(node.args[0])
         self.set(node, [self.under(meta.get_spec(node), tensor, node)])
+
+    def check_filled(self, source: object, reader: Node) -> None:
+        """Raise PlanError if a node reads an allocation before an operator has written into it."""
+        if isinstance(source, Node) and source.target is memory_ops.alloc and source not in self.tensors:
+            raise PlanError(f"{reader.name} ({reader.target}) reads {source.name}, which nothing has filled")
 
     def under(self, spec: TensorSpec, tensor: Tensor, node: Node) -> Tensor:
         """A tensor under another spec. A planned place is fixed in the file; it must be the tensor's."""
@@ -238,14 +245,14 @@ class _Replay:
         op = aten_op(node.target)
         given = readings(node)
         for _, source in given:
-            if source.target is memory_ops.alloc:
-                raise PlanError(f"{node.name} ({node.target}) reads {source.name}, which nothing has filled")
+            self.check_filled(source, node)
             for tensor in self.tensors_of(source):
                 self.read(tensor, node, source.name)
         targets: list[Node] = [] if op is None else _written(op, node)
         copies = op is not None and op._schema.name == _WRITE_BACK
         # A user's operator may change a tensor: it stays the value that it is, with other contents.
-        changed = [] if copies else [target for target in targets if target in self.tensors]
+        own = [target for target in targets if target.target is memory_ops.alloc]
+        changed = [] if copies else [t for t in targets if t in self.tensors and t not in own]
         self.read_all(changed, node)
         specs = _leaves(meta.get_spec(node))
         places = [self.place(spec) for target in targets for spec in meta.tensor_specs(target)]
@@ -258,10 +265,10 @@ class _Replay:
             results += [self.hold(place, Value(node.name)) for place in places]
         rest = iter(results)
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
-        if op is not None and not op._schema.returns:
-            # The readers of a list name its allocation: the operator that fills a list returns nothing.
-            for target in targets:
-                self.set(target, results)
+        # A list of results is read as the list of allocations that it fills.
+        rest = iter(results)
+        for target in own:
+            self.set(target, [next(rest, None) for _ in meta.tensor_specs(target)])
 
     def may_write(
         self, node: Node, given: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
