@@ -62,6 +62,21 @@ def input_through_view(x):
     return x * 1
 
 
+def a_view_read_anew_where_another_is_taken(x):
+    y = x * 2
+    v = y[1:2]
+    y[:3] = 0
+    return y[1:1], v
+
+
+def a_view_read_anew_while_one_like_it_is_written(x):
+    y = x + x
+    v = y[1:4:2]
+    y[3:3] = y[3:3].clone()
+    v[..., :1] = -2
+    return v * 1
+
+
 CASES = [
     view_then_write,
     write_base_then_read_view,
@@ -71,6 +86,8 @@ CASES = [
     converting_write,
     twice_through_one_view,
     input_through_view,
+    a_view_read_anew_where_another_is_taken,
+    a_view_read_anew_while_one_like_it_is_written,
 ]
 
 
@@ -81,6 +98,16 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         return self.function(x)
+
+
+class Shapes(torch.fx.Interpreter):
+    """Runs a graph and compares the shape of each tensor with what the graph says of it."""
+
+    def run_node(self, node):
+        result = super().run_node(node)
+        if isinstance(result, torch.Tensor):
+            assert result.shape == node.meta["val"].shape, node.format_node()
+        return result
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
@@ -95,6 +122,7 @@ def test_writes_through_views(function):
         and node.target._schema.is_mutable
         for node in core.graph.nodes
     )
+    Shapes(core.graph_module).run(*core.state_dict.values(), *core.constants.values(), x.clone())
     expected_input, actual_input = x.clone(), x.clone()
     torch.testing.assert_close(core.module()(actual_input), function(expected_input))
     torch.testing.assert_close(actual_input, expected_input)

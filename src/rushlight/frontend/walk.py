@@ -194,24 +194,28 @@ class Walk:
             self._in_place(node, op)
             return
         args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
-        results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs)
+        results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs, of=node)
         self.env[node] = map_aggregate(results, self._handles_of_new)
 
-    def _emit(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
-        """New nodes that compute `op`: its expansion, or the operator itself."""
+    def _emit(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None = None) -> Any:
+        """New nodes that compute `op`: its expansion, or the operator itself.
+
+        of: the old node that the call stands for, whose value holds for it too. A view that is read anew
+        stands for none, whatever node of the same operator asks for it.
+        """
         expands = op in self.tools.table or (
             tables.is_composite(op) and not tables.is_kept_composite(op, self.tools.preserve)
         )
         if not expands:
-            return self._keep(op, args, kwargs)
+            return self._keep(op, args, kwargs, of)
         expansion, inputs = self.tools.expander.expand(op, args, kwargs)
         return self._instantiate(expansion, inputs)
 
-    def _keep(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
+    def _keep(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None) -> Node:
         new = self._new_call(op, args, kwargs)
-        old = self.origin
-        val = old.meta.get(meta.VAL)
-        if op is not old.target or not self._inputs_unchanged(old):
+        if of is not None and op is of.target and self._inputs_unchanged(of):
+            val = of.meta.get(meta.VAL)
+        else:
             val = self.tools.evaluator.value(op, args, kwargs)
         meta.set_val(new, _without_grad(val))
         return new
