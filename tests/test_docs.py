@@ -1,4 +1,4 @@
-"""The Python of docs/programs.md runs from top to bottom as it stands."""
+"""The Python of these pages runs from top to bottom as it stands; what it prints, the page shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("page", ["programs.md"])
+@pytest.mark.parametrize("page", ["programs.md", "xnnpack.md"])
 def test_code_runs(page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = (DOCS / page).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

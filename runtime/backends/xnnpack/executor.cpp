@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "backends/xnnpack/convert.h"
 #include "backends/xnnpack/fuse.h"
 #include "backends/xnnpack/shapes.h"
 #include "core/poison.h"
@@ -20,12 +21,64 @@ bool ends_with_page(const void* data, size_t size) {
   return last / kPage != (last + kBeyond) / kPage;
 }
 
-// The tensor's sizes in the order of its memory; a scalar has one.
-bool shape_in_memory(const Tensor& tensor, Shape* shape) {
-  if (tensor.dim() > static_cast<int64_t>(kMaxRank)) return false;
-  shape->rank = static_cast<uint32_t>(tensor.dim());
-  for (uint32_t i = 0; i < shape->rank; ++i) shape->dims[i] = tensor.size(tensor.dim_order()[i]);
+// The order in which the payload names the axes of a tensor: channels-last for pictures with this dim order, and the
+// plain order for all others. These may differ from it only in axes of one element, which have no place in memory.
+Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
+  static constexpr uint32_t kChannelsLast[] = {0, 2, 3, 1};
+  const Span<const DimOrderType> order = tensor.dim_order();
+  RL_REQUIRE(order.size() <= kMaxRank, InvalidArgument, "a tensor of the delegate has %zu dimensions, more than %u",
+             order.size(), kMaxRank);
+  bool is_last = order.size() == 4;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    is_last = is_last && order[i] == kChannelsLast[i];
+    axes[i] = i;
+  }
+  if (is_last) {
+    for (uint32_t i = 0; i < 4; ++i) axes[i] = kChannelsLast[i];
+  }
+  return Error::Ok;
+}
+
+// Whether the elements of a tensor of sizes[axis] lie in the order of `axes`.
+bool lies_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* sizes) {
+  const Span<const DimOrderType> order = tensor.dim_order();
+  uint32_t at = 0;
+  for (const DimOrderType axis : order) {
+    if (sizes[axis] == 1) continue;
+    while (at < order.size() && sizes[axes[at]] == 1) ++at;
+    if (axes[at++] != axis) return false;
+  }
   return true;
+}
+
+// The shape of an argument as the payload counts its axes.
+Error take_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
+  uint32_t axes[kMaxRank];
+  int64_t sizes[kMaxRank];
+  RL_TRY(find_axes(tensor, axes));
+  shape->rank = static_cast<uint32_t>(tensor.dim());
+  for (uint32_t i = 0; i < shape->rank; ++i) {
+    sizes[i] = tensor.size(i);
+    shape->dims[i] = tensor.size(axes[i]);
+  }
+  RL_REQUIRE(lies_in_order(tensor, axes, sizes), InvalidArgument,
+             "argument %u of the delegate is neither contiguous nor channels-last", argument);
+  return Error::Ok;
+}
+
+// The reverse, for an output.
+Error give_shape(const Tensor& tensor, uint32_t argument, const Shape& shape) {
+  uint32_t axes[kMaxRank];
+  int64_t sizes[kMaxRank];
+  SizesType new_sizes[kMaxRank];
+  RL_TRY(find_axes(tensor, axes));
+  for (uint32_t i = 0; i < shape.rank; ++i) {
+    sizes[axes[i]] = shape.dims[i];
+    new_sizes[axes[i]] = static_cast<SizesType>(shape.dims[i]);
+  }
+  RL_REQUIRE(lies_in_order(tensor, axes, sizes), InvalidArgument,
+             "output %u of the delegate is neither contiguous nor channels-last", argument);
+  return resize_tensor(tensor, {new_sizes, shape.rank});
 }
 
 }  // namespace
@@ -54,25 +107,24 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   operands_ = make_array<Operand>(allocator, count);
   shapes_ = make_array<Shape>(allocator, count);
   capacities_ = make_array<size_t>(allocator, count);
-  roots_ = make_array<uint32_t>(allocator, count);
   staging_ = make_array<uint8_t*>(allocator, count);
-  RL_REQUIRE(operands_ && shapes_ && capacities_ && roots_ && staging_, MemoryAllocationFailed,
-             "no memory for %zu values", count);
+  RL_REQUIRE(operands_ && shapes_ && capacities_ && staging_, MemoryAllocationFailed, "no memory for %zu values",
+             count);
   for (size_t i = 0; i < count; ++i) {
     const Value& value = graph_->values[i];
     operands_[i].shape = shapes_[i] = value.shape;
     operands_[i].dtype = value.dtype;
     if (value.quantization.by == Quantization::By::Row) operands_[i].row_dims = value.quantization.group;
     operands_[i].data = const_cast<void*>(value.constant);
-    roots_[i] = static_cast<uint32_t>(i);
   }
   DelegateOperator failed;
   RL_TRY(infer_shapes(shapes_, &failed));
   for (size_t i = 0; i < count; ++i) operands_[i].shape = shapes_[i];
   RL_TRY(fuse(graph_, shapes_, options, allocator));
   threads_ = shared_threads(thread_count);
-  find_aliases();
+  RL_TRY(storage_.find_views(*graph_, allocator));
   RL_TRY(make_steps(options, thread_count, allocator));
+  RL_TRY(storage_.find_uses(steps_, allocator));
   RL_TRY(plan(allocator));
   RL_TRY(keep_readable(allocator));
   release_packed();
@@ -91,34 +143,12 @@ Error Executor::infer_shapes(Shape* shapes, DelegateOperator* failed) const {
   return Error::Ok;
 }
 
-uint32_t Executor::root_of(uint32_t id) const {
-  while (roots_[id] != id) id = roots_[id];
-  return id;
-}
-
-// A reshape or a copy needs no work if its result may lie in its input's memory, or the input in that of the result.
-void Executor::find_aliases() {
-  for (const Node& node : graph_->nodes) {
-    if (node.kind != Kind::XNNStaticReshape && node.kind != Kind::XNNCopy) continue;
-    const uint32_t in = root_of(node.inputs[0]);
-    const Value& source = graph_->values[in];
-    if (source.dtype != graph_->values[node.output].dtype) continue;
-    if (graph_->values[node.output].argument == kNone) {
-      roots_[node.output] = in;
-    } else if (source.argument == kNone && source.constant == nullptr) {
-      roots_[in] = node.output;
-    }
-  }
-}
-
 Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator) {
   Step** steps = allocator.allocate_array<Step*>(graph_->nodes.size());
   RL_REQUIRE(steps || graph_->nodes.empty(), MemoryAllocationFailed, "no memory for %zu steps", graph_->nodes.size());
   size_t count = 0;
   for (const Node& node : graph_->nodes) {
-    const bool is_alias = (node.kind == Kind::XNNStaticReshape || node.kind == Kind::XNNCopy) &&
-                          root_of(node.inputs[0]) == root_of(node.output);
-    if (is_alias) continue;
+    if (storage_.is_view(node)) continue;
     RL_ASSIGN(steps[count], make_step(*graph_, node, operands_, options, thread_count, allocator));
     steps_ = {steps, ++count};
   }
@@ -128,49 +158,50 @@ Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAl
 Error Executor::plan(MemoryAllocator& allocator) {
   const uint32_t num_values = static_cast<uint32_t>(graph_->values.size());
   const uint32_t num_steps = static_cast<uint32_t>(steps_.size());
-  const uint32_t end = num_steps == 0 ? 0 : num_steps - 1;
-  // One slot a value, one a step for scratch, one a value for staging; those without a size are skipped.
-  const uint32_t most = 2 * num_values + num_steps;
+  const Span<const Use> uses = storage_.uses();
+  // One slot a value, in the workspace or for staging, and one a step for scratch.
+  const uint32_t most = num_values + num_steps;
   Slot* slots = make_array<Slot>(allocator, most);
   uint8_t*** targets = allocator.allocate_array<uint8_t**>(most);
   uint32_t* slot_of = make_array<uint32_t>(allocator, num_values);
+  Access* accesses = make_array<Access>(allocator, uses.size() + most);
   scratch_ = make_array<uint8_t*>(allocator, num_steps);
-  RL_REQUIRE(slots && targets && slot_of && scratch_, MemoryAllocationFailed, "no memory to plan %u values",
-             num_values);
+  scratch_sizes_ = make_array<size_t>(allocator, num_steps);
+  RL_REQUIRE(slots && targets && slot_of && accesses && scratch_ && scratch_sizes_, MemoryAllocationFailed,
+             "no memory to plan %u values", num_values);
   uint32_t count = 0;
+  size_t num_accesses = 0;
   for (uint32_t i = 0; i < num_values; ++i) slot_of[i] = kNone;
-  for (uint32_t s = 0; s < num_steps; ++s) {
-    const Node& node = steps_[s]->node();
-    uint32_t used[6] = {root_of(node.output)};
-    uint32_t num_used = 1;
-    for (uint32_t i = 0; i < node.num_inputs; ++i) {
-      if (node.inputs[i] != kNone) used[num_used++] = root_of(node.inputs[i]);
-    }
-    for (uint32_t i = 0; i < num_used; ++i) {
-      const Value& value = graph_->values[used[i]];
-      if (value.constant) continue;
-      if (value.argument != kNone) {
-        if (!value.is_input || !steps_[s]->reads_beyond() || slot_of[used[i]] != kNone) continue;
-        slot_of[used[i]] = count;
-        targets[count] = &staging_[used[i]];
-        slots[count++] = {operands_[used[i]].nbytes() + kBeyond, 0, end, 0};
-        continue;
+  // Inputs are staged before the first step.
+  for (const Use& use : uses) {
+    if (!graph_->values[use.root].is_input || !use.beyond || slot_of[use.root] != kNone) continue;
+    slot_of[use.root] = count;
+    accesses[num_accesses++] = {0, count, true};
+    targets[count] = &staging_[use.root];
+    slots[count++] = {operands_[use.root].nbytes() + kBeyond, 0, 0, 0};
+  }
+  for (uint32_t s = 0, at = 0; s < num_steps; ++s) {
+    for (; at < uses.size() && uses[at].step == s; ++at) {
+      const uint32_t root = uses[at].root;
+      if (slot_of[root] == kNone && !storage_.is_inside(root)) continue;
+      if (slot_of[root] == kNone) {
+        slot_of[root] = count;
+        targets[count] = reinterpret_cast<uint8_t**>(&operands_[root].data);
+        capacities_[root] = operands_[root].nbytes();
+        slots[count++] = {capacities_[root] + kBeyond, s, s, 0};
       }
-      if (slot_of[used[i]] == kNone) {
-        slot_of[used[i]] = count;
-        targets[count] = reinterpret_cast<uint8_t**>(&operands_[used[i]].data);
-        capacities_[used[i]] = operands_[used[i]].nbytes();
-        slots[count++] = {operands_[used[i]].nbytes() + kBeyond, s, s, 0};
-      }
-      slots[slot_of[used[i]]].last = s;
+      slots[slot_of[root]].last = s;
+      accesses[num_accesses++] = {s, slot_of[root], uses[at].writes};
     }
-    if (const size_t bytes = steps_[s]->scratch_bytes(operands_); bytes > 0) {
-      targets[count] = &scratch_[s];
-      slots[count++] = {bytes, s, s, 0};
-    }
+    scratch_sizes_[s] = steps_[s]->scratch_bytes(operands_);
+    if (scratch_sizes_[s] == 0) continue;
+    accesses[num_accesses++] = {s, count, true};
+    targets[count] = &scratch_[s];
+    slots[count++] = {scratch_sizes_[s], s, s, 0};
   }
   size_t total = 0;
   RL_TRY(place(slots, count, allocator, &total));
+  RL_TRY(check_places({slots, count}, {accesses, num_accesses}, total, allocator));
   uint8_t* workspace = static_cast<uint8_t*>(allocator.allocate(total + kBeyond, 64));
   RL_REQUIRE(workspace != nullptr, MemoryAllocationFailed, "no memory for a workspace of %zu bytes", total);
   for (uint32_t i = 0; i < count; ++i) *targets[i] = workspace + slots[i].offset;
@@ -179,18 +210,14 @@ Error Executor::plan(MemoryAllocator& allocator) {
 
 // Constants that XNNPACK reads in place must not end where their page does.
 Error Executor::keep_readable(MemoryAllocator& allocator) {
-  for (const Step* step : steps_) {
-    const Node& node = step->node();
-    for (uint32_t i = 0; i < node.num_inputs; ++i) {
-      if (node.inputs[i] == kNone || !step->reads_beyond() || !step->reads(i)) continue;
-      Operand& operand = operands_[root_of(node.inputs[i])];
-      if (!graph_->values[root_of(node.inputs[i])].constant || !ends_with_page(operand.data, operand.nbytes()))
-        continue;
-      void* copy = allocator.allocate(operand.nbytes() + kBeyond, 16);
-      RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a constant");
-      std::memcpy(copy, operand.data, operand.nbytes());
-      operand.data = copy;
-    }
+  for (const Use& use : storage_.uses()) {
+    Operand& operand = operands_[use.root];
+    const bool is_constant = graph_->values[use.root].constant != nullptr;
+    if (!use.beyond || !is_constant || !ends_with_page(operand.data, operand.nbytes())) continue;
+    void* copy = allocator.allocate(operand.nbytes() + kBeyond, 16);
+    RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a constant");
+    std::memcpy(copy, operand.data, operand.nbytes());
+    operand.data = copy;
   }
   return Error::Ok;
 }
@@ -200,13 +227,9 @@ void Executor::release_packed() const {
     const uint8_t* begin = static_cast<const uint8_t*>(buffer.data());
     const uint8_t* end = begin + buffer.size();
     bool is_read = false;
-    for (const Step* step : steps_) {
-      const Node& node = step->node();
-      for (uint32_t i = 0; i < node.num_inputs && !is_read; ++i) {
-        if (node.inputs[i] == kNone) continue;
-        const uint8_t* data = static_cast<const uint8_t*>(operands_[root_of(node.inputs[i])].data);
-        is_read = data >= begin && data < end && step->reads(i);
-      }
+    for (const Use& use : storage_.uses()) {
+      const uint8_t* data = static_cast<const uint8_t*>(operands_[use.root].data);
+      is_read = is_read || (!use.writes && data >= begin && data < end);
     }
     if (!is_read) buffer.release();
   }
@@ -248,9 +271,10 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   for (Step* step : steps_) {
+    if (is_idle(*step)) continue;
     if constexpr (kPoisons) poison_before(*step);
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
-    const Error error = step->run(kernels);
+    const Error error = is_filled(*step) ? fill(*step) : step->run(kernels);
     if (error != Error::Ok) {
       const char* reason = last_error_message();
       char text[400];
@@ -280,19 +304,18 @@ Error Executor::take_inputs(Span<EValue* const> arguments) {
     RL_REQUIRE(tensor.scalar_type() == value.dtype, InvalidArgument, "argument %u of the delegate is %s, not %s",
                value.argument, dtype_name(tensor.scalar_type()), dtype_name(value.dtype));
     Shape shape;
-    RL_REQUIRE(shape_in_memory(tensor, &shape), InvalidArgument, "argument %u of the delegate has %d dimensions",
-               value.argument, static_cast<int>(tensor.dim()));
+    RL_TRY(take_shape(tensor, value.argument, &shape));
     if (shape.rank == 0 && value.shape.rank == 1) shape = Shape{1, {1}};
     RL_REQUIRE(
-        shape.rank == value.shape.rank && check_shape(shape) == Error::Ok && shape.numel() <= value.shape.numel(),
-        InvalidArgument, "argument %u of the delegate is empty or larger than planned for", value.argument);
+        shape.rank == value.shape.rank && check_shape(shape, true) == Error::Ok && shape.numel() <= value.shape.numel(),
+        InvalidArgument, "argument %u of the delegate is larger than planned for", value.argument);
     Operand& operand = operands_[i];
     if (shape != operand.shape) {
       operand.shape = shape;
       has_new_shapes_ = is_changed_ = true;
     }
     void* data = tensor.mutable_data_ptr();
-    if (staging_[i] && ends_with_page(data, operand.nbytes())) {
+    if (staging_[i] && operand.nbytes() > 0 && ends_with_page(data, operand.nbytes())) {
       std::memcpy(staging_[i], data, operand.nbytes());
       data = staging_[i];
     }
@@ -301,6 +324,21 @@ Error Executor::take_inputs(Span<EValue* const> arguments) {
       is_changed_ = true;
     }
   }
+  return Error::Ok;
+}
+
+bool Executor::is_idle(const Step& step) const { return operands_[step.node().output].numel() == 0; }
+
+bool Executor::is_filled(const Step& step) const {
+  return operands_[step.node().inputs[0]].numel() == 0 && value_of_nothing(*graph_, step.node());
+}
+
+Error Executor::fill(const Step& step) const {
+  const Operand& out = operands_[step.node().output];
+  const float value = *value_of_nothing(*graph_, step.node());
+  const size_t size = element_size(out.dtype);
+  uint8_t* to = static_cast<uint8_t*>(out.data);
+  for (int64_t i = 0; i < out.numel(); ++i) from_float(out.dtype, &value, 1, to + static_cast<size_t>(i) * size);
   return Error::Ok;
 }
 
@@ -334,11 +372,7 @@ Error Executor::take_outputs(Span<EValue* const> arguments) {
       RL_REQUIRE(tensor.dim() == static_cast<int64_t>(shape.rank), InvalidArgument,
                  "output %u of the delegate has %d dimensions, not %u", value.argument, static_cast<int>(tensor.dim()),
                  shape.rank);
-      SizesType sizes[kMaxRank];
-      for (uint32_t axis = 0; axis < shape.rank; ++axis) {
-        sizes[tensor.dim_order()[axis]] = static_cast<SizesType>(shape.dims[axis]);
-      }
-      RL_TRY(resize_tensor(tensor, {sizes, shape.rank}));
+      RL_TRY(give_shape(tensor, value.argument, shape));
     }
     if (tensor.mutable_data_ptr() != operands_[i].data) {
       operands_[i].data = tensor.mutable_data_ptr();
@@ -350,11 +384,14 @@ Error Executor::take_outputs(Span<EValue* const> arguments) {
 
 Error Executor::set_up(DelegateOperator* failed) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
-    const uint32_t root = root_of(static_cast<uint32_t>(i));
+    const uint32_t root = storage_.root_of(static_cast<uint32_t>(i));
     if (root != i) operands_[i].data = operands_[root].data;
   }
   for (size_t i = 0; i < steps_.size(); ++i) {
+    if (is_idle(*steps_[i]) || is_filled(*steps_[i])) continue;
     failed->number = steps_[i]->node().debug_handle;
+    RL_REQUIRE(steps_[i]->scratch_bytes(operands_) <= scratch_sizes_[i], NotSupported,
+               "a %s needs more memory for smaller inputs than for the largest", name_of(steps_[i]->node().kind));
     RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
   }
   *failed = {};

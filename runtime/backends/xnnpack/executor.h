@@ -2,6 +2,7 @@
 
 #include "backends/xnnpack/graph.h"
 #include "backends/xnnpack/step.h"
+#include "backends/xnnpack/storage.h"
 #include "backends/xnnpack/threads.h"
 #include "backends/xnnpack/workspace.h"
 #include "rushlight/core/backend.h"
@@ -25,13 +26,16 @@ class Executor {
   Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   // `failed` learns of which node the shapes do not fit.
   Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
-  void find_aliases();
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   Error plan(MemoryAllocator& allocator);
   Error keep_readable(MemoryAllocator& allocator);
   void release_packed() const;
-  uint32_t root_of(uint32_t id) const;
 
+  // Whether there is nothing to compute for the present shapes.
+  bool is_idle(const Step& step) const;
+  // Whether an input is empty, but not the result, all elements of which are then the same.
+  bool is_filled(const Step& step) const;
+  Error fill(const Step& step) const;
   Error take_inputs(Span<EValue* const> arguments);
   Error update_shapes(DelegateOperator* failed);
   Error take_outputs(Span<EValue* const> arguments);
@@ -45,10 +49,11 @@ class Executor {
   Operand* operands_ = nullptr;   // [values]
   Shape* shapes_ = nullptr;       // [values], scratch for inference
   size_t* capacities_ = nullptr;  // [values], bytes; of roots in the workspace
-  uint32_t* roots_ = nullptr;     // [values], whose memory a value lies in
   uint8_t** staging_ = nullptr;   // [values], memory for an input that ends where its page does, or null
+  Storage storage_;
   Span<Step*> steps_;
-  uint8_t** scratch_ = nullptr;  // [steps]
+  uint8_t** scratch_ = nullptr;      // [steps]
+  size_t* scratch_sizes_ = nullptr;  // [steps], bytes
   pthreadpool_t threads_ = nullptr;
   bool is_changed_ = true;  // shapes or addresses since the last set_up()
   bool has_new_shapes_ = false;

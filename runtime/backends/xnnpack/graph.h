@@ -46,8 +46,9 @@ struct Shape {
   bool operator!=(const Shape& other) const { return !(*this == other); }
 };
 
-// Fails unless all dimensions are positive and there are at most kMaxElements elements.
-Error check_shape(const Shape& shape);
+// Fails unless all dimensions are positive, or 0 where a shape may be empty, and there are at most kMaxElements
+// elements.
+Error check_shape(const Shape& shape, bool may_be_empty = false);
 
 // How whole numbers stand for real ones: real = (number - zero) * scale.
 struct Quantization {

@@ -24,7 +24,6 @@ const Kernel* find(std::string_view name) {
 enum class View : uint8_t {
   Plain,
   Picture,     // [n, h, w, c] as n, c, h, w
-  Pooled,      // as Picture, or [n, c] as it is
   Depthwise,   // filter [1, h, w, c] as c, 1, h, w
   Transposed,  // filter [o, h, w, i] as i, o, h, w
   Rows,        // [..., k] as rows, k
@@ -72,7 +71,7 @@ class Arguments {
       sizes[i] = shape.dims[i];
       order[i] = i;
     }
-    const bool is_picture = view == View::Picture || (view == View::Pooled && rank == 4);
+    const bool is_picture = view == View::Picture;
     if (is_picture || view == View::Depthwise || view == View::Transposed) {
       // Axes as the tensor counts them, in the order of the memory.
       static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
@@ -222,7 +221,7 @@ const char* kernel_name(const Graph& graph, const Node& node) {
     case Kind::XNNMaxPooling2d:
       return is_symmetric(window) ? "aten::max_pool2d_with_indices.out" : nullptr;
     case Kind::XNNGlobalAvgPooling2d:
-      return "aten::mean.out";
+      return "aten::avg_pool2d.out";
     case Kind::XNNStaticConstantPad:
       return "aten::constant_pad_nd.out";
     default:
@@ -286,13 +285,20 @@ class KernelStep final : public Step {
         arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Picture);
         break;
       }
-      case Kind::XNNGlobalAvgPooling2d:
-        arguments_.tensor(operands[node_.inputs[0]], View::Picture);
-        arguments_.pair(2, 3);
-        arguments_.flag(out.shape.rank == 4);
+      case Kind::XNNGlobalAvgPooling2d: {
+        const Operand& in = operands[node_.inputs[0]];
+        Operand picture = out;
+        picture.shape = Shape{4, {in.shape[0], 1, 1, in.shape.last()}};
+        arguments_.tensor(in, View::Picture);
+        arguments_.pair(in.shape[1], in.shape[2]);
+        arguments_.pair(in.shape[1], in.shape[2]);
+        arguments_.pair(0, 0);
+        arguments_.flag(false);
+        arguments_.flag(false);
         arguments_.none();
-        arguments_.tensor(out, View::Pooled);
+        arguments_.tensor(picture, View::Picture);
         break;
+      }
       case Kind::XNNStaticConstantPad: {
         int64_t padding[2 * kMaxRank];
         for (uint32_t i = 0; i < node_.rank; ++i) {
@@ -394,6 +400,8 @@ Result<Step*> make_kernel_step(const Graph& graph, const Node& node, MemoryAlloc
   const Kernel* clamp = is_clamped ? find("aten::clamp.out") : nullptr;
   RL_REQUIRE(kernel && (clamp || !is_clamped), NotSupported, "this build has no kernel for a %s (debug handle %u)",
              name_of(node.kind), node.debug_handle);
+  const ScalarType dtype = graph.values[node.inputs[0]].dtype;
+  RL_REQUIRE(kernel->dtypes.contains(dtype), NotSupported, "%s does not take %s", kernel->name, dtype_name(dtype));
   void* memory = allocator.allocate(sizeof(KernelStep), alignof(KernelStep));
   RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for a step");
   return static_cast<Step*>(new (memory) KernelStep(node, *kernel, clamp));

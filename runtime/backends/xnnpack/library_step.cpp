@@ -113,6 +113,16 @@ xnn_status setup_convolution(const Call& call, xnn_operator_t op, pthreadpool_t 
                                           call.data[0], call.result, threads);
 }
 
+// XNNPACK 2022 splits a strided transposed convolution into one convolution for each residue of the positions by the
+// strides. It does not check that the first position of each lies within the result: then it reads anywhere. Its
+// adjustments are less than the strides, while PyTorch's may also be as large as dilations allow.
+bool suits_deconvolution(const Window& w, const Shape& out) {
+  if (w.adjustment_height >= w.stride_height || w.adjustment_width >= w.stride_width) return false;
+  const bool is_split = (w.stride_height > 1 || w.stride_width > 1) && w.dilation_height == 1 &&
+                        w.dilation_width == 1 && w.stride_height <= w.height && w.stride_width <= w.width;
+  return !is_split || (out.dims[1] + 1 >= w.stride_height && out.dims[2] + 1 >= w.stride_width);
+}
+
 xnn_status create_deconvolution(const Call& call, xnn_operator_t* op) {
   const Window& w = call.node.window;
   return xnn_create_deconvolution2d_nhwc_f32(
@@ -257,6 +267,7 @@ class LibraryStep final : public Step {
   Error create(const Operand* operands) {
     if (op_) xnn_delete_operator(op_);
     op_ = nullptr;
+    RL_TRY(check(operands));
     Call call = shapes(operands);
     float* widened[3] = {};
     bool has_memory = true;
@@ -294,6 +305,7 @@ class LibraryStep final : public Step {
   Error setup(const Operand* operands, void* scratch, pthreadpool* threads) override {
     const Shape& in = operands[node_.inputs[0]].shape;
     if (row_.is_by_channels && in.rank && in.last() != channels_) RL_TRY(create(operands));
+    RL_TRY(check(operands));
     uint8_t* free = static_cast<uint8_t*>(scratch);
     Call call = shapes(operands);
     threads_ = operands[node_.output].numel() < kFewElements ? nullptr : threads;
@@ -334,6 +346,18 @@ class LibraryStep final : public Step {
 
   bool is_packed(uint32_t input) const { return (row_.constants & 1u << input) != 0; }
 
+  // Fails for shapes with which the library would read outside of its arrays.
+  Error check(const Operand* operands) const {
+    const Window& w = node_.window;
+    const Shape& out = operands[node_.output].shape;
+    RL_REQUIRE(node_.kind != Kind::XNNConvTranspose2d || suits_deconvolution(w, out), NotSupported,
+               "XNNPACK cannot compute %lld x %lld results of a transposed convolution with a stride of %u x %u and "
+               "an output padding of %u x %u (debug handle %u)",
+               static_cast<long long>(out.dims[1]), static_cast<long long>(out.dims[2]), w.stride_height,
+               w.stride_width, w.adjustment_height, w.adjustment_width, node_.debug_handle);
+    return Error::Ok;
+  }
+
   size_t staging_bytes(const Operand* operands, uint32_t id, bool is_packed_input) const {
     if (id == kNone || is_packed_input || operands[id].dtype == ScalarType::Float) return 0;
     const size_t bytes = static_cast<size_t>(operands[id].numel()) * sizeof(float) + XNN_EXTRA_BYTES;
@@ -364,6 +388,27 @@ class LibraryStep final : public Step {
 };
 
 }  // namespace
+
+// The library compares all results with bounds, infinite ones if need be: such a comparison turns NaN into a bound.
+bool is_better_by_kernel(Kind kind) {
+  switch (kind) {
+    case Kind::XNNAdd:
+    case Kind::XNNSubtract:
+    case Kind::XNNMultiply:
+    case Kind::XNNDiv:
+    case Kind::XNNMinimum:
+    case Kind::XNNMaximum:
+    case Kind::XNNClamp:
+    case Kind::XNNSoftmax:
+    case Kind::XNNAvgPooling2d:
+    case Kind::XNNMaxPooling2d:
+    case Kind::XNNGlobalAvgPooling2d:
+    case Kind::XNNConvTranspose2d:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator) {

@@ -33,7 +33,7 @@ Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* ope
     if (tiled) return tiled;
   }
 #endif
-  if (options.own_kernels) {
+  if (options.own_kernels || is_better_by_kernel(node.kind)) {
     auto step = make_kernel_step(graph, node, allocator);
     return step.ok() ? std::move(step) : make_library_step(graph, node, operands, allocator);
   }

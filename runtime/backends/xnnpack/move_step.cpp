@@ -113,6 +113,7 @@ class MoveStep final : public Step {
       const Operand& in = operands[node_.inputs[i]];
       RL_REQUIRE(in.dtype == out.dtype || node_.kind == Kind::XNNConvert, InvalidProgram,
                  "a %s changes the element type", name_of(node_.kind));
+      if (in.numel() == 0) continue;
       Copy& copy = copies_[num_copies_++];
       set(in, out, &copy);
       if (joins_inputs()) {

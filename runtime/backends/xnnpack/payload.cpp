@@ -220,10 +220,11 @@ class Reader {
 
 }  // namespace
 
-Error check_shape(const Shape& shape) {
+Error check_shape(const Shape& shape, bool may_be_empty) {
+  const int64_t least = may_be_empty ? 0 : 1;
   int64_t product = 1;
   for (uint32_t i = 0; i < shape.rank; ++i) {
-    if (shape.dims[i] <= 0 || shape.dims[i] > kMaxElements) return Error::InvalidProgram;
+    if (shape.dims[i] < least || shape.dims[i] > kMaxElements) return Error::InvalidProgram;
     product *= shape.dims[i];
     if (product > kMaxElements) return Error::InvalidProgram;
   }

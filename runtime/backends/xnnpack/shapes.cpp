@@ -1,5 +1,7 @@
 #include "backends/xnnpack/shapes.h"
 
+#include <cmath>
+
 namespace rushlight::xnnpack {
 namespace {
 
@@ -150,6 +152,11 @@ Error attention(const Node& node, const Shape* shapes, Shape* out) {
   return Error::Ok;
 }
 
+bool joins_inputs(const Node& node) {
+  return node.kind == Kind::XNNConcatenate2 || node.kind == Kind::XNNConcatenate3 ||
+         node.kind == Kind::XNNConcatenate4 || node.kind == Kind::XNNConcatenate5;
+}
+
 Error infer(const Graph& graph, const Node& node, const Shape* shapes, Shape* out) {
   const Shape& in = shapes[node.inputs[0]];
   switch (node.kind) {
@@ -226,10 +233,32 @@ Error infer(const Graph& graph, const Node& node, const Shape* shapes, Shape* ou
 
 }  // namespace
 
+std::optional<float> value_of_nothing(const Graph& graph, const Node& node) {
+  if (is_quantized(graph.values[node.output])) return std::nullopt;
+  switch (node.kind) {
+    case Kind::XNNBatchMatrixMultiply:
+      return 0.0f;
+    case Kind::XNNStaticConstantPad:
+      return node.number;
+    case Kind::XNNGlobalAvgPooling2d:
+      return NAN;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Empty results are not computed. Of empty inputs, only nodes whose result is known then have one that is not empty.
 Error infer_shape(const Graph& graph, const Node& node, Shape* shapes) {
   Shape out;
+  bool has_empty_input = false;
+  for (uint32_t i = 0; i < node.num_inputs; ++i) {
+    has_empty_input = has_empty_input || (node.inputs[i] != kNone && shapes[node.inputs[i]].numel() == 0);
+  }
   RL_TRY(infer(graph, node, shapes, &out));
-  if (check_shape(out) != Error::Ok) return mismatch(node, "the result is empty or too large");
+  if (check_shape(out, has_empty_input) != Error::Ok) return mismatch(node, "the result is empty or too large");
+  if (has_empty_input && out.numel() > 0 && !joins_inputs(node) && !value_of_nothing(graph, node)) {
+    return mismatch(node, "an input is empty where the result is not");
+  }
   shapes[node.output] = out;
   return Error::Ok;
 }

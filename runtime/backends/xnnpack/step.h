@@ -27,7 +27,10 @@ struct Operand {
     for (uint32_t i = 0; i < row_dims; ++i) size *= shape.dims[shape.rank - 1 - i];
     return size;
   }
-  int64_t rows() const { return shape.numel() / row_size(); }
+  int64_t rows() const {
+    const int64_t size = row_size();
+    return size == 0 ? 0 : shape.numel() / size;
+  }
   float* row_scales() const {
     return reinterpret_cast<float*>(static_cast<uint8_t*>(data) + aligned(static_cast<size_t>(shape.numel())));
   }
@@ -73,8 +76,10 @@ Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* ope
 // By XNNPACK's operators. Error::NotSupported if the linked library cannot.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
-// By our own tiles: convolutions and products of float32 with constant weights. Null in `*step` if they do not suit;
-// `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
+// Whether XNNPACK's operator gives numbers where an input is NaN, and our kernel is no slower.
+bool is_better_by_kernel(Kind kind);
+// By our own tiles: convolutions and products of float32 with constant weights, and means of float32. Null in `*step`
+// if they do not suit; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
 Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
                      MemoryAllocator& allocator, Step** step);
 // By loops over int8. Null in `*step` if none suits a quantized node.

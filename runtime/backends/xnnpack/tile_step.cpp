@@ -97,6 +97,7 @@ bool takes_tiles(const Graph& graph, const Node& node) {
 Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
                      MemoryAllocator& allocator, Step** step) {
   *step = nullptr;
+  if (node.kind == Kind::XNNGlobalAvgPooling2d) return make_mean_step(graph, node, threads, allocator, step);
   if (!takes_tiles(graph, node)) return Error::Ok;
   const bool is_product = node.kind == Kind::XNNFullyConnected;
   if (!is_product) {

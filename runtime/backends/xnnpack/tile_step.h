@@ -75,8 +75,10 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step);
 
-// Whether make_tile_step() has a step for the node. Residuals are added by steps of all nodes but depthwise
-// convolutions, activations are done by all.
+Error make_mean_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator, Step** step);
+
+// Whether make_tile_step() has a step for a convolution or product. Residuals are added by steps of all nodes but
+// depthwise convolutions, activations are done by all.
 bool takes_tiles(const Graph& graph, const Node& node);
 
 // The key of a node's weights and bias; `layout` begins with a number of the algorithm's own.

@@ -36,4 +36,42 @@ Error place(Slot* slots, uint32_t count, MemoryAllocator& allocator, size_t* tot
   return Error::Ok;
 }
 
+Error check_places(Span<const Slot> slots, Span<const Access> accesses, size_t total, MemoryAllocator& allocator) {
+  constexpr uint32_t kNever = UINT32_MAX;
+  uint32_t* last_steps = allocator.allocate_array<uint32_t>(slots.size());
+  uint32_t* holding = allocator.allocate_array<uint32_t>(slots.size());  // slots that are intact
+  RL_REQUIRE((last_steps && holding) || slots.empty(), MemoryAllocationFailed, "no memory to check %zu slots",
+             slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    last_steps[i] = kNever;
+    RL_REQUIRE(slots[i].offset <= total && slots[i].size <= total - slots[i].offset, InvalidState,
+               "slot %zu of the workspace lies outside of it", i);
+  }
+  size_t num_holding = 0;
+  for (const Access& access : accesses) {
+    const Slot& slot = slots[access.slot];
+    bool is_intact = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < num_holding; ++i) {
+      const uint32_t other = holding[i];
+      is_intact = is_intact || other == access.slot;
+      const bool overlaps =
+          slots[other].offset < slot.offset + slot.size && slot.offset < slots[other].offset + slots[other].size;
+      if (access.writes && other != access.slot && overlaps) {
+        RL_REQUIRE(last_steps[other] != access.step, InvalidState,
+                   "step %u of the workspace writes slot %u over slot %u, which it uses", access.step, access.slot,
+                   other);
+        continue;
+      }
+      holding[kept++] = other;
+    }
+    num_holding = kept;
+    RL_REQUIRE(is_intact || access.writes, InvalidState,
+               "step %u of the workspace reads slot %u, which was overwritten", access.step, access.slot);
+    if (!is_intact) holding[num_holding++] = access.slot;
+    last_steps[access.slot] = access.step;
+  }
+  return Error::Ok;
+}
+
 }  // namespace rushlight::xnnpack

@@ -12,7 +12,15 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
-from rushlight.backends.xnnpack.facts import Facts, is_channels_last, operation, tensor_of, upper_dims
+from rushlight.backends.xnnpack.facts import (
+    CHANNELS_LAST,
+    Facts,
+    dynamic_axes,
+    is_channels_last,
+    operation,
+    tensor_of,
+    upper_dims,
+)
 from rushlight.backends.xnnpack.payload import ALIGNMENT
 from rushlight.backends.xnnpack.quantized import (
     StoredWeight,
@@ -28,7 +36,7 @@ from rushlight.passes.quantized_nodes import Params
 
 NO_HANDLE = 65535
 MOST_BIAS = 2.0**30  # leaves room for sums of products
-TO_NHWC = (0, 2, 3, 1)
+TO_NHWC = CHANNELS_LAST
 TO_NCHW = (0, 3, 1, 2)
 DATATYPES = {
     torch.float32: g.XNNDatatype.xnn_datatype_fp32,
@@ -300,15 +308,21 @@ class GraphBuilder:
             raise CompileError(f"{node.name} is used before it is computed")
         source = self._ids[node, other]
         target = self.define(node, layout)
-        dims = self.tensor_value(source).dims
-        height_width = dims[1:3] if other is Layout.NHWC else dims[2:4]
-        if self.tensor_value(source).flags == 0 and height_width == [1, 1]:
-            shape = list(self.tensor_value(target).dims)
+        shape = self._reshaped_picture(node, layout)
+        if self.tensor_value(source).flags == 0 and shape is not None:
             self.add(g.XNNStaticReshape(4, shape, source, target, 0), node)
         else:
             perm = TO_NHWC if layout is Layout.NHWC else TO_NCHW
             self.add(g.XNNStaticTranspose(4, list(perm), source, target, 0), node)
         return target
+
+    def _reshaped_picture(self, node: Node, layout: Layout) -> list[int] | None:
+        """The shape that changes the layout of a picture of one pixel without a move, if there is one."""
+        tensor = self.tensor(node)
+        if self._dims(node, Layout.PLAIN)[2:] != [1, 1] or len(dynamic_axes(tensor)) > 1:
+            return None
+        sizes = [size if isinstance(size, int) else 0 for size in tensor.shape]
+        return [sizes[axis] for axis in TO_NHWC] if layout is Layout.NHWC else sizes
 
     def constant(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
         """The id of a constant value, stored as named data under the digest of its bytes; equal ones once."""

@@ -14,9 +14,11 @@ from torch.fx import Graph, Node
 from rushlight.ir import meta
 from rushlight.ir.constants import constant_inputs, is_graph_of
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.sym import upper_bound
+from rushlight.ir.spec import dim_order_from_strides
+from rushlight.ir.sym import bounds, upper_bound
 
 MAX_RANK = 6
+CHANNELS_LAST = (0, 2, 3, 1)
 CAST = "dim_order_ops._to_dim_order_copy.default"
 PERMUTES = (torch.ops.aten.permute_copy.default, torch.ops.aten.permute.default)
 TRANSPOSES = (torch.ops.aten.t_copy.default, torch.ops.aten.t.default)
@@ -129,16 +131,30 @@ def is_static(tensor: torch.Tensor) -> bool:
 
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
-    """Whether the memory of a picture is [n, h, w, c] and not [n, c, h, w] as well."""
+    """Whether the memory of a picture is [n, h, w, c], by the dim order that the program file gives it.
+
+    The executor reads the same dim order. Only that decides where sizes of 1 make both layouts fit.
+    """
     return (
         tensor.dim() == 4
-        and not tensor.is_contiguous()
+        and dim_order_from_strides(tensor.stride()) == CHANNELS_LAST
         and tensor.is_contiguous(memory_format=torch.channels_last)
     )
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    return tensor.is_contiguous() or is_channels_last(tensor)
+    """Whether XNNPACK can read the memory: contiguous, or channels-last."""
+    return is_channels_last(tensor) or tensor.is_contiguous()
+
+
+def dynamic_axes(tensor: torch.Tensor) -> list[int]:
+    """The axes whose sizes are known when the program runs."""
+    return [axis for axis, size in enumerate(tensor.shape) if not isinstance(size, int)]
+
+
+def lower_dims(tensor: torch.Tensor) -> list[int]:
+    """The least sizes, 0 where there is no lower bound."""
+    return [max(bounds(size)[0], 0) for size in tensor.shape]
 
 
 def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:

@@ -13,9 +13,11 @@ from rushlight.backends.xnnpack.facts import (
     MAX_RANK,
     Facts,
     argument,
+    dynamic_axes,
     is_channels_last,
     is_dense,
     is_static,
+    lower_dims,
     operation,
     pair,
     rank_of,
@@ -95,6 +97,31 @@ def _convolution(node: Node, facts: Facts) -> str | None:
     paddings: Any = node.args[4]
     if min(paddings) < 0:
         return "padding is negative"
+    source = tensor_of(node.args[0])
+    assert source is not None
+    if rank == 3 and len(dynamic_axes(source)) > 1:
+        return "more than one size of a line is dynamic"
+    return _transposed(node, source) if node.args[6] else None
+
+
+def _transposed(node: Node, source: torch.Tensor) -> str | None:
+    """Where the library's transposed convolution fails: strides within the window split it."""
+    weight = tensor_of(node.args[1])
+    assert weight is not None
+    stride, padding, dilation, extra = (
+        [int(item) for item in node.args[i]]  # type: ignore[union-attr, arg-type]
+        for i in (3, 4, 5, 7)
+    )
+    window = [int(size) for size in weight.shape[2:]]
+    if any(added >= step for added, step in zip(extra, stride, strict=True)):
+        return f"the output padding {extra} is not smaller than the stride {stride}"
+    is_split = max(dilation) == 1 and all(step <= size for step, size in zip(stride, window, strict=True))
+    for axis, length in enumerate(lower_dims(source)[2:]):
+        spread = dilation[axis] * (window[axis] - 1) + 1 + extra[axis] - 2 * padding[axis]
+        least = stride[axis] * (max(length, 1) - 1) + spread
+        least = least if least > 0 else (least - 1) % stride[axis] + 1
+        if is_split and least + 1 < stride[axis]:
+            return f"a result of {least} pixels is smaller than the stride {stride[axis]}"
     return None
 
 
@@ -171,6 +198,10 @@ def _mean(node: Node, facts: Facts) -> str | None:
     dims = argument(node, 1)
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
         return "only means over height and width of pictures are supported"
+    source = tensor_of(node.args[0])
+    assert source is not None
+    if not argument(node, 2, False) and {0, 1} <= set(dynamic_axes(source)):
+        return "more than one size of the result is dynamic"
     return None if argument(node, 3) is None else "the element type changes"
 
 
@@ -223,7 +254,11 @@ def _elu(node: Node, facts: Facts) -> str | None:
 def _prelu(node: Node, facts: Facts) -> str | None:
     if not facts.is_constant(node.args[1]):
         return "the weight is not constant"
-    return None if rank_of(node.args[0]) in (2, 4) else "the input has neither 2 nor 4 dimensions"
+    source = tensor_of(node.args[0])
+    assert source is not None
+    if source.dim() not in (2, 4):
+        return "the input has neither 2 nor 4 dimensions"
+    return "the number of channels is dynamic" if 1 in dynamic_axes(source) else None
 
 
 def _resize(node: Node, facts: Facts) -> str | None:
