@@ -85,9 +85,10 @@ api: build
 torture: build
 	$(BIN)/python -m tests.torture --seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
 
-# Native builds that nothing is installed from: $(call configure,FOLDER,OPTIONS).
-configure = $(BIN)/cmake -S . -B $(1) -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON \
-	-DSKBUILD_SCRIPTS_DIR=bin -DRUSHLIGHT_POISON=ON $(2)
+# Native builds that nothing is installed from, by the compiler of the package's: $(call configure,FOLDER,OPTIONS).
+configure = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	-DCMAKE_CXX_COMPILER=$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt) \
+	-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON -DSKBUILD_SCRIPTS_DIR=bin -DRUSHLIGHT_POISON=ON $(2)
 # Random modules on such a build: $(call torture_on,FOLDER).
 torture_on = $(BIN)/python -m tests.torture --native $(1)/runtime/python/_native*.so --output $(1)/torture \
 	--seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)

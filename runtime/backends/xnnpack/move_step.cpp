@@ -65,7 +65,7 @@ template <typename T>
 void copy_axes(const Copy& copy, uint32_t axis, T* to, const T* from) {
   const uint32_t left = copy.rank - axis;
   const int64_t size = copy.sizes[axis];
-  if (left == 1) {
+  if (left == 1 || axis + 1 == kMaxRank) {  // the bound of the rank keeps GCC from seeing an axis beyond
     if (copy.from_strides[axis] == 1 && copy.to_strides[axis] == 1) {
       std::memcpy(to, from, static_cast<size_t>(size) * sizeof(T));
     } else {
