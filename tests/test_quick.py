@@ -57,6 +57,14 @@ def test_inputs_are_asked_for():
         compile(Net())
 
 
+def test_settings_of_the_default_partitioner_work_or_are_refused():
+    with pytest.raises(ValueError, match="is 'highest' or 'high', not 'medium'"):
+        compile(Net(), torch.randn(2, 4), float32_matmul_precision="medium")
+    for setting in ({"float32_matmul_precision": "high"}, {"compact": True}, {"weights": torch.float16}):
+        with pytest.raises(ValueError, match="give them to CpuPartitioner"):
+            compile(Net(), torch.randn(2, 4), partitioner=(), **setting)
+
+
 class Counting(torch.nn.Module):
     """Writes to its input."""
 

@@ -1,4 +1,4 @@
-"""Rushlight: rushlight.compile as it is, exact, with a backend, or with kernels alone."""
+"""Rushlight: rushlight.compile as it is, at precision "high", with a backend, or with kernels alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def write(case: Case, folder: Path, options: str) -> None:
         "kernels": [],
     }
     chosen = next((partitioners[word] for word in words if word in partitioners), None)
-    compiled = rushlight.compile(program, case.inputs, partitioner=chosen, exact="exact" in words)
+    options = {"float32_matmul_precision": "high"} if "high" in words else {}
+    compiled = rushlight.compile(program, case.inputs, partitioner=chosen, **options)
     compiled.save(folder / "model.pte")
 
 

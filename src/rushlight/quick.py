@@ -10,6 +10,7 @@ import torch
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.edge import EdgeProgramManager, to_edge_transform_and_lower
@@ -54,7 +55,7 @@ def compile(
     constant_methods: dict[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     backend_config: ExecutorchBackendConfig | None = None,
-    exact: bool = False,
+    float32_matmul_precision: Float32MatmulPrecision = "highest",
     compact: bool = False,
     weights: torch.dtype | None = None,
 ) -> CompiledProgram:
@@ -62,16 +63,22 @@ def compile(
 
     model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
     takes them. A module is compiled as it behaves in evaluation mode. partitioner: by default
-    CpuPartitioner; with `()` everything runs on kernels. exact: no algorithm whose error is of another order
-    of magnitude than a plain sum's; by default steps may add errors of up to 1e-3 of the largest result.
-    compact: no weights in the file that take more bytes than the model's, at the price of a longer load.
-    weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the bytes. These three are the
-    default partitioner's. compile_config: by default every
+    CpuPartitioner; with `()` everything runs on kernels. float32_matmul_precision: "highest" keeps full
+    float32; with "high" large products and convolutions are faster, and steps may add errors of up to 1e-3 of
+    the largest result. compact: no weights in the file that take more bytes than the model's, at the price of
+    a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the bytes. These
+    three are the default partitioner's. compile_config: by default every
     operator that the target has a kernel for is taken, of Core ATen or not. backend_config: by default, with
     the default partitioner, inputs that its backend alone reads are read where the caller has them; memory
     for copies is planned otherwise. Raises ExportError or CompileError naming the operator and the line of
-    your Python where the model cannot be compiled.
+    your Python where the model cannot be compiled, ValueError for a setting of the default partitioner that
+    it does not know or that is given beside another partitioner.
     """
+    if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
+        raise ValueError(
+            "float32_matmul_precision, compact and weights are the default partitioner's: with another "
+            "partitioner, give them to CpuPartitioner"
+        )
     programs: ExportedProgram | Mapping[str, ExportedProgram]
     if isinstance(model, torch.nn.Module):
         programs = export_module(model, example_inputs, example_kwargs, dynamic_shapes)
@@ -79,7 +86,11 @@ def compile(
         programs = model
     edge = to_edge_transform_and_lower(
         programs,
-        partitioner=[CpuPartitioner(exact=exact, compact=compact, weights=weights)]
+        partitioner=[
+            CpuPartitioner(
+                float32_matmul_precision=float32_matmul_precision, compact=compact, weights=weights
+            )
+        ]
         if partitioner is None
         else partitioner,
         constant_methods=constant_methods,

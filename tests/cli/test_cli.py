@@ -203,13 +203,19 @@ def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:
     assert "aten.cumsum.default" in printed and "net.py:9" in printed and "aten.conv" not in printed
     _, compact, _ = compiled("--target", "avx2", "--compact")
     assert compact < whole
-    assert compiled("--target", "avx2", "--exact")[1] != whole
-    assert compiled("--target", "avx2", "--exact", "--weights", "float16")[1] < 0.6 * compact
+    high = ("--float32-matmul-precision", "high")
+    assert compiled("--target", "avx2", *high)[1] != whole
+    assert compiled("--target", "avx2", "--float32-matmul-precision", "highest")[1] == whole
+    assert compiled("--target", "avx2", "--weights", "float16")[1] < 0.6 * compact
     assert compiled("--backend", "xnnpack")[2] == {"XnnpackBackend"}
     printed, _, backends = compiled("--backend", "none", "--explain")
     assert not backends and "all is left to kernels" in printed
     assert main(["compile", f"{tmp_path}/net.py:make", "--backend", "none", "--target", "neon"]) == 1
     assert "--target: only the cpu backend has it, not none" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compile", f"{tmp_path}/net.py:make", "--float32-matmul-precision", "medium"])
+    error = capsys.readouterr().err
+    assert "'medium'" in error and "highest" in error and "high" in error.replace("highest", "")
 
 
 def test_usage(capsys: Capture) -> None:

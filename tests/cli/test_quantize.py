@@ -164,8 +164,9 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
             "--group-size: a group has at least one weight, not 0",
         ),
         (
-            ["quantized_model.py:net", "--config", "weight_only_int4", "--backend", "xnnpack", "--exact"],
-            "--exact: only the cpu backend has it, not xnnpack",
+            ["quantized_model.py:net", "--config", "weight_only_int4", "--backend", "xnnpack"]
+            + ["--float32-matmul-precision", "high"],
+            "--float32-matmul-precision: only the cpu backend has it, not xnnpack",
         ),
         (
             ["quantized_model.py:net", "--data", "quantized_model.py:data", "--config", "static_int16"]

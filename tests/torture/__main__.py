@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--index", type=int, help="one case alone, with its source")
     parser.add_argument("--case", metavar="FILE", help="a case that was written as .json, alone")
     parser.add_argument("--kinds", default="", help="only kinds that begin so")
-    parser.add_argument("--configurations", default="", help="some of kernels,default,exact,xnnpack")
+    parser.add_argument("--configurations", default="", help="some of kernels,default,high,xnnpack")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", default="build/torture", help="the folder of results")
     parser.add_argument("--resume", action="store_true", help="leave out what the folder has results of")

@@ -184,7 +184,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 count[f"{name} passed"] += 1
             for f in result.findings:
                 count[f"{f.configuration} {f.outcome}"] += 1
-    names = ("kernels", "default", "exact", "xnnpack", reports.ANYWHERE)
+    names = ("kernels", "default", "high", "xnnpack", reports.ANYWHERE)
     lines = [f"{'kind':28} {'cases':>6} {'skipped':>7}  " + "  ".join(f"{n:24}" for n in names)]
     for kind in sorted(counts, key=lambda k: (k == "all", k)):
         count = counts[kind]

@@ -18,7 +18,7 @@ THREADS = (1, 2)
 _ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "kernels": lambda: {"partitioner": ()},
     "default": dict,
-    "exact": lambda: {"exact": True},
+    "high": lambda: {"float32_matmul_precision": "high"},
     "xnnpack": lambda: {"partitioner": [XnnpackPartitioner()]},
 }
 
@@ -27,7 +27,7 @@ NAMES = tuple(_ARGUMENTS)
 TEXT = {
     "kernels": ", partitioner=()",
     "default": "",
-    "exact": ", exact=True",
+    "high": ', float32_matmul_precision="high"',
     "xnnpack": ", partitioner=[XnnpackPartitioner()]",
 }
 """The arguments of `rushlight.compile` after the program, as source."""
@@ -65,7 +65,7 @@ QUANTIZER_TEXT = {
 def configurations_of(quantizer: str) -> tuple[str, ...]:
     """Where a program of that quantizer is meant to run."""
     if quantizer.startswith("cpu"):
-        return ("kernels", "default", "exact")
+        return ("kernels", "default", "high")
     return ("kernels", "xnnpack") if quantizer else NAMES
 
 

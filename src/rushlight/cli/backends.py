@@ -22,7 +22,10 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
         "--target", choices=_TARGETS, help="the instruction set to plan for (default: this machine's)"
     )
     parser.add_argument(
-        "--exact", action="store_true", help="no algorithm with a larger error than a plain sum's"
+        "--float32-matmul-precision",
+        choices=("highest", "high"),
+        help="high: faster products and convolutions, with errors of up to 1e-3 of the largest result"
+        " (default: highest, full float32)",
     )
     parser.add_argument(
         "--compact", action="store_true", help="no weights larger than the model's; a longer load"
@@ -43,10 +46,16 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
             import torch
 
             weights = getattr(torch, options.weights)
-        settings = {"exact": options.exact, "compact": options.compact, "weights": weights}
-        return [CpuPartitioner(options.target, **settings)]
-    for name in ("target", "exact", "compact", "weights"):
-        if getattr(options, name):
+        return [
+            CpuPartitioner(
+                options.target,
+                float32_matmul_precision=options.float32_matmul_precision or "highest",
+                compact=options.compact,
+                weights=weights,
+            )
+        ]
+    for name in ("target", "float32-matmul-precision", "compact", "weights"):
+        if getattr(options, name.replace("-", "_")):
             raise InvalidArgumentError(f"--{name}: only the cpu backend has it, not {options.backend}")
     if options.backend == "none":
         return []

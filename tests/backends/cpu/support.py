@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils import _pytree
 
 from rushlight.backends.cpu.graph import Plan, StepKind
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.payload import read_plan
 from rushlight.delegate.report import get_non_lowered_nodes
@@ -20,6 +21,8 @@ from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime, RushlightError
 
 Inputs = tuple[torch.Tensor, ...]
+
+PRECISIONS: tuple[Float32MatmulPrecision, ...] = ("highest", "high")
 
 
 class Function(nn.Module):

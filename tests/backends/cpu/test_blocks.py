@@ -18,6 +18,11 @@ ROWS, WIDTH = 100, 200
 TARGET = "avx2"
 
 
+def coarse(target: str | None = TARGET, weights: torch.dtype | None = None) -> CpuPartitioner:
+    """The partitioner that may take such products."""
+    return CpuPartitioner(target, weights=weights, float32_matmul_precision="high")
+
+
 class Layer(nn.Module):
     """(rows, WIDTH) to the same: what a transformer does after its attention."""
 
@@ -75,7 +80,7 @@ def test_a_plan_runs_on_any_machine(target: str, threads: int) -> None:
     """Where there are no such products, or other panels, weights become floats."""
     torch.manual_seed(0)
     model, inputs = Layer(), (torch.randn(ROWS, WIDTH),)
-    program, outside = lower(model, inputs, partitioner=CpuPartitioner(target))
+    program, outside = lower(model, inputs, partitioner=coarse(target))
     assert not outside and kinds(program).count(StepKind.BLOCK_PRODUCT) == 2
     got, want = run(program, inputs, threads), expected(model, inputs)
     assert 1e-6 < error_of(got, want) < 3e-4
@@ -85,8 +90,8 @@ def test_a_plan_runs_on_any_machine(target: str, threads: int) -> None:
 def test_weights_take_half_the_bytes() -> None:
     model, inputs = Layer(), (torch.randn(ROWS, WIDTH),)
     sizes = [
-        len(lower(model, inputs, partitioner=CpuPartitioner(TARGET, exact=exact))[0])
-        for exact in (True, False)
+        len(lower(model, inputs, partitioner=partitioner)[0])
+        for partitioner in (CpuPartitioner(TARGET), coarse())
     ]
     assert sizes[1] < 0.6 * sizes[0]
 
@@ -94,11 +99,11 @@ def test_weights_take_half_the_bytes() -> None:
 @pytest.mark.parametrize(
     "partitioner",
     [
-        CpuPartitioner(TARGET, exact=True),
-        CpuPartitioner(TARGET, weights=torch.float16),
-        CpuPartitioner("neon"),
+        CpuPartitioner(TARGET),
+        coarse(weights=torch.float16),
+        coarse("neon"),
     ],
-    ids=["exact", "float16", "neon"],
+    ids=["highest", "float16", "neon"],
 )
 def test_other_products_are_of_floats(partitioner: CpuPartitioner) -> None:
     program, _ = lower(Layer(), (torch.randn(ROWS, WIDTH),), partitioner=partitioner)
@@ -107,7 +112,7 @@ def test_other_products_are_of_floats(partitioner: CpuPartitioner) -> None:
 
 @pytest.mark.parametrize("rows", [1, 16, ROWS])
 def test_small_products_are_of_floats(rows: int) -> None:
-    program, _ = lower(nn.Linear(WIDTH, 64), (torch.randn(rows, WIDTH),), partitioner=CpuPartitioner(TARGET))
+    program, _ = lower(nn.Linear(WIDTH, 64), (torch.randn(rows, WIDTH),), partitioner=coarse())
     assert kinds(program) == [StepKind.PRODUCT]
 
 
@@ -116,14 +121,14 @@ def test_weights_without_blocks_are_floats(bad: float) -> None:
     model = nn.Linear(WIDTH, 600)
     model.weight.data[3, 4] = bad
     inputs = (torch.randn(ROWS, WIDTH),)
-    program, _ = lower(model, inputs, partitioner=CpuPartitioner(TARGET))
+    program, _ = lower(model, inputs, partitioner=coarse())
     assert kinds(program) == [StepKind.PRODUCT]
     torch.testing.assert_close(run(program, inputs), expected(model, inputs), equal_nan=True)
 
 
 def test_convolutions_are_of_floats() -> None:
     model, inputs = nn.Conv2d(128, 256, 1), (torch.randn(1, 128, 28, 28),)
-    program, _ = lower(model, inputs, partitioner=CpuPartitioner(TARGET))
+    program, _ = lower(model, inputs, partitioner=coarse())
     assert StepKind.BLOCK_PRODUCT not in kinds(program)
 
 
@@ -131,7 +136,7 @@ def test_the_budget_bounds_how_many_there_are() -> None:
     model = nn.Sequential(
         *(nn.Linear(WIDTH, WIDTH) for _ in range(3)), *(nn.Linear(WIDTH, WIDTH) for _ in range(120))
     )
-    program, _ = lower(model, (torch.randn(128, WIDTH),), partitioner=CpuPartitioner(TARGET))
+    program, _ = lower(model, (torch.randn(128, WIDTH),), partitioner=coarse())
     assert kinds(program).count(StepKind.BLOCK_PRODUCT) == 100
 
 
@@ -144,7 +149,7 @@ def test_special_numbers_stay_in_their_rows(threads: int) -> None:
     special[3, 7], special[40, 100], special[41, 0] = float("nan"), float("inf"), -float("inf")
     special[50], special[51], special[52] = 0, 1e-30, 1e-40
     special[60, 5], special[61] = 1e30, plain[61] * 1e25
-    program, _ = lower(model, (plain,), partitioner=CpuPartitioner())
+    program, _ = lower(model, (plain,), partitioner=coarse(None))
     (got,), (want,) = run(program, (special,), threads), expected(model, (special,))
     assert torch.equal(got.isnan(), want.isnan())
     assert torch.equal(got.isinf(), want.isinf()) and torch.equal(got[want.isinf()], want[want.isinf()])
@@ -160,9 +165,7 @@ def test_special_numbers_stay_in_their_rows(threads: int) -> None:
 def test_any_number_of_rows() -> None:
     torch.manual_seed(0)
     model = Layer()
-    program, _ = lower(
-        model, (torch.randn(40, WIDTH),), ({0: Dim("rows", min=1, max=300)},), CpuPartitioner()
-    )
+    program, _ = lower(model, (torch.randn(40, WIDTH),), ({0: Dim("rows", min=1, max=300)},), coarse(None))
     for rows in (1, 13, 14, 15, 100, 300):
         inputs = (torch.randn(rows, WIDTH),)
         got = run(program, inputs)
@@ -173,14 +176,12 @@ def test_any_number_of_rows() -> None:
 
 
 def test_an_empty_batch() -> None:
-    program, _ = lower(
-        Layer(), (torch.randn(40, WIDTH),), ({0: Dim("rows", min=0, max=300)},), CpuPartitioner()
-    )
+    program, _ = lower(Layer(), (torch.randn(40, WIDTH),), ({0: Dim("rows", min=0, max=300)},), coarse(None))
     (got,) = run(program, (torch.randn(0, WIDTH),))
     assert got.shape == (0, WIDTH)
 
 
 def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
     inputs = (torch.randn(ROWS, WIDTH),)
-    program, _ = lower(Layer(), inputs, partitioner=CpuPartitioner())
+    program, _ = lower(Layer(), inputs, partitioner=coarse(None))
     assert refusals(damaged(program, 600, 0), inputs) > 60

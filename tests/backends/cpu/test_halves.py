@@ -151,19 +151,14 @@ class Cache(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("program", "weights", "exact", "rounds"),
-    [
-        (torch.bfloat16, None, False, 1),
-        (torch.bfloat16, None, True, 0),
-        (torch.float16, None, False, 0),
-        (torch.float32, torch.bfloat16, False, 0),
-    ],
+    ("program", "weights", "rounds"),
+    [(torch.bfloat16, None, 1), (torch.float16, None, 0), (torch.float32, torch.bfloat16, 0)],
 )
 def test_inputs_of_products_are_rounded_only_as_the_program_does(
-    program: torch.dtype, weights: torch.dtype | None, exact: bool, rounds: int
+    program: torch.dtype, weights: torch.dtype | None, rounds: int
 ) -> None:
     inputs = (halved(torch.zeros(20, 8), program),)
-    partitioner = CpuPartitioner(weights=weights, exact=exact)
+    partitioner = CpuPartitioner(weights=weights)
     lowered, _ = lower(halved(nn.Linear(8, 8), program), inputs, partitioner=partitioner)
     (product,) = [step for step in plan_of(lowered).steps if step.kind == StepKind.PRODUCT]
     assert product.ints[13] == rounds

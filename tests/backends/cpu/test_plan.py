@@ -7,15 +7,18 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, kinds, lower, plan_of, run
+from tests.backends.cpu.support import PRECISIONS, assert_close, expected, kinds, lower, plan_of, run
 from torch import nn
 
 from rushlight.backends.cpu import arena
+from rushlight.backends.cpu.backend import CpuBackend
 from rushlight.backends.cpu.graph import StepKind, StorageKind
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.payload import read_plan, write_plan
 from rushlight.backends.cpu.quantizer import CPUQuantizer
-from rushlight.exir import to_edge_transform_and_lower
+from rushlight.delegate.backend import CompileSpec
+from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.memory.problem import PlanError
 from rushlight.quantize import export_float, quantize, static_int8
@@ -82,18 +85,29 @@ def test_views_cost_nothing() -> None:
     assert kinds(program) == [StepKind.ELEMENTWISE]
 
 
-def test_exact_takes_no_algorithm_with_larger_errors() -> None:
+def test_the_highest_precision_takes_no_algorithm_with_larger_errors() -> None:
     torch.manual_seed(0)
     model = block(64)
     inputs = (torch.randn(1, 64, 56, 56),)
     errors = {}
-    for exact in (False, True):
-        program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    for precision in PRECISIONS:
+        partitioner = CpuPartitioner(float32_matmul_precision=precision)
+        program, _ = lower(model, inputs, partitioner=partitioner)
         (m,) = [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] or [0]
-        assert m in ((0, 2) if exact else (4,))
+        assert m in ((0, 2) if precision == "highest" else (4,))
         (got,), (want,) = run(program, inputs), expected(model, inputs)
-        errors[exact] = float((got - want).abs().max() / want.abs().max())
-    assert errors[True] < 2e-6 and errors[False] < 2e-5
+        errors[precision] = float((got - want).abs().max() / want.abs().max())
+    assert errors["highest"] < 2e-6 and errors["high"] < 2e-5
+
+
+def test_another_precision_is_refused() -> None:
+    message = "float32_matmul_precision is 'highest' or 'high', not 'medium'"
+    with pytest.raises(ValueError, match=message):
+        CpuPartitioner(float32_matmul_precision="medium")  # type: ignore[arg-type]
+    program = torch.export.export(block().eval(), (torch.randn(1, 32, 8, 8),))
+    edge = to_edge(program).exported_program()
+    with pytest.raises(ValueError, match=message):
+        CpuBackend.preprocess(edge, [CompileSpec("float32_matmul_precision", b"medium")])
 
 
 @pytest.mark.parametrize("target", ["avx2", "avx512"])
@@ -102,9 +116,8 @@ def test_winograd_tiles_are_smaller_where_weights_outweigh_pixels(
     target: str, channels: int, pixels: int, m: int
 ) -> None:
     inputs = (torch.randn(1, channels, pixels, pixels),)
-    program, _ = lower(
-        nn.Conv2d(channels, channels, 3, padding=1), inputs, partitioner=CpuPartitioner(target)
-    )
+    partitioner = CpuPartitioner(target, float32_matmul_precision="high")
+    program, _ = lower(nn.Conv2d(channels, channels, 3, padding=1), inputs, partitioner=partitioner)
     assert [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] == [m]
 
 
@@ -114,7 +127,7 @@ def test_windows_two_apart_share_products(target: str, compact: bool) -> None:
     torch.manual_seed(0)
     model = nn.Conv2d(64, 72, 3, 2, padding=1)
     inputs = (torch.randn(1, 64, 28, 28),)
-    partitioner = CpuPartitioner(target, exact=True, compact=compact)
+    partitioner = CpuPartitioner(target, compact=compact)
     program, _ = lower(model, inputs, partitioner=partitioner)
     assert kinds(program).count(StepKind.WINOGRAD) == (0 if compact else 1)
     assert_close(run(program, inputs), expected(model, inputs))
@@ -129,14 +142,16 @@ def test_a_plan_for_another_machine_runs(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["avx2", "neon"])
-@pytest.mark.parametrize(("exact", "pixels", "m"), [(True, 28, 2), (False, 9, 3), (False, 28, 4)])
-def test_compact_files_hold_no_transformed_weights(target: str, exact: bool, pixels: int, m: int) -> None:
+@pytest.mark.parametrize(("precision", "pixels", "m"), [("highest", 28, 2), ("high", 9, 3), ("high", 28, 4)])
+def test_compact_files_hold_no_transformed_weights(
+    target: str, precision: Float32MatmulPrecision, pixels: int, m: int
+) -> None:
     torch.manual_seed(0)
     model = block(70)
     inputs = (torch.randn(4, 70, pixels, pixels),)
     files, results = [], []
     for compact in (False, True):
-        partitioner = CpuPartitioner(target, exact=exact, compact=compact)
+        partitioner = CpuPartitioner(target, float32_matmul_precision=precision, compact=compact)
         program, _ = lower(model, inputs, partitioner=partitioner)
         assert [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] == [m]
         files.append(len(program))

@@ -8,6 +8,7 @@ from tests.backends.cpu.support import assert_close, damaged, expected, lower, p
 from torch import nn
 
 from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 
 
@@ -32,14 +33,14 @@ def conv(kernel: int, **options: int) -> nn.Module:
     return nn.Conv2d(48, 20, kernel, **options)
 
 
-# The last layer, whether it is exact, and the steps it may be.
-LAYERS = {
-    "winograd_4": (conv(3, padding=1), False, {StepKind.WINOGRAD}),
-    "winograd_2": (conv(3, padding=1), True, {StepKind.WINOGRAD}),
-    "winograd_strided": (conv(3, padding=1, stride=2), False, {StepKind.WINOGRAD}),
-    "direct": (conv(5, padding=2), False, {StepKind.PRODUCT}),
-    "direct_strided": (conv(5, stride=2), False, {StepKind.PRODUCT}),
-    "pixels": (conv(1), False, {StepKind.PRODUCT}),
+# The last layer, the precision, and the steps it may be.
+LAYERS: dict[str, tuple[nn.Module, Float32MatmulPrecision, set[StepKind]]] = {
+    "winograd_4": (conv(3, padding=1), "high", {StepKind.WINOGRAD}),
+    "winograd_2": (conv(3, padding=1), "highest", {StepKind.WINOGRAD}),
+    "winograd_strided": (conv(3, padding=1, stride=2), "highest", {StepKind.WINOGRAD}),
+    "direct": (conv(5, padding=2), "highest", {StepKind.PRODUCT}),
+    "direct_strided": (conv(5, stride=2), "highest", {StepKind.PRODUCT}),
+    "pixels": (conv(1), "highest", {StepKind.PRODUCT}),
 }
 
 
@@ -54,9 +55,9 @@ def readers(program: bytes) -> list[StepKind]:
 @pytest.mark.parametrize("name", LAYERS)
 def test_channels_are_read_from_their_places(name: str) -> None:
     torch.manual_seed(1)
-    last, exact, kinds = LAYERS[name]
+    last, precision, kinds = LAYERS[name]
     model, inputs = Skip(last), (torch.randn(2, 3, 44, 36),)
-    program, outside = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    program, outside = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
     assert not outside
     assert set(readers(program)) == kinds
     assert StepKind.COPY not in [step.kind for step in plan_of(program).steps][1:-1]

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Inputs, assert_close, expected, lower, plan_of, run
+from tests.backends.cpu.support import PRECISIONS, Inputs, assert_close, expected, lower, plan_of, run
 from torch import nn
 from torch.nn import functional as F
 
 from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.exir import to_edge
 
@@ -119,15 +120,15 @@ class Transformed(nn.Module):
 @pytest.mark.parametrize(
     "channels, height, stride", [(32, 21, 1), (32, 9, 1), (20, 30, 1), (96, 5, 1), (36, 40, 2)]
 )
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_special_numbers_in_transformed_convolutions(
-    exact: bool, channels: int, height: int, stride: int, threads: int
+    precision: Float32MatmulPrecision, channels: int, height: int, stride: int, threads: int
 ) -> None:
     """An infinity reaches the outputs under whose windows it is, no others, though tiles are larger."""
     torch.manual_seed(4)
     model = Transformed(channels, height, stride).eval()
     inputs = (special(*model.shape),)
-    program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
     assert StepKind.WINOGRAD in [step.kind for step in plan_of(program).steps]
     for got, want in zip(run(program, inputs, threads), expected(model, inputs), strict=True):
         assert torch.equal(got.isnan(), want.isnan())

@@ -24,6 +24,7 @@ namespace {
 // Bytes of weights that stay in a second level cache, and of a left operand that need not be there: it is fetched ahead
 // rather than they are.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
+constexpr int64_t kMostTile = 14 * 64;
 
 // The terms [first, last) of the taps [tap, taps_end).
 struct Part {
@@ -67,6 +68,62 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
   return {b.halves, terms * static_cast<int64_t>(sizeof(uint16_t))};
 }
 
+// Sums of about tiles::kTermsOfSum terms each that a part is divided into: of several taps, or of some terms of a tap.
+struct Sums {
+  int64_t taps, terms;
+  explicit Sums(const tiles::PanelTile& part) {
+    const int64_t of_tap = std::max<int64_t>(1, (part.k + tiles::kTermsOfSum / 2) / tiles::kTermsOfSum);
+    taps = std::max<int64_t>(1, tiles::kTermsOfSum / std::max<int64_t>(1, part.k));
+    terms = round_up(divide_up(part.k, of_tap), 4);
+  }
+};
+
+// A tile of a part, sum by sum; what was summed up before waits in a small block.
+void multiply_tile(const Panels& p, int rows, int vectors, const tiles::PanelTile& part) {
+  const int64_t step = vectors * p.tiles->width;
+  const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
+  const Sums sums(part);
+  alignas(64) float before[kMostTile];
+  tiles::PanelTile tile = part;
+  tile.addend_step = step;
+  for (int64_t tap = 0; tap < part.taps; tap += tile.taps) {
+    tile.taps = std::min(sums.taps, part.taps - tap);
+    tile.rows = part.rows + tap * part.row_step;
+    for (int64_t first = 0; first < part.k; first += tile.k) {
+      tile.k = std::min(sums.terms, part.k - first);
+      tile.first = part.first + first;
+      const bool is_last = tap + tile.taps == part.taps && first + tile.k == part.k;
+      tile.c = is_last ? part.c : before;
+      tile.c_step = is_last ? part.c_step : step;
+      tile.columns = is_last ? part.columns : step;
+      tile.epilogue = is_last ? part.epilogue : tiles::Epilogue{};
+      if (is_low(p)) {
+        p.tiles->packed->half_panel(p.b.type, rows, vectors, tile);
+      } else {
+        p.tiles->packed->panel(rows, vectors, tile);
+      }
+      const int64_t terms = tile.taps * tile.k;
+      tile.b = static_cast<const char*>(tile.b) + terms * step * item;
+      if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
+      tile.bias = nullptr;
+      tile.addend = before;
+    }
+  }
+}
+
+// The same of pairs of rounded numbers, whose sums begin with the residual; that of the next rows is fetched.
+void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const tiles::PanelTile& part) {
+  tiles::PanelTile tile = part;
+  tile.addend = part.epilogue.residual;
+  tile.addend_step = part.epilogue.residual_step;
+  tile.epilogue.residual = nullptr;
+  if (tile.addend) {
+    const int64_t end = std::min<int64_t>(rows + p.tiles->gemm_rows, p.m - m);
+    for (int64_t i = rows; i < end; ++i) fetch(tile.addend + i * tile.addend_step, tile.columns);
+  }
+  p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
+}
+
 // A part of the sums of one panel. is_first: that no panel of these rows was before. ahead: what is read after it.
 void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
   const tiles::Tiles& tiles = *p.tiles;
@@ -94,9 +151,8 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const bool begins = part.tap == 0 && part.first == 0;
   tile.bias = begins && p.bias ? p.bias + column : nullptr;
   const float* const addend = begins ? p.epilogue.residual : p.c;
-  tile.addend_step = begins ? p.epilogue.residual_step : p.c_step;
   if (part.taps_end == p.taps && part.last == p.k) tile.epilogue = p.epilogue;
-  tile.epilogue.residual = nullptr;
+  tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
@@ -114,22 +170,15 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     const int64_t count = division.count(g);
     tile.rows = p.rows + part.tap * p.row_step + m;
     tile.c = p.c + m * p.c_step + column;
-    if (addend) {
-      tile.addend = addend + m * tile.addend_step + column;
-      tile.next_addend = addend + (m + count) * tile.addend_step + column;
-      tile.next_rows = std::min(most, p.m - m - count);
-    }
+    tile.epilogue.residual = addend ? addend + m * tile.epilogue.residual_step + column : nullptr;
     if (fetches_rows) {
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
     if (has_pairs(p)) {
-      for (int64_t i = 0; i < tile.next_rows; ++i) fetch(tile.next_addend + i * tile.addend_step, tile.columns);
-      p.pairs->panel(static_cast<int>(count), vectors, {p.rounded + m * pairs_of(tile.k), tile});
-    } else if (is_low(p)) {
-      tiles.packed->half_panel(b.type, static_cast<int>(count), vectors, tile);
+      multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else {
-      tiles.packed->panel(static_cast<int>(count), vectors, tile);
+      multiply_tile(p, static_cast<int>(count), vectors, tile);
     }
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
     m += count;
@@ -147,21 +196,23 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
   const int64_t panel = panel_columns(p);
   const int64_t depth = p.taps * p.k;
-  const int64_t parts = p.m <= 2 * p.tiles->gemm_rows ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
+  // Few rows take all parts of a panel before the next panel, whose weights follow.
+  const bool is_few = p.m <= 2 * p.tiles->gemm_rows;
+  const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
   const auto part_at = [&](int64_t i) {
     if (p.taps > 1) return Part{p.taps * i / parts, p.taps * (i + 1) / parts, 0, p.k};
     return Part{0, 1, p.k * i / parts / 2 * 2, i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k};
   };
   const Ahead rest = p.ahead.bytes == 0 && p1 * panel < p.n ? ahead_of(p, p1 * panel, part_at(0)) : p.ahead;
-  for (int64_t i = 0; i < parts; ++i) {
-    const Part part = part_at(i);
-    if (has_pairs(p)) round_rows(p, part);
-    for (int64_t j = p0; j < p1; ++j) {
-      const Ahead ahead = j + 1 < p1      ? ahead_of(p, (j + 1) * panel, part)
-                          : i + 1 < parts ? ahead_of(p, p0 * panel, part_at(i + 1))
-                                          : rest;
-      multiply_panel(p, j * panel, part, j == p0, ahead);
-    }
+  const int64_t panels = p1 - p0, count = panels * parts;
+  const auto part_of = [&](int64_t i) { return part_at(is_few ? i % parts : i / panels); };
+  const auto column_of = [&](int64_t i) { return (p0 + (is_few ? i / parts : i % panels)) * panel; };
+  for (int64_t i = 0; i < count; ++i) {
+    const Part part = part_of(i);
+    const int64_t column = column_of(i);
+    const bool is_first = column == p0 * panel;
+    if (is_first && has_pairs(p)) round_rows(p, part);
+    multiply_panel(p, column, part, is_first, i + 1 < count ? ahead_of(p, column_of(i + 1), part_of(i + 1)) : rest);
   }
 }
 

@@ -74,7 +74,7 @@ struct Panels {
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
-  tiles::Epilogue epilogue;  // for c; `residual`, which is added before the products, for its first element; may be c
+  tiles::Epilogue epilogue;  // for c; `residual` for its first element; may be c
 };
 
 // A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
@@ -98,7 +98,7 @@ inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
 }
 
-// Panels [p0, p1) of all rows. A sum's order does not depend on its parts.
+// Panels [p0, p1) of all rows. A sum's order does not depend on the number of rows.
 void multiply(const Panels& product, int64_t p0, int64_t p1);
 
 }  // namespace rushlight::optimized

@@ -10,6 +10,10 @@ namespace rushlight::tiles {
 enum class UnaryOp : uint8_t;
 enum class HalfType : uint8_t;
 
+// Terms that are summed up one after the other, about. Rounding errors of a sum grow with the root of this number, not
+// with that of all terms: sums of so many are summed up then.
+inline constexpr int64_t kTermsOfSum = 256;
+
 // What is done to a result before it is stored: the residual is added, then it is clamped, then `op` is applied.
 struct Epilogue {
   const float* residual = nullptr;
@@ -28,8 +32,8 @@ struct Prologue {
   float low = -__builtin_inff(), high = __builtin_inff();
 };
 
-// c[i, j] = epilogue(bias[j] + addend[i * addend_step + j] + sum over t < taps, l < k of
-// rows[t * row_step + i][first + l] * b[t * k + l, j]), in that order.
+// c[i, j] = epilogue((bias[j] + sum over t < taps, l < k of rows[t * row_step + i][first + l] * b[t * k + l, j]) +
+// addend[i * addend_step + j]), in that order.
 struct PanelTile {
   const float* const* rows;
   int64_t row_step;
@@ -39,14 +43,12 @@ struct PanelTile {
   const float* bias;    // [columns, rounded up to vectors], or null
   const float* addend;  // or null; may be c
   int64_t addend_step;
-  const float* next_addend;  // rows of the next tile's, fetched into the first level cache meanwhile
-  int64_t next_rows;
   float* c;
   int64_t c_step;
   int64_t columns;
   const void* ahead;   // memory that is fetched into cache meanwhile, or null:
   int64_t ahead_step;  // so many bytes with each l
-  Epilogue epilogue;   // without a residual
+  Epilogue epilogue;   // its residual, which may be c, is fetched into the first level cache meanwhile
 };
 
 // c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the left operand lies in

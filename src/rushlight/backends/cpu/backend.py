@@ -15,7 +15,7 @@ from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.finish import finish
 from rushlight.backends.cpu.folding import Constants, Values
 from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import RULES, Options
+from rushlight.backends.cpu.lowering import HIGHEST, RULES, Options
 from rushlight.backends.cpu.payload import write_plan
 from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.rules_quantized import lower_quantized
@@ -38,7 +38,7 @@ def compile_specs(options: Options) -> list[CompileSpec]:
     """Options of a part, as they are stored with it."""
     return [
         CompileSpec("target", options.target.name.encode()),
-        CompileSpec("exact", bytes([options.exact])),
+        CompileSpec("float32_matmul_precision", options.float32_matmul_precision.encode()),
         CompileSpec("compact", bytes([options.compact])),
         *([CompileSpec("weights", _NAMES[options.weights])] if options.weights in _NAMES else []),
     ]
@@ -48,12 +48,13 @@ def _options(specs: list[CompileSpec]) -> Options:
     given = {spec.key: spec.value for spec in specs}
     target = target_named(given["target"].decode()) if "target" in given else host_target()
     weights = next((dtype for dtype, name in _NAMES.items() if name == given.get("weights")), None)
-    return Options(target, given.get("exact") == b"\x01", given.get("compact") == b"\x01", weights)
+    precision = given.get("float32_matmul_precision", HIGHEST.encode()).decode()
+    return Options(target, precision, given.get("compact") == b"\x01", weights)
 
 
 class CpuBackend(BackendDetails):
     """Plans for the tiles of the optimized kernels; packed weights go into the program's named data. Without
-    compile specs they are for this machine, and not exact.
+    compile specs they are for this machine, in full float32.
 
     The identifiers of the debug handle map are debug handles themselves, which steps carry.
     """

@@ -32,7 +32,7 @@ def block_products(lowering: Lowering) -> set[ConvolutionDraft]:
     Linear layers alone: networks of convolutions that nothing normalizes make more of an error.
     """
     target = lowering.options.target
-    if lowering.options.exact or not target.has_block_products:
+    if lowering.options.is_highest or not target.has_block_products:
         return set()
     works = {
         draft: lowering.symbols.upper(product(draft.out.sizes)) * draft.weight.shape[1]

@@ -85,8 +85,7 @@ def _finish_convolution(lowering: Lowering, draft: ConvolutionDraft) -> None:
         return
     weights = product_weights(draft.weight, draft.groups, target)
     draft.operands[1] = lowering.stored(weights, draft.stored)
-    rounds = draft.rounds and not lowering.options.exact
-    draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints(), int(rounds)]
+    draft.ints = [*window, draft.groups, channels, outputs // draft.groups, *e.ints(), int(draft.rounds)]
 
 
 def stores_taps(draft: ConvolutionDraft, options: Options) -> bool:
@@ -98,7 +97,7 @@ def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -
     """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0; 2 at stride 2.
 
     Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's), up to 4e-6 for
-    m = 3 and 1e-5 for m = 4, which `exact` refuses.
+    m = 3 and 1e-5 for m = 4, which the precision "highest" refuses.
     """
     outputs, channels, *kernel = draft.weight.shape
     apart = draft.stride == (2, 2)
@@ -122,7 +121,7 @@ def winograd_size(draft: ConvolutionDraft, options: Options, symbols: Symbols) -
     images, height, width = (symbols.upper(size) for size in draft.out.sizes[:3])
     target = options.target
     costs = {0: product_cycles(images * height * width, 9 * channels, outputs, target)}
-    for m in (2,) if options.exact or apart else (2, 3, 4):
+    for m in (2,) if options.is_highest or apart else (2, 3, 4):
         tiles = images * -(-height // m) * -(-width // m)
         inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
         products = inputs * product_cycles(tiles, channels, outputs, target)

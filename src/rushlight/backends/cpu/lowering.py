@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch.fx import Node
@@ -21,6 +21,10 @@ from rushlight.ir.edge_ops import aten_op
 
 Rule = Callable[["Lowering", Node], None]
 RULES: dict[Any, Rule] = {}
+
+Float32MatmulPrecision = Literal["highest", "high"]
+"""How precise float32 products and convolutions are, in the words of torch.set_float32_matmul_precision."""
+HIGHEST: Float32MatmulPrecision = "highest"
 
 MOST_OPERANDS = 8  # of an elementwise chain
 MOST_INSTRUCTIONS = 24
@@ -54,15 +58,27 @@ def argument(node: Node, index: int, default: Any = None) -> Any:
 class Options:
     """How a part is planned.
 
-    exact: no algorithm whose error is of another order of magnitude than a sum's. compact: weights that an
-    algorithm makes more of are stored as they are, and transformed at load. weights: the type of 16 bits in
-    which float32 weights are stored, None for float32; those that a program has in 16 bits stay so.
+    float32_matmul_precision: "highest" keeps full float32; "high" allows block floating-point products and
+    the coarser Winograd forms. compact: weights that an algorithm makes more of are stored as they are, and
+    transformed at load. weights: the type of 16 bits in which float32 weights are stored, None for float32;
+    those that a program has in 16 bits stay so. Raises ValueError for another precision.
     """
 
     target: Target
-    exact: bool = False
+    float32_matmul_precision: str = HIGHEST
     compact: bool = False
     weights: torch.dtype | None = None
+
+    def __post_init__(self) -> None:
+        if self.float32_matmul_precision not in get_args(Float32MatmulPrecision):
+            raise ValueError(
+                f"float32_matmul_precision is 'highest' or 'high', not {self.float32_matmul_precision!r}"
+            )
+
+    @property
+    def is_highest(self) -> bool:
+        """Whether float32 products and convolutions keep full float32."""
+        return self.float32_matmul_precision == HIGHEST
 
 
 class Lowering:

@@ -82,6 +82,7 @@ static void block_tile(const BlockTile& tile) {
   {
     Floats start[Rows][Vectors];
     start_sums<Rows, Vectors>(start, t);
+    add_addend<Rows, Vectors>(start, t);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       RL_UNROLL for (int j = 0; j < Vectors; ++j) store(totals[i] + j * kWidth, start[i][j]);
     }

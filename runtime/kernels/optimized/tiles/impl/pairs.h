@@ -43,6 +43,7 @@ static void pair_tile(const PairTile& tile) {
   const PanelTile& t = tile.panel;
   Floats acc[Rows][Vectors];
   start_sums<Rows, Vectors>(acc, t);
+  add_addend<Rows, Vectors>(acc, t);
   const uint32_t* left = tile.left;
   const uint32_t* right = static_cast<const uint32_t*>(t.b);
   for (int64_t l = 0; l < t.k; l += 2, left += Rows, right += Vectors * kWidth) {

@@ -105,15 +105,15 @@ static void panel_tile(const PanelTile& t) {
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
-  const float* next = t.next_addend;
-  int64_t next_rows = t.next_rows;
-  const auto fetch_next = [&] {
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) __builtin_prefetch(next + j * kWidth, 0, 3);
-    next += t.addend_step;
-    --next_rows;
+  const float* residual = t.epilogue.residual;
+  int64_t residual_rows = residual ? Rows : 0;
+  const auto fetch_residual = [&] {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) __builtin_prefetch(residual + j * kWidth, 0, 3);
+    residual += t.epilogue.residual_step;
+    --residual_rows;
   };
   // Terms between two such rows: operands would wait for all at once.
-  const int64_t piece = t.k / (next_rows + 1) / kTerms * kTerms + kTerms;
+  const int64_t piece = t.k / (residual_rows + 1) / kTerms * kTerms + kTerms;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
@@ -132,7 +132,7 @@ static void panel_tile(const PanelTile& t) {
     };
     int64_t k = 0;
     while (true) {
-      const int64_t end = next_rows > 0 && k + piece < t.k ? k + piece : t.k;
+      const int64_t end = residual_rows > 0 && k + piece < t.k ? k + piece : t.k;
       for (; k + kTerms <= end; k += kTerms) {
         if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
         RL_UNROLL for (int i = 0; i < kTerms; ++i) {
@@ -141,15 +141,15 @@ static void panel_tile(const PanelTile& t) {
         }
       }
       if (end == t.k) break;
-      fetch_next();
+      fetch_residual();
     }
     for (; k < t.k; ++k) {
       if constexpr (Ahead != Fetching::None) fetch(1);
       add_term(k);
     }
   }
-  while (next_rows > 0) fetch_next();
   join<Stored>(acc);
+  add_addend<Rows, Vectors>(acc, t);
   store_tile<Rows, Vectors>(acc, t);
 }
 
@@ -242,17 +242,11 @@ inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
 template <typename Stored, int Panels, int Vectors, int kSums>
 RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                         int64_t columns, const Epilogue& e) {
-  Floats sums[kSums][Panels][Vectors];
-  RL_UNROLL for (int s = 0; s < kSums; ++s) {
-    RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] = Floats{};
+  Floats total[Panels][Vectors];
+  RL_UNROLL for (int p = 0; p < Panels; ++p) {
+    RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] = bias ? load(bias + (p * Vectors + v) * kWidth) : Floats{};
   }
-  auto& acc = sums[0];
-  if (bias) {
-    RL_UNROLL for (int p = 0; p < Panels; ++p) {
-      RL_UNROLL for (int v = 0; v < Vectors; ++v) acc[p][v] = load(bias + (p * Vectors + v) * kWidth);
-    }
-  }
-  deal<Stored>(acc);
+  deal<Stored>(total);
   const int64_t step = k * Vectors * kWidth;
   const auto add_term = [&](int64_t l, auto& to) {
     const Floats value = splat(x[l]);
@@ -263,25 +257,32 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
       RL_UNROLL for (int v = 0; v < Vectors; ++v) to[p][v] += value * row[v];
     }
   };
-  int64_t l = 0;
-  for (; l + kSums <= k; l += kSums) {
-    RL_UNROLL for (int s = 0; s < kSums; ++s) add_term(l + s, sums[s]);
-  }
-  if constexpr (kSums > 1) {
-    for (; l < k; ++l) add_term(l, acc);
-    RL_UNROLL for (int half = kSums / 2; half > 0; half /= 2) {
-      RL_UNROLL for (int s = 0; s < half; ++s) {
-        RL_UNROLL for (int p = 0; p < Panels; ++p) {
-          RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] += sums[s + half][p][v];
+  for (int64_t l = 0; l < k;) {
+    const int64_t end = k - l < kTermsOfSum ? k : l + kTermsOfSum;
+    Floats sums[kSums][Panels][Vectors];
+    RL_UNROLL for (int s = 0; s < kSums; ++s) {
+      RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] = Floats{};
+    }
+    for (; l + kSums <= end; l += kSums) {
+      RL_UNROLL for (int s = 0; s < kSums; ++s) add_term(l + s, sums[s]);
+    }
+    if constexpr (kSums > 1) {
+      for (; l < end; ++l) add_term(l, sums[0]);
+      RL_UNROLL for (int half = kSums / 2; half > 0; half /= 2) {
+        RL_UNROLL for (int s = 0; s < half; ++s) {
+          RL_UNROLL for (int p = 0; p < Panels; ++p) {
+            RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] += sums[s + half][p][v];
+          }
         }
       }
     }
+    RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] += sums[0][p][v];
   }
-  join<Stored>(acc);
+  join<Stored>(total);
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
     const int64_t left = columns - j * kWidth;
     if (left <= 0) break;
-    const Floats value = finish(acc[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
+    const Floats value = finish(total[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
     left >= kWidth ? store(c + j * kWidth, value) : store_few(c + j * kWidth, value, left);
   }
 }

@@ -23,7 +23,7 @@ RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats
   }
 }
 
-// Bias and addend.
+// The bias, or zero.
 template <int Rows, int Vectors>
 RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   if (t.bias) {
@@ -34,6 +34,9 @@ RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   } else {
     RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   }
+}
+template <int Rows, int Vectors>
+RL_INLINE void add_addend(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
 }
 
