@@ -25,7 +25,7 @@ class System:
 
 
 SYSTEMS = {
-    "rushlight": System("Rushlight", "rushlight", MAIN),
+    "rushlight": System("Rushlight, highest", "rushlight", MAIN),
     "rushlight_high": System("Rushlight, high", "rushlight", MAIN, "high"),
     "rushlight_xnnpack": System("Rushlight + XNNPACK", "rushlight", MAIN, "xnnpack"),
     "rushlight_kernels": System("Rushlight, kernels alone", "rushlight", MAIN, "kernels"),

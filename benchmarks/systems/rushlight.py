@@ -25,8 +25,12 @@ def write(case: Case, folder: Path, options: str) -> None:
         "kernels": [],
     }
     chosen = next((partitioners[word] for word in words if word in partitioners), None)
-    options = {"float32_matmul_precision": "high"} if "high" in words else {}
-    compiled = rushlight.compile(program, case.inputs, partitioner=chosen, **options)
+    compiled = rushlight.compile(
+        program,
+        case.inputs,
+        partitioner=chosen,
+        float32_matmul_precision="high" if "high" in words else "highest",
+    )
     compiled.save(folder / "model.pte")
 
 

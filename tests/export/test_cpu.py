@@ -18,9 +18,7 @@ MODEL, INPUTS = nn.Linear(200, 600), (torch.randn(100, 200),)
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_recipe_hands_its_options_to_the_partitioner(precision: str) -> None:
-    recipe = ExportRecipe.get_recipe(
-        CpuRecipeType.FP32, target="avx2", float32_matmul_precision=precision
-    )
+    recipe = ExportRecipe.get_recipe(CpuRecipeType.FP32, target="avx2", float32_matmul_precision=precision)
     session = export(MODEL, [INPUTS], export_recipe=recipe)
     has_blocks = StepKind.BLOCK_PRODUCT in kinds(session.get_pte_buffer())
     assert has_blocks == (precision == "high")

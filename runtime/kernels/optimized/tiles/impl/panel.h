@@ -282,7 +282,8 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
     const int64_t left = columns - j * kWidth;
     if (left <= 0) break;
-    const Floats value = finish(total[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
+    const Floats value =
+        finish(total[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
     left >= kWidth ? store(c + j * kWidth, value) : store_few(c + j * kWidth, value, left);
   }
 }

@@ -1,0 +1,62 @@
+"""Errors of single layers at full float32, against float64 and beside those of eager PyTorch."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from tests.backends.cpu.support import Inputs, lower, run
+from torch import nn
+
+LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "deep": (nn.Linear(3072, 768), (197, 3072)),
+    "deep, few rows": (nn.Linear(3072, 768), (4, 3072)),
+    "deep, one row": (nn.Linear(3072, 768), (1, 3072)),
+    "one row, few columns": (nn.Linear(3072, 20), (1, 3072)),
+    "pixels": (nn.Conv2d(2048, 256, 1), (1, 2048, 7, 7)),
+    "windows": (nn.Conv2d(128, 128, 5, padding=2), (1, 128, 14, 14)),
+    "windows, deep taps": (nn.Conv2d(400, 64, 3, dilation=2), (1, 400, 12, 12)),
+    "windows, transformed": (nn.Conv2d(512, 512, 3, padding=1), (1, 512, 7, 7)),
+    "windows two apart, transformed": (nn.Conv2d(256, 256, 3, 2, padding=1), (1, 256, 28, 28)),
+}
+
+
+def error_of(got: torch.Tensor, want: torch.Tensor) -> float:
+    return float((got.double() - want).abs().max() / want.abs().max())
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_errors_are_at_most_four_times_those_of_eager(name: str) -> None:
+    torch.manual_seed(0)
+    layer, shape = LAYERS[name]
+    layer = copy.deepcopy(layer).requires_grad_(False)
+    inputs: Inputs = (torch.randn(shape),)
+    want = copy.deepcopy(layer).double()(inputs[0].double())
+    program, outside = lower(layer, inputs)
+    assert not outside
+    (got,) = run(program, inputs)
+    assert error_of(got, want) <= 4 * error_of(layer(*inputs), want)
+
+
+class Residual(nn.Module):
+    """A large number beside a product of many small ones, as in a transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(1536, 384, bias=False)
+        nn.init.normal_(self.layer.weight, std=0.001)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + self.layer(y)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 128])
+def test_a_residual_is_added_to_the_whole_sum(rows: int) -> None:
+    torch.manual_seed(0)
+    model = Residual().requires_grad_(False)
+    inputs = (torch.randn(rows, 384), torch.randn(rows, 1536))
+    want = copy.deepcopy(model).double()(*(item.double() for item in inputs))
+    program, _ = lower(model, inputs)
+    (got,) = run(program, inputs)
+    assert error_of(got, want) <= 2 * error_of(model(*inputs), want)

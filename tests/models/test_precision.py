@@ -1,0 +1,43 @@
+"""Errors of whole networks in float32 against a float64 reference, beside those of eager PyTorch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from benchmarks.models import build
+
+import rushlight
+
+NETWORKS = (
+    "mobilenet_v3_small resnet18 deit_tiny bert gpt2_step lstm gru_text llama_prefill llama_step "
+    "conformer mixer wave_encoder"
+).split()
+
+
+def largest_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+    """The largest difference of an output, as a share of its largest magnitude."""
+    pairs = zip(got, want, strict=True)
+    return max(float((a.double() - b).abs().max() / b.abs().max()) for a, b in pairs)
+
+
+def tensors(outputs: object) -> list[torch.Tensor]:
+    """The floating-point tensors of a network's outputs."""
+    found = torch.utils._pytree.tree_leaves(outputs)
+    found = [torch.as_tensor(item) for item in found if isinstance(item, (torch.Tensor, np.ndarray))]
+    return [item for item in found if item.is_floating_point()]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_full_float32_is_as_precise_as_eager(name: str) -> None:
+    network = build(name)
+    in_double = [item.double() if item.is_floating_point() else item for item in network.inputs]
+    with torch.no_grad():
+        want = tensors(copy.deepcopy(network.module).double()(*in_double))
+        eager = tensors(copy.deepcopy(network.module)(*network.inputs))
+        program = rushlight.compile(network.module, network.inputs)
+    got = tensors(rushlight.load(program.buffer).method("forward")(*network.inputs))
+    assert largest_error(got, want) <= 4 * largest_error(eager, want)
