@@ -1,10 +1,14 @@
+"""A dequantization followed by the same quantization is nothing."""
+
 from __future__ import annotations
 
 import pytest
 import torch
+from tests.passes.support import Build, apply, calls
 from torch.export import export
 
 from rushlight.exir import to_edge
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
 
 qd = torch.ops.quantized_decomposed
 PARAMETERS = (0.25, 3, -128, 127, torch.int8)
@@ -29,3 +33,14 @@ def test_pairs_around_a_clone(scale: float, left: int) -> None:
     names = [str(node.target) for node in edge.graph.nodes]
     assert sum(".quantize_per_tensor" in name for name in names) == left
     assert torch.equal(edge.module()(x), module(x))
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5])
+def test_whole_numbers_pass_through(scale: float) -> None:
+    build = Build()
+    q = build.input("q", 4, dtype=torch.int8)
+    real = build.call(qd.dequantize_per_tensor.default, q, *PARAMETERS)
+    again = build.call(qd.quantize_per_tensor.default, real, scale, *PARAMETERS[1:])
+    result = apply(FoldQuantizePairs(), build.finish(again))
+    assert result.modified == (scale == 0.25)
+    assert len(calls(result.graph_module)) == (0 if scale == 0.25 else 2)

@@ -1,0 +1,89 @@
+"""What every pass over a graph has for free, and the helpers that passes share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.passes.support import Build, apply, calls, edge_of
+from torch.fx import GraphModule
+
+from rushlight.ir import meta
+from rushlight.ir.errors import PassError
+from rushlight.passes.base import GraphPass, add_constant, eliminate_dead_code, map_arguments, run_passes
+
+aten = torch.ops.aten
+
+
+class SinToCos(GraphPass):
+    def rewrite(self, module: GraphModule) -> bool:
+        found = [node for node in module.graph.nodes if "sin" in str(node.target)]
+        for node in found:
+            node.target = aten.cos.default
+        return bool(found)
+
+
+def test_a_pass_that_returns_nothing_is_named() -> None:
+    def forgetful(module: GraphModule) -> None:
+        return None
+
+    build = Build()
+    with pytest.raises(PassError, match="forgetful returned None"):
+        run_passes(build.finish(build.input("x", 1)), [forgetful])
+
+
+def test_the_code_of_changed_graphs_is_generated_anew() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    module = build.finish(build.call(aten.sin.default, x))
+    result = apply(SinToCos(), module)
+    assert result.modified
+    value = torch.tensor([0.5, 1.0])
+    torch.testing.assert_close(result.graph_module(value)[0], value.cos())
+    assert not apply(SinToCos(), result.graph_module).modified
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.exp(), (x,))
+
+
+def test_bodies_of_control_flow_are_visited() -> None:
+    x = torch.tensor([0.5, 1.0])
+    program = edge_of(Branches(), x)
+    SinToCos()(program.graph_module)
+    torch.testing.assert_close(program.module()(x), x.cos())
+    torch.testing.assert_close(program.module()(-x), (-x).exp())
+
+
+def test_what_has_an_effect_is_not_dead() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    build.call(aten.neg.default, x)
+    build.graph.call_function(aten._assert_async.msg, (x, "must hold"))
+    build.graph.call_function(aten.copy_.default, (x, x))
+    module = build.finish(x)
+    assert eliminate_dead_code(module.graph)
+    assert calls(module) == ["_assert_async.msg", "copy_.default"]
+    assert not eliminate_dead_code(module.graph)
+
+
+def test_constants_get_names_of_their_own() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    node = build.call(aten.add.Tensor, x, x)
+    module = build.finish(node)
+    values = [torch.tensor(float(index)) for index in range(2)]
+    added = [add_constant(module, value, node, value) for value in values]
+    assert [module.get_buffer(str(new.target)) for new in added] == values
+    assert all(meta.get_val(new) is value for new, value in zip(added, values, strict=True))
+
+
+def test_arguments_are_changed_by_position_and_by_name() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    node = build.call(aten.add.Tensor, x, x, alpha=2)
+    assert map_arguments(
+        node, aten.add.Tensor, lambda value, argument: 3 if argument.name == "alpha" else value
+    )
+    assert node.args == (x, x) and node.kwargs == {"alpha": 3}
+    assert not map_arguments(node, aten.add.Tensor, lambda value, arg: value)

@@ -1,0 +1,20 @@
+"""Nodes that nobody uses leave the graph."""
+
+from __future__ import annotations
+
+import torch
+from tests.passes.support import Build, apply, calls
+
+from rushlight.passes.dead_code import RemoveDeadCode
+
+aten = torch.ops.aten
+
+
+def test_remove_dead_code() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    build.call(aten.relu.default, build.call(aten.neg.default, x))
+    build.graph.call_function(aten._assert_async.msg, (x, "an effect stays"))
+    result = apply(RemoveDeadCode(), build.finish(x))
+    assert calls(result.graph_module) == ["_assert_async.msg"]
+    assert not apply(RemoveDeadCode(), result.graph_module).modified

@@ -1,0 +1,26 @@
+"""Every operator gets a debug handle."""
+
+from __future__ import annotations
+
+import torch
+from tests.passes.support import Build, apply
+
+from rushlight.ir import meta
+from rushlight.passes.debug_handles import GiveDebugHandles
+
+aten = torch.ops.aten
+
+
+def test_debug_handles_are_shared_by_origin() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    nodes = [build.call(aten.neg.default, x) for _ in range(3)]
+    for node, origin in zip(nodes, ("linear", "linear", "relu"), strict=True):
+        meta.set_origin(node, origin)
+    module = build.finish(*nodes)
+    apply(GiveDebugHandles(), module)
+    assert [meta.get_debug_handle(node) for node in nodes] == [1, 1, 2]
+    meta.set_debug_handle(nodes[0], 9)
+    nodes[2].meta.pop("debug_handle")
+    GiveDebugHandles()(module)
+    assert [meta.get_debug_handle(node) for node in nodes] == [9, 1, 10]

@@ -1,0 +1,49 @@
+"""Operators whose inputs are all constants are computed ahead of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tests.passes.support import apply_to_program, calls, edge_of
+
+from rushlight.compile.edge import to_edge
+from rushlight.delegate.program_copy import copy_program
+from rushlight.passes.fold_constants import FoldConstants
+
+
+def test_fold_constants() -> None:
+    net = torch.nn.Linear(40, 50)
+    x = torch.randn(3, 40)
+    program = edge_of(net, x)
+    assert calls(program.graph_module) == ["permute_copy.default", "addmm.default"]
+    folded = apply_to_program(FoldConstants(), program).exported_program
+    assert calls(folded.graph_module) == ["addmm.default"]
+    name = next(name for name in folded.state_dict if name.startswith("_folded_tensor_constant"))
+    torch.testing.assert_close(folded.state_dict[name], net.weight.t().detach())
+    torch.testing.assert_close(folded.module()(x), net(x))
+
+
+class Wide(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.row = torch.nn.Buffer(torch.randn(1, 64))
+        self.weight = torch.nn.Parameter(torch.randn(64, 64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = self.row.expand(64, 64).clone()
+        return x @ self.weight.t() + wide + self.weight
+
+
+def test_constants_that_would_grow_the_file_are_not_folded() -> None:
+    program = edge_of(Wide(), torch.randn(64, 64))
+    names = calls(apply_to_program(FoldConstants(), program).exported_program.graph_module)
+    assert "expand_copy.default" in names  # 16 KiB out of 256 bytes
+    assert "permute_copy.default" in names  # the weight is read as it is, too
+
+
+def test_written_buffers_are_no_constants(export_case: Any) -> None:
+    program = copy_program(to_edge(export_case("counter")).exported_program())
+    before = calls(program.graph_module).count("add.Tensor")
+    result = FoldConstants()(program)
+    assert calls(result.exported_program.graph_module).count("add.Tensor") == before

@@ -1,0 +1,52 @@
+"""Views become copies, and carry their new layouts through the graph."""
+
+from __future__ import annotations
+
+import torch
+from tests.passes.support import Build, apply, calls
+
+from rushlight.ir import meta
+from rushlight.passes.functional_views import FunctionalViews, copy_form
+
+aten = torch.ops.aten
+
+
+def test_functional_views() -> None:
+    build = Build()
+    x = build.input("x", 2, 3)
+    p = build.call(aten.permute.default, x, [1, 0])
+    r = build.call(aten.relu.default, p)
+    parts = build.call(aten.split_with_sizes.default, r, [1, 2])
+    first = build.item(parts, 0)
+    module = build.finish(first)
+    assert meta.get_val(r).stride() == (1, 3)
+    module = apply(FunctionalViews(), module).graph_module
+    assert calls(module) == [
+        "permute_copy.default",
+        "relu.default",
+        "split_with_sizes_copy.default",
+        "getitem",
+    ]
+    computed = [node for node in module.graph.nodes if node.op == "call_function"]
+    assert [meta.get_val(node).stride() for node in computed if node.name != parts.name] == [(2, 1)] * 3
+
+
+def test_results_of_no_memory_format_become_row_major() -> None:
+    build = Build()
+    x, state = build.input("x", 2, 3, 5), build.input("state", 1, 2, 4)
+    weights = [build.input(f"w{i}", *shape) for i, shape in enumerate([(16, 5), (16, 4), (16,), (16,)])]
+    lstm = build.call(aten.lstm.input, x, [state, state], weights, True, 1, 0.0, False, False, True)
+    output = build.item(lstm, 0)
+    half = build.call(aten._to_copy.default, output, dtype=torch.float16)
+    last = build.call(aten.relu.default, build.input("image", 1, 3, 2, 2, memory_format=torch.channels_last))
+    module = build.finish(half, last)
+    assert meta.get_val(half).stride() == (4, 8, 1)
+    apply(FunctionalViews(), module)
+    assert meta.get_val(output).stride() == meta.get_val(half).stride() == (12, 4, 1)
+    assert meta.get_val(last).stride() == (12, 1, 6, 3)
+
+
+def test_operators_that_make_no_view_have_no_copy_form() -> None:
+    assert copy_form(aten.view.default) is aten.view_copy.default
+    assert copy_form(aten.relu.default) is None
+    assert copy_form(aten.relu_.default) is None  # it returns what it writes

@@ -1,0 +1,103 @@
+"""Dequantize, compute, quantize become one operator over whole numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.passes.support import Build, counted, output_scale, quantized_edge
+from torch.nn import functional as F
+
+from rushlight.passes.fuse_quantized import FuseQuantized
+from rushlight.passes.fuse_static_quantized import clamp_bounds, fuse_static
+from rushlight.passes.quantized_nodes import Rewriter
+from rushlight.quantize import static_int8
+
+qd = torch.ops.quantized_decomposed
+rl = torch.ops.rushlight
+aten = torch.ops.aten
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.conv = torch.nn.Conv2d(4, 6, 3, padding=1, stride=2)
+        self.conv1d = torch.nn.Conv1d(4, 6, 3)
+        self.linear = torch.nn.Linear(4, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.name == "conv":
+            return F.relu(self.conv(x.reshape(2, 4, 6, 6)))
+        if self.name == "conv1d":
+            return self.conv1d(x.reshape(2, 4, 36))
+        if self.name == "linear":
+            return F.relu(self.linear(x.reshape(2, 36, 4)))
+        if self.name == "add":
+            return F.hardtanh(x + x.flip(0), -0.5, 0.5)
+        if self.name == "mul":
+            return x * x.flip(0)
+        return F.gelu(self.linear(x.reshape(2, 36, 4)))
+
+
+@pytest.mark.parametrize("name", ["conv", "conv1d", "linear", "add", "mul", "gelu"])
+def test_each_layer_is_within_one_quantum(name: str) -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(2, 144),)
+    program, edge = quantized_edge(Layer(name), inputs, static_int8())
+    result = FuseQuantized(lambda op, dtype: True)(edge).exported_program
+    found = counted(result)
+    floats = [
+        op
+        for op in found
+        if op is not None and op.namespace == "aten" and op.name().split("::")[1] not in ("view_copy", "flip")
+    ]
+    assert not floats, floats
+    error = (result.module()(*inputs) - program.module()(*inputs)).abs().max()
+    assert error <= 1.01 * output_scale(program)
+
+
+class Clamped(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(self.linear(x))
+
+
+def test_a_clamp_becomes_the_range_of_the_result() -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(8, 4),)
+    program, edge = quantized_edge(Clamped(), inputs, static_int8())
+    before = counted(edge)
+    assert before[aten.relu.default] == 1 and before[rl.quantized_linear.default] == 0
+    rewriter = Rewriter(edge, lambda op, dtype: True)
+    fuse_static(rewriter)
+    edge.graph.eliminate_dead_code()
+    edge.graph_module.recompile()
+    after = counted(edge)
+    assert rewriter.changed and after[rl.quantized_linear.default] == 1
+    assert after[aten.relu.default] == 0 and after[qd.quantize_per_tensor.default] == 1
+    (node,) = (n for n in edge.graph.nodes if "quantized_linear" in n.name)
+    zero_point, low = node.args[-3:-1]
+    assert low == zero_point  # nothing below zero
+    error = (edge.module()(*inputs) - program.module()(*inputs)).abs().max()
+    assert error <= 1.01 * output_scale(program)
+
+
+def test_operators_that_the_target_lacks_stay() -> None:
+    inputs = (torch.randn(8, 4),)
+    _, edge = quantized_edge(Clamped(), inputs, static_int8())
+    rewriter = Rewriter(edge, lambda op, dtype: False)
+    fuse_static(rewriter)
+    assert not rewriter.changed and counted(edge)[aten.relu.default] == 1
+
+
+def test_the_range_of_a_clamp() -> None:
+    build = Build()
+    x = build.input("x", 2)
+    assert clamp_bounds(build.call(aten.relu.default, x)) == (0.0, None)
+    assert clamp_bounds(build.call(aten.hardtanh.default, x)) == (-1.0, 1.0)
+    assert clamp_bounds(build.call(aten.hardtanh.default, x, 0, 6)) == (0.0, 6.0)
+    assert clamp_bounds(build.call(aten.clamp.default, x, None, 3)) == (None, 3.0)
+    assert clamp_bounds(build.call(aten.neg.default, x)) is None

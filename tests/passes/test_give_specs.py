@@ -1,0 +1,45 @@
+"""Every node gets the specs of its results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tests.passes.support import edge_of
+
+from rushlight.compile.edge import to_edge
+from rushlight.delegate.program_copy import copy_program
+from rushlight.ir import meta
+from rushlight.ir.spec import TensorSpec
+from rushlight.passes.give_specs import SpecPropPass, mark_constants
+
+
+def test_specs(export_case: Any) -> None:
+    program = copy_program(to_edge(export_case("max_dim")).exported_program())
+    SpecPropPass()(program.graph_module)
+    for node in program.graph.nodes:
+        val = node.meta.get("val")
+        if isinstance(val, torch.Tensor):
+            spec = meta.get_spec(node)
+            assert isinstance(spec, TensorSpec) and list(spec.shape) == list(val.shape)
+            assert spec.dtype == val.dtype
+    values = next(node for node in program.graph.nodes if node.name == "aten_max_dim")
+    item = next(node for node in program.graph.nodes if node.name == "getitem")
+    assert meta.get_spec(item) is meta.get_spec(values)[0]
+
+
+def test_parameters_are_marked_as_constants() -> None:
+    program = edge_of(torch.nn.Linear(3, 2), torch.ones(1, 3))
+    SpecPropPass()(program.graph_module)
+    mark_constants(program, program.graph_module)
+    marked = [node.name for node in program.graph.nodes if any(s.const for s in meta.tensor_specs(node))]
+    assert marked == ["p_weight", "p_bias"]
+
+
+def test_layouts_that_no_kernel_knows_become_row_major() -> None:
+    x = torch.empty_strided((2, 3, 4), (1, 2, 6))
+    program = edge_of(torch.nn.ReLU(), x)
+    SpecPropPass()(program.graph_module)
+    for node in program.graph.nodes:
+        for spec in meta.tensor_specs(node):
+            assert tuple(spec.dim_order) == (0, 1, 2) and tuple(spec.stride) == (12, 4, 1)

@@ -1,0 +1,35 @@
+"""View copies of row-major tensors share their base's memory."""
+
+from __future__ import annotations
+
+import torch
+from tests.passes.support import edge_of
+
+from rushlight.ir import memory_ops, meta
+from rushlight.passes.base import run_passes
+from rushlight.passes.give_specs import SpecPropPass
+from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
+
+
+class Views(torch.nn.Module):
+    def forward(
+        self, x: torch.Tensor, image: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y = x.view(6, 4).view(2, 12)
+        return torch.relu(y), image.relu().flatten(1) + 1, x.view(24)
+
+
+def test_memory_views() -> None:
+    image = torch.randn(1, 3, 4, 4).to(memory_format=torch.channels_last)
+    program = edge_of(Views(), torch.randn(2, 3, 4), image)
+    module = run_passes(program.graph_module, [NormalizeViewBases(), SpecPropPass(), UseMemoryViews()])
+    by_name = {node.name: node for node in module.graph.nodes}
+    assert by_name["aten_view_copy_default_1"].target is memory_ops.view
+    assert by_name["aten_view_copy_default_1"].args[0].name == "x"
+    outputs = module.graph.output_node().args[0]
+    assert outputs[2].target is not memory_ops.view  # the caller may own an output's memory
+    layouts = [node for node in module.graph.nodes if node.target is memory_ops.view]
+    assert layouts and all(
+        tuple(meta.get_spec(node.args[0]).dim_order) == tuple(range(len(node.args[0].meta["val"].shape)))
+        for node in layouts
+    )

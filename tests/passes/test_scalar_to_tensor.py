@@ -1,0 +1,36 @@
+"""Python numbers where the schema asks for a tensor become constants."""
+
+from __future__ import annotations
+
+import torch
+from tests.passes.support import Build, apply
+
+from rushlight.passes.scalar_to_tensor import ScalarToTensor
+
+aten = torch.ops.aten
+
+
+def test_scalar_to_tensor() -> None:
+    build = Build()
+    x = build.input("x", 2, 3)
+    y = build.call(aten.mul.Tensor, x, 2.5)
+    z = build.call(aten.add.Tensor, y, 1, alpha=2)
+    result = apply(ScalarToTensor(), build.finish(z))
+    assert result.modified
+    nodes = list(result.graph_module.graph.nodes)
+    constants = [getattr(result.graph_module, node.target) for node in nodes if node.op == "get_attr"]
+    assert [constant.dtype for constant in constants] == [torch.float32, torch.int64]
+    operators = [node for node in nodes if node.op == "call_function"]
+    assert [node.args[1].op for node in operators] == ["get_attr", "get_attr"]
+    assert operators[1].kwargs == {"alpha": 2}  # a Scalar stays a number
+    assert not apply(ScalarToTensor(), result.graph_module).modified
+
+
+def test_beside_a_tensor_of_rank_0_the_constant_has_the_dtype_of_the_result() -> None:
+    build = Build()
+    n = build.input("n", dtype=torch.int32)
+    module = apply(ScalarToTensor(), build.finish(build.call(aten.mul.Tensor, n, 2.5))).graph_module
+    (constant,) = module.buffers()
+    assert constant.dtype == torch.float32
+    value = torch.tensor(3, dtype=torch.int32)
+    torch.testing.assert_close(module(value)[0], value * 2.5)

@@ -1,0 +1,63 @@
+"""Every pass and every memory planner has a test file of its own name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "rushlight"
+
+# Modules of passes/ that define no pass: what tests them instead.
+HELPERS = {
+    "pipelines": "it lists passes in order; every compile runs it",
+    "quantized_nodes": "the words that the fusions of quantized operators share; tested through each of them",
+}
+
+
+def passes() -> list[str]:
+    found = sorted(path.stem for path in (PACKAGE / "passes").glob("*.py") if path.stem != "__init__")
+    return [name for name in found if name not in HELPERS]
+
+
+def _gives_a_plan(node: ast.stmt) -> bool:
+    """Whether a statement defines a planner: a public function that returns a plan, or a planning pass."""
+    if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+        return node.returns is not None and ast.unparse(node.returns) in ("Plan", "MemoryAlgoResult")
+    return isinstance(node, ast.ClassDef) and any("Pass" in ast.unparse(base) for base in node.bases)
+
+
+def planners() -> list[str]:
+    paths = sorted((PACKAGE / "memory").glob("*.py"))
+    return [path.stem for path in paths if any(map(_gives_a_plan, ast.parse(path.read_text()).body))]
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a test file imports from, at its top."""
+    tree = ast.parse(path.read_text())
+    return {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+
+
+@pytest.mark.parametrize(
+    "package, name", [("passes", n) for n in passes()] + [("memory", n) for n in planners()]
+)
+def test_there_is_a_test_file_that_imports_the_module(package: str, name: str) -> None:
+    path = ROOT / "tests" / package / f"test_{name}.py"
+    where = path.relative_to(ROOT)
+    assert path.exists(), (
+        f"rushlight.{package}.{name} has no test file: write {where}, which shows a graph before and after"
+    )
+    assert f"rushlight.{package}.{name}" in imported(path), (
+        f"{where} does not import rushlight.{package}.{name}"
+    )
+
+
+def test_the_helpers_exist() -> None:
+    assert len(HELPERS) <= 3
+    assert all((PACKAGE / "passes" / f"{name}.py").exists() for name in HELPERS)
+
+
+def test_planners_are_found() -> None:
+    assert {"naive", "first_fit", "slots", "portfolio", "algorithms", "planning_pass"} <= set(planners())
