@@ -9,6 +9,7 @@
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
+# make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 # make bench-avx2 the same with AVX-512 kept from every system, on a processor that has it
 PYTHON ?= python3
@@ -25,7 +26,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint types unit cpp api interop torture poison asan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint types unit cpp api golden interop torture poison asan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -81,6 +82,9 @@ interop: build $(INTEROP)/.installed
 
 api: build
 	$(BIN)/python scripts/api.py > tests/golden/api.txt
+
+golden: build
+	$(BIN)/python scripts/golden_payloads.py tests/golden/backends
 
 torture: build
 	$(BIN)/python -m tests.torture --seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)

@@ -6,7 +6,6 @@ Each page is a script of its own in an empty folder; lines of the script have th
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path

@@ -1,0 +1,24 @@
+"""What both native backends make of a few small programs is recorded byte by byte."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "tests" / "golden" / "backends"
+
+
+def test_payloads_are_the_recorded_ones(tmp_path: Path) -> None:
+    script = ROOT / "scripts" / "golden_payloads.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, check=True)
+    recorded = {path.name: path.read_bytes() for path in RECORDED.iterdir()}
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert recorded.keys() == written.keys() and len(recorded) >= 6
+    changed = sorted(name for name in recorded if recorded[name] != written[name])
+    assert not changed, (
+        f"{changed} in {RECORDED.relative_to(ROOT)} differ from what the backends write. Find out why "
+        "first: files that users compiled before hold the old bytes and must still load, or be refused with "
+        '"compile again". If the change is wanted, `make golden` records it.'
+    )
