@@ -5,7 +5,7 @@ import torch
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
-from rushlight.ir.spec import TensorSpec
+from rushlight.ir.spec import TensorShapeDynamism, TensorSpec
 from rushlight.memory.apply import plan_memory
 from rushlight.memory.problem import PlanError
 from rushlight.memory.replay import replay_plan
@@ -354,3 +354,16 @@ def test_a_map_keeps_its_input_until_the_last_iteration(builder):
     over(piece, xs)
     with pytest.raises(PlanError, match="map_impl .* reads mm_out at .* holds piece, not mm_out"):
         replay_plan(graph)
+
+
+def test_a_view_with_larger_bounds_than_its_base_reads_its_base(builder):
+    g = builder()
+    x = g.input("x", SHAPE)
+    a = g.mm(x, x)
+    flat = g.view(a, [300])
+    b = g.relu(flat)
+    for node in (a, flat, b):
+        meta.get_spec(node).shape_dynamism = TensorShapeDynamism.DYNAMIC_BOUND
+    graph = g.output(b)
+    assert plan_memory(graph).in_place == 1
+    assert meta.get_spec(b).mem_offset == meta.get_spec(a).mem_offset
