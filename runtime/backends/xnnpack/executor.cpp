@@ -235,26 +235,14 @@ void Executor::release_packed() const {
   }
 }
 
-bool Executor::is_used_before(const Step& step, uint32_t root) const {
-  for (const Step* other : steps_) {
-    if (other == &step) return false;
-    const Node& node = other->node();
-    bool uses = root_of(node.output) == root;
-    for (uint32_t i = 0; i < node.num_inputs; ++i) {
-      uses = uses || (node.inputs[i] != kNone && root_of(node.inputs[i]) == root);
-    }
-    if (uses) return true;
+void Executor::poison_before(size_t step) {
+  poison(scratch_[step], scratch_sizes_[step], ScalarType::Float);
+  const uint32_t root = storage_.root_of(steps_[step]->node().output);
+  for (const Use& use : storage_.uses()) {
+    if (use.step < step && use.root == root) return;
   }
-  return false;
-}
-
-void Executor::poison_before(const Step& step) {
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i] == &step) poison(scratch_[i], step.scratch_bytes(operands_), ScalarType::Float);
-  }
-  const uint32_t root = root_of(step.node().output);
   const Operand& operand = operands_[root];
-  if (graph_->values[root].is_input || is_used_before(step, root)) return;
+  if (graph_->values[root].is_input) return;
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const Operand& input = operands_[i];
     if (graph_->values[i].is_input && overlap(operand.data, operand.nbytes(), input.data, input.nbytes())) return;
@@ -270,9 +258,10 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   RL_TRY(take_outputs(arguments));
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
-  for (Step* step : steps_) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step* step = steps_[i];
     if (is_idle(*step)) continue;
-    if constexpr (kPoisons) poison_before(*step);
+    if constexpr (kPoisons) poison_before(i);
     const uint64_t start = context.tracer ? platform::now_ns() : 0;
     const Error error = is_filled(*step) ? fill(*step) : step->run(kernels);
     if (error != Error::Ok) {

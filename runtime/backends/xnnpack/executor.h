@@ -41,9 +41,9 @@ class Executor {
   Error take_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
 
-  // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
-  void poison_before(const Step& step);
-  bool is_used_before(const Step& step, uint32_t root) const;
+  // Poisons the scratch memory and the result of a step, unless an earlier step uses the memory of the result. For
+  // builds with RUSHLIGHT_POISON.
+  void poison_before(size_t step);
 
   Graph* graph_;
   Operand* operands_ = nullptr;   // [values]
