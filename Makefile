@@ -61,7 +61,7 @@ lint: $(VENV)/.environment
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 types: $(VENV)/.environment
-	$(BIN)/mypy src/rushlight
+	$(BIN)/mypy src/rushlight tests
 
 unit: build
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from tests.passes.support import edge_of
 
@@ -26,7 +28,7 @@ def test_memory_views() -> None:
     by_name = {node.name: node for node in module.graph.nodes}
     assert by_name["aten_view_copy_default_1"].target is memory_ops.view
     assert by_name["aten_view_copy_default_1"].args[0].name == "x"
-    outputs = module.graph.output_node().args[0]
+    outputs: Any = module.graph.output_node().args[0]
     assert outputs[2].target is not memory_ops.view  # the caller may own an output's memory
     layouts = [node for node in module.graph.nodes if node.target is memory_ops.view]
     assert layouts and all(
