@@ -47,7 +47,8 @@ def test_operations_are_those_of_the_layers() -> None:
 
 
 def test_blocks_count_as_the_floats_that_they_stand_for() -> None:
-    program, _ = lower(nn.Linear(200, 600), (torch.randn(100, 200),), partitioner=CpuPartitioner("avx2"))
+    partitioner = CpuPartitioner("avx2", float32_matmul_precision="high")
+    program, _ = lower(nn.Linear(200, 600), (torch.randn(100, 200),), partitioner=partitioner)
     (work,) = work_of(plan_of(program))
     assert work.kind is StepKind.BLOCK_PRODUCT
     assert work.operations == 2 * 100 * 200 * 600
