@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import rushlight
 from rushlight.compile.config import ExecutorchBackendConfig
 from rushlight.ir.errors import ExportError
 from rushlight.quick import CompiledProgram, compile
@@ -101,3 +102,31 @@ def test_memory_for_inputs_is_planned_on_request_and_with_other_backends():
     for options in ({"backend_config": config}, {"partitioner": ()}):
         plan = compile(Net(), torch.zeros(2, 4), **options).manager.executorch_program.execution_plan[0]
         assert plan.values[plan.inputs[0]].val.allocation_info is not None
+
+
+def test_several_modules_in_one_call():
+    x, y = torch.randn(2, 4), torch.randn(3, 4)
+    net = Net().eval()
+    program = torch.export.export(net, (x,))
+    batch = torch.export.Dim("batch", max=8)
+    compiled = compile(
+        {"a": net, "b": net, "c": program},
+        {"a": (x,), "b": y},
+        example_kwargs={"b": {"scale": 2.0}},
+        dynamic_shapes={"a": ({0: batch},)},
+    )
+    module = rushlight.load(compiled)
+    assert torch.allclose(module.a(y), net(y), atol=1e-6)
+    assert torch.allclose(module.b(y, scale=2.0), net(y, 2.0), atol=1e-6)
+    assert torch.allclose(module.c(x), net(x), atol=1e-6)
+    with pytest.raises(ExportError, match="by method name"):
+        compile({"a": net}, (x,))
+
+
+def test_a_captured_graph_is_taken():
+    """Such as what convert_pt2e gives: its mode cannot be set."""
+    x = torch.randn(2, 4)
+    captured = torch.export.export(Net().eval(), (x,)).module()
+    with pytest.raises(NotImplementedError):
+        captured.eval()
+    assert torch.allclose(rushlight.load(compile(captured, (x,)))(x), captured(x), atol=1e-6)

@@ -18,6 +18,7 @@ from rushlight.compile.executorch import ExecutorchProgramManager
 from rushlight.compile.whole import WHOLE
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import export_module
+from rushlight.ir.errors import ExportError
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
@@ -46,8 +47,8 @@ class CompiledProgram:
 
 
 def compile(
-    model: torch.nn.Module | ExportedProgram | Mapping[str, ExportedProgram],
-    example_inputs: Sequence[Any] | torch.Tensor | None = None,
+    model: torch.nn.Module | ExportedProgram | Mapping[str, torch.nn.Module | ExportedProgram],
+    example_inputs: Sequence[Any] | torch.Tensor | Mapping[str, Any] | None = None,
     *,
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
@@ -61,29 +62,44 @@ def compile(
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
-    model: a module with example inputs, or what torch.export made of it. dynamic_shapes: as torch.export
-    takes them. A module is compiled as it behaves in evaluation mode. partitioner: by default
-    CpuPartitioner; with `()` everything runs on kernels. float32_matmul_precision: "highest" keeps full
-    float32; with "high" large products and convolutions are faster, and steps may add errors of up to 1e-3 of
-    the largest result. compact: no weights in the file that take more bytes than the model's, at the price of
-    a longer load. weights: torch.float16 or torch.bfloat16 to store float32 weights in, half the bytes. These
-    three are the default partitioner's. compile_config: by default every
-    operator that the target has a kernel for is taken, of Core ATen or not. backend_config: by default, with
-    the default partitioner, inputs that its backend alone reads are read where the caller has them; memory
-    for copies is planned otherwise. Raises ExportError or CompileError naming the operator and the line of
-    your Python where the model cannot be compiled, ValueError for a setting of the default partitioner that
-    it does not know or that is given beside another partitioner.
+    Args:
+        model: a module with example inputs, or what torch.export made of it, or several of either by method
+            name. A module is compiled as it behaves in evaluation mode.
+        example_inputs: the positional inputs of a module; by method name for several modules.
+        example_kwargs: the inputs by keyword; by method name for several modules.
+        dynamic_shapes: as torch.export takes them; by method name for several modules.
+        partitioner: by default CpuPartitioner; with `()` everything runs on kernels.
+        constant_methods: methods that return a constant, by name.
+        compile_config: by default every operator that the target has a kernel for is taken, of Core ATen or
+            not.
+        backend_config: by default, with the default partitioner, inputs that its backend alone reads are read
+            where the caller has them; memory for copies is planned otherwise.
+        float32_matmul_precision: "highest" keeps full float32. With "high" large products and convolutions
+            are faster, and steps may add errors of up to 1e-3 of the largest result. This option and the
+            next two belong to the default partitioner.
+        compact: no weights in the file that take more bytes than the model's, at the price of a longer load.
+        weights: torch.float16 or torch.bfloat16 to store float32 weights in half the bytes.
+
+    Returns:
+        The program, ready to be saved.
+
+    Raises:
+        ExportError, CompileError: the model cannot be compiled; the message names the operator and the line
+            of your Python.
+        ValueError: a setting of the default partitioner that it does not know, or that is given beside
+            another partitioner.
     """
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
         raise ValueError(
             "float32_matmul_precision, compact and weights are the default partitioner's: with another "
             "partitioner, give them to CpuPartitioner"
         )
-    programs: ExportedProgram | Mapping[str, ExportedProgram]
+    programs: Any = model
     if isinstance(model, torch.nn.Module):
-        programs = export_module(model, example_inputs, example_kwargs, dynamic_shapes)
-    else:
-        programs = model
+        programs = export_module(model, example_inputs, example_kwargs, dynamic_shapes)  # type: ignore[arg-type]
+    elif isinstance(model, Mapping):
+        given = [item or {} for item in (example_inputs, example_kwargs, dynamic_shapes)]
+        programs = {name: _exported(name, part, given) for name, part in model.items()}
     edge = to_edge_transform_and_lower(
         programs,
         partitioner=[
@@ -101,6 +117,16 @@ def compile(
             memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
         )
     return CompiledProgram(edge.to_executorch(backend_config))
+
+
+def _exported(name: str, model: Any, given: Sequence[Any]) -> Any:
+    """A method's program; `given` are example inputs, keyword inputs and dynamic shapes by method name."""
+    if not isinstance(model, torch.nn.Module):
+        return model
+    if not all(isinstance(item, Mapping) for item in given):
+        raise ExportError("example_inputs of several modules are a dict by method name: {'encode': (x,)}")
+    inputs, kwargs, shapes = (item.get(name) for item in given)
+    return export_module(model, inputs, kwargs, shapes)
 
 
 def _backends_alone_read_inputs(edge: EdgeProgramManager) -> bool:

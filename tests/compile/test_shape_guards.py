@@ -188,3 +188,19 @@ def test_programs_without_guards_keep_their_upper_bounds(compiled):
     assert method.execute([torch.ones(2, 2), torch.ones(1, 2)])[0] == 6
     with pytest.raises(ValueError, match="at most 8"):
         method.execute([torch.ones(9, 2), torch.ones(1, 2)])
+
+
+@pytest.mark.parametrize("model", [torch.nn.ReLU(), torch.nn.Linear(8, 4)])
+@pytest.mark.parametrize("kernels", [False, True])
+def test_static_dims_beside_a_dynamic_one(model, kernels):
+    shapes = ({0: Dim("b", min=2, max=16)},)
+    options = {"partitioner": ()} if kernels else {}
+    method = rushlight.load(rushlight.compile(model, (torch.ones(4, 8),), dynamic_shapes=shapes, **options))
+    for rows in (2, 16):
+        x = torch.randn(rows, 8)
+        torch.testing.assert_close(method(x), model(x))
+    for columns in (7, 9, 1, 0):
+        with pytest.raises(ValueError, match=rf"dim 1 of input 0 .* 8, but is {columns}"):
+            method(torch.ones(4, columns))
+    with pytest.raises(ValueError, match="has 2 dimensions, but the tensor given has 1"):
+        method(torch.ones(8))

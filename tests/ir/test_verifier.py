@@ -67,7 +67,7 @@ def test_rules(number, dialect, target, args, kwargs, text):
     found = violations(module_of(target, args, kwargs), dialect)
     assert [violation.rule.number for violation in found] == [number]
     message = str(found[0])
-    assert text in message and f"{dialect} rule {number} (" in message
+    assert text in message and f"{dialect} rule {number}:" in message
     assert "node guilty" in message and "/home/me/net.py:12: y = x + 1" in message
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -174,3 +176,34 @@ def test_unknown_containers() -> None:
 def test_damaged_specs(text: str) -> None:
     with pytest.raises(InvalidProgramError, match="pytree is damaged"):
         parse_tree(text)
+
+
+class Counter(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x + self.count
+
+
+def test_compiled_programs_are_loaded() -> None:
+    compiled = rushlight.compile(Counter(), (torch.zeros(1),))
+    for source in (compiled, compiled.manager):
+        assert rushlight.load(source)(torch.zeros(1)).tolist() == [1]
+    with pytest.raises(TypeError, match="or a compiled program, not as int"):
+        rushlight.load(3)  # type: ignore[arg-type]
+
+
+def test_copies_are_loaded_anew(tmp_path: Path) -> None:
+    compiled = rushlight.compile(Counter(), (torch.zeros(1),))
+    compiled.save(tmp_path / "counter.pte")
+    with open(tmp_path / "counter.pte", "rb") as file:
+        sources = [compiled, memoryview(compiled.buffer), tmp_path / "counter.pte", file]
+        modules = [rushlight.load(source, threads=1) for source in sources]
+    for module in modules:
+        module(torch.zeros(1))
+        for again in (copy.copy(module), copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+            assert again(torch.zeros(1)).tolist() == [1]
+        assert module(torch.zeros(1)).tolist() == [2]

@@ -37,6 +37,13 @@ class NamedDataStoreOutput:
     external_data: dict[str, dict[str, DataEntry]] = field(default_factory=dict)
 
 
+def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutput:
+    """The same data, with what the program file would hold in another file."""
+    external = {tag: dict(entries) for tag, entries in output.external_data.items()}
+    external.setdefault(file, {}).update(output.pte_data)
+    return NamedDataStoreOutput(output.buffers, {}, external)
+
+
 def _layout_of(tensor: torch.Tensor) -> TensorLayout:
     strides = tensor.stride()
     order = tuple(sorted(range(tensor.dim()), key=lambda dim: -strides[dim]))

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backend
 from rushlight.delegate.lowered import LoweredBackendModule
+from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.program_copy import copy_program, rebuild_program
 from rushlight.delegate.split import Cut, Part, cut_program, splice
@@ -63,13 +64,32 @@ def to_backend(args: Any, *rest: Any) -> Any:
 def _lowered(
     program: ExportedProgram, backend_id: str, specs: list[CompileSpec], result: PreprocessResult
 ) -> LoweredBackendModule:
-    lowered = LoweredBackendModule(
-        program, backend_id, result.processed_bytes, specs, result.data_store_output
-    )
+    store = result.data_store_output
+    file = _file_of_constants(program, backend_id)
+    if store is not None and file is not None:
+        store = kept_in_file(store, file)
+    lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store)
     lowered.meta = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
         lowered.meta["_delegate_info_meta"] = result._delegate_info_meta
     return lowered
+
+
+def _file_of_constants(program: ExportedProgram, backend_id: str) -> str | None:
+    """The file that the constants of a part are tagged with, None if they are not.
+
+    A backend packs and merges constants, so that those of one part stay together, and constants without a tag
+    with those that have one. Raises CompileError for several tags in a part.
+    """
+    tagged = [(n.name, meta.get_delegate_constant_tag(n)) for n in program.graph.find_nodes(op="placeholder")]
+    files = {tag: name for name, tag in tagged if tag is not None}
+    if len(files) > 1:
+        names = ", ".join(f"{name} in {file!r}" for file, name in files.items())
+        raise CompileError(
+            f"{backend_id} keeps the constants of one delegate in one file, but tags ask for {names}: "
+            "give all constants of a delegate the same tag"
+        )
+    return next(iter(files), None)
 
 
 @to_backend.register

@@ -2,12 +2,12 @@
 the runtime checks, the former before a run.
 
 A runtime that does not know the name leaves it unread and checks upper bounds alone. All numbers are
-little-endian: uint32 version, uint32 count, then for each dynamic dim four int64 (smallest and largest size,
--1 for no bound; scale and offset) and four uint32 (index of the input; dim; index of the first guard of the
-same symbol; where in the data the input's name begins), then the names, each ended by a zero byte. A size is
-scale * symbol + offset, and a symbol has one value in all guards that share it. The dim of an integer input
-is 0xFFFFFFFF. For an integer that the method computes it is 0xFFFFFFFE, the index of the input is that of the
-value, and the name that of the tensor it comes from.
+little-endian: uint32 version, uint32 count, then for each dim of an input that has dynamic ones four int64
+(smallest and largest size, -1 for no bound; scale and offset) and four uint32 (index of the input; dim; index
+of the first guard of the same symbol; where in the data the input's name begins), then the names, each ended
+by a zero byte. A size is scale * symbol + offset, and a symbol has one value in all guards that share it. The
+dim of an integer input is 0xFFFFFFFF. For an integer that the method computes it is 0xFFFFFFFE, the index of
+the input is that of the value, and the name that of the tensor it comes from.
 """
 
 from __future__ import annotations
@@ -62,9 +62,13 @@ def shape_guards(
         if isinstance(value, torch.SymInt):
             guards.append(_guard(node, index, INTEGER, value, firsts, len(guards), ranges))
         elif isinstance(value, torch.Tensor):
-            sizes: tuple[Any, ...] = tuple(value.shape)
+            sizes: list[Any] = [_plain(size) for size in value.shape]
+            if all(isinstance(size, int) for size in sizes):
+                continue  # a tensor of static shape takes no other
             for dim, size in enumerate(sizes):
-                if isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None:
+                if isinstance(size, int):
+                    guards.append(_Guard(str(node.target), size, size, 1, 0, index, dim, len(guards)))
+                else:
                     guards.append(_guard(node, index, dim, size, firsts, len(guards), ranges))
     for node, index in computed:
         low, high = _range_of(meta.get_val(node), ranges)
@@ -75,6 +79,11 @@ def shape_guards(
                 _Guard(names[0], least, -1 if high is None else high, 1, 0, index, VALUE, len(guards))
             )
     return _encode(guards) if guards else b""
+
+
+def _plain(size: Any) -> Any:
+    constant = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else None
+    return size if constant is None else int(constant)
 
 
 def _range_of(value: torch.SymInt, ranges: Mapping[Any, Any]) -> tuple[int | None, int | None]:

@@ -24,6 +24,7 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from rushlight.frontend import tables
+from rushlight.frontend.diagnosis import plain_words
 from rushlight.frontend.recorder import NotSimple
 from rushlight.frontend.relations import relations_of
 from rushlight.frontend.walk import Tools, Walk
@@ -36,16 +37,18 @@ _COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKin
 def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> ExportedProgram:
     """The program in Core ATen; `preserve` names functional operators to keep whole.
 
-    The given program is not changed; the result shares its parameters, buffers and constants.
+    The given program is not changed; the result shares its parameters, buffers and constants. Raises
+    ExportError where torch cannot decompose an operator.
     """
     # Before other graphs are traced with the same symbols.
     relations = relations_of(program)
-    try:
-        result = _walk(program, preserve)
-    except NotSimple:
-        _forget_pending_sizes(program)
-        core = program.run_decompositions(tables.general_table(preserve))
-        result = make_program(core, core.graph_module, core.graph, core.graph_signature)
+    with plain_words():
+        try:
+            result = _walk(program, preserve)
+        except NotSimple:
+            _forget_pending_sizes(program)
+            core = program.run_decompositions(tables.general_table(preserve))
+            result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     meta.set_relations(result.graph_module, relations)
     return result
 

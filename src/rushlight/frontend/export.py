@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 
+from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
 
 
@@ -18,20 +20,26 @@ def export_module(
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> ExportedProgram:
-    """Exports a module as it behaves in evaluation mode; its own mode is restored."""
+    """Exports a module as it behaves in evaluation mode; its own mode is restored.
+
+    The mode of a graph that torch has captured is fixed: it is exported as it is. Raises ExportError where
+    torch cannot export the module, with the user's line.
+    """
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
     modes = {part: part.training for part in module.modules()}
-    module.eval()
+    with suppress(NotImplementedError):  # a captured graph
+        module.eval()
     try:
-        return torch.export.export(
-            module,
-            inputs,
-            dict(example_kwargs) if example_kwargs else None,
-            dynamic_shapes=dynamic_shapes,
-            strict=False,
-        )
+        with plain_words():
+            return torch.export.export(
+                module,
+                inputs,
+                dict(example_kwargs) if example_kwargs else None,
+                dynamic_shapes=dynamic_shapes,
+                strict=False,
+            )
     finally:
         for part, training in modes.items():
             part.training = training
@@ -40,7 +48,7 @@ def export_module(
 def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
     """Programs by method name; a single one is the method `forward`."""
     if isinstance(programs, ExportedProgram):
-        return {"forward": programs}
+        programs = {"forward": programs}
     if not isinstance(programs, Mapping):  # pragma: no branch
         raise ExportError(
             f"an ExportedProgram or a dict of them is needed, not {type(programs).__name__}; "
@@ -51,6 +59,7 @@ def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> di
     for name, program in programs.items():
         if not isinstance(name, str) or not isinstance(program, ExportedProgram):
             raise ExportError(f"method {name!r} is of type {type(program).__name__}, not an ExportedProgram")
+        check_program(name, program)
     return dict(programs)
 
 

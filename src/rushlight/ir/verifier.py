@@ -88,7 +88,7 @@ class Violation:
     where: str = field(default="")
 
     def __str__(self) -> str:
-        lines = [f"{self.dialect} rule {self.rule.number} ({self.rule.text}): {self.detail}"]
+        lines = [f"{self.detail} ({self.dialect} rule {self.rule.number}: {self.rule.text})"]
         lines.append(f"    node {self.node.name}: {_target_text(self.node)}{_dtypes_text(self.node)}")
         source = meta.source_of(self.node)
         if source is not None:
@@ -188,10 +188,11 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     bound: dict[str, tuple[str, torch.dtype]] = {}
     for name, letter, dtype in _bound_dtypes(node, target._op, rule.arguments):
         if dtype not in LETTERS[letter]:
-            return f"its argument {name} is {dtype}, which it does not take"
+            return f"its argument {name} is {dtype}, which it does not take: convert it with .to()"
         known = bound.setdefault(letter, (name, dtype))
         if known[1] != dtype and letter not in "MX":
-            return f"its arguments {known[0]} and {name} are {known[1]} and {dtype}, which must be equal"
+            both = f"{known[0]} and {name} are {known[1]} and {dtype}"
+            return f"its arguments {both}, which must be equal: convert one with .to()"
     result = meta.get_tensor(node)
     if rule.result is not None and result is not None:
         known_result = bound.get(rule.result)

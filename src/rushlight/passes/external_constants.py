@@ -36,7 +36,8 @@ def delegate_external_constants_pass_unlifted(
     module: torch.nn.Module, gen_tag_fn: TagOf | None = None
 ) -> PassResult:
     """Tags the constants of a captured module, whose constants are still attributes, before it is exported
-    again: a backend that takes such a constant over keeps it in the file of that name."""
+    again: a backend that takes such a constant over keeps it in the file of that name, and with it all other
+    constants of the same delegate. Two files for one delegate are refused with CompileError."""
     changed = False
     for graph_module in module.modules():
         if isinstance(graph_module, GraphModule) and gen_tag_fn is not None:

@@ -28,7 +28,9 @@ class ScalarToTensor(GraphPass):
                 continue
 
             def lift(value: Any, argument: Any, node: Any = node) -> Any:
-                if isinstance(value, (bool, int, float)) and isinstance(argument.type, torch.TensorType):
+                if isinstance(value, (bool, int, float, complex)) and isinstance(
+                    argument.type, torch.TensorType
+                ):
                     constant = torch.tensor(value, dtype=_dtype_beside(node, value))
                     return add_constant(module, constant, node, evaluator.like(constant))
                 return value
@@ -37,7 +39,7 @@ class ScalarToTensor(GraphPass):
         return changed
 
 
-def _dtype_beside(node: Node, value: bool | int | float) -> torch.dtype | None:
+def _dtype_beside(node: Node, value: bool | int | float | complex) -> torch.dtype | None:
     """The dtype that the number takes among tensors of rank 0; None, its own, where a tensor has a shape."""
     tensors = [val for val in map(meta.get_tensor, node.all_input_nodes) if val is not None]
     if not tensors or any(val.dim() > 0 for val in tensors):

@@ -6,7 +6,14 @@ from typing import Any
 
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
-from rushlight.runtime.program import BackendOptions, DataSource, Program, ProgramSource, load_native
+from rushlight.runtime.program import (
+    BackendOptions,
+    DataSource,
+    Program,
+    ProgramSource,
+    contents,
+    load_native,
+)
 from rushlight.runtime.pytree import LEAF, Tree, parse_tree
 
 
@@ -39,8 +46,9 @@ class ModuleMethod:
         of the inputs is, else numpy arrays; they own their memory.
 
         Raises:
-            InvalidArgumentError: an argument is missing or too many, or has another structure or shape.
-            InvalidTypeError: an argument is no tensor, or of another dtype.
+            InvalidArgumentError: an argument is missing or too many, or has another structure, shape or
+                dtype.
+            InvalidTypeError: an argument is no tensor.
         """
         if self._is_plain and len(args) == len(self._positional) and not kwargs:
             outputs = self._method.execute(args)
@@ -95,10 +103,14 @@ def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...],
 
 
 class Module:
-    """A loaded program. Calling it runs `forward`, or the only method; each method is an attribute too."""
+    """A loaded program. Calling it runs `forward`, or the only method; each method is an attribute too.
 
-    def __init__(self, program: Program) -> None:
+    A copy, also one that was pickled, is the program loaded anew: its state is that of the file.
+    """
+
+    def __init__(self, program: Program, origin: tuple[Any, ...] | None = None) -> None:
         self._program = program
+        self._origin = origin  # the arguments of `load`
         self._loaded: dict[str, ModuleMethod] = {}
         names = sorted(program.method_names)
         self._default = names[0] if len(names) == 1 else "forward"
@@ -147,6 +159,11 @@ class Module:
         self.__dict__[name] = method
         return method
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._origin is None:
+            raise TypeError(f"{self!r} was not made by rushlight.load, so that it cannot be copied")
+        return _load, self._origin
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.method_names})
 
@@ -164,7 +181,7 @@ def load(
     """Loads a .pte file as a module with the model's own signature.
 
     Args:
-        source: a path, bytes or a file object.
+        source: a path, bytes, a file object, or a compiled program.
         data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
         threads: how many threads a call may use. By default RUSHLIGHT_NUM_THREADS, or as many as the process
             has CPUs.
@@ -174,4 +191,21 @@ def load(
         FileMissingError: there is no such file; it is a FileNotFoundError.
         InvalidProgramError: truncated, damaged, or no .pte file.
     """
-    return Module(Program(load_native(source, data_path, threads), backend_options))
+    held = contents(source)
+    if held is not None:
+        source = held
+    if isinstance(source, (bytearray, memoryview)):
+        source = bytes(source)
+    if isinstance(data_path, memoryview):
+        data_path = bytes(data_path)
+    return _load(source, data_path, threads, backend_options)
+
+
+def _load(
+    source: ProgramSource,
+    data_path: DataSource | None,
+    threads: int | None,
+    backend_options: BackendOptions | None,
+) -> Module:
+    program = Program(load_native(source, data_path, threads), backend_options)
+    return Module(program, (source, data_path, threads, backend_options))

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO, Protocol, Union
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
@@ -20,7 +20,17 @@ from rushlight.runtime.errors import (
 )
 
 PathLike = Union[str, "os.PathLike[str]"]
-ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
+
+
+class Compiled(Protocol):
+    """A compiled program that is not in a file yet: `CompiledProgram`, `ExecutorchProgramManager`."""
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the .pte file."""
+
+
+ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]", Compiled]
 BackendOptions = Mapping[str, Mapping[str, bool | int | str]]
 """Values by name of the option, by backend id."""
 DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, memoryview]
@@ -34,7 +44,7 @@ class Verification(Enum):
 
 
 def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
-    """Loads a program from a path, a buffer (used in place) or a file object.
+    """Loads a program from a path, a buffer (used in place), a file object or a compiled program.
 
     Warns with BackendMissingWarning of each backend that is not here, and says what would provide it.
 
@@ -57,11 +67,22 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
         source = bytes(source)  # its owner may change it
     if isinstance(source, (bytes, memoryview)):
         return _native.load_buffer(source, data, threads)
-    if hasattr(source, "read"):
-        return _native.load_buffer(source.read(), data, threads)
+    held = contents(source)
+    if held is not None:
+        return _native.load_buffer(held, data, threads)
     raise TypeError(
-        f"a program is given as bytes, a path or an open file object, not as {type(source).__name__}"
+        "a program is given as bytes, a path, an open file object or a compiled program, "
+        f"not as {type(source).__name__}"
     )
+
+
+def contents(source: Any) -> bytes | memoryview | None:
+    """The bytes of a file object or of a compiled program; None for what is neither."""
+    if hasattr(source, "read"):
+        read: bytes = source.read()
+        return read
+    compiled = getattr(source, "buffer", None)
+    return compiled if isinstance(compiled, bytes) else None
 
 
 def _data(data: DataSource | None) -> list[str] | bytes | memoryview:
@@ -222,7 +243,8 @@ class Runtime:
         """Loads a program.
 
         Args:
-            data: a path, which is mapped; bytes, which are used in place; or a file object.
+            data: a path, which is mapped; bytes, which are used in place; a file object; or a compiled
+                program.
             verification: all of the program is checked whatever this says.
             enable_etdump: record an event trace.
             debug_buffer_size: bytes for intermediate values in the trace.

@@ -22,6 +22,7 @@ from rushlight.runtime.program import (
     DataSource,
     ProgramSource,
     Verification,
+    contents,
     load_native,
 )
 
@@ -149,7 +150,10 @@ def _contents(data: ProgramSource) -> bytes | memoryview:
             return file.read()
     if isinstance(data, (bytes, memoryview)):
         return data
-    return bytes(data) if isinstance(data, bytearray) else data.read()
+    held = bytes(data) if isinstance(data, bytearray) else contents(data)
+    if held is None:
+        raise TypeError(f"a program is given as bytes, a path or a file object, not as {type(data).__name__}")
+    return held
 
 
 def _sources(data: DataSource | None) -> list[bytes | memoryview]:

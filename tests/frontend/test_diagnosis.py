@@ -1,0 +1,98 @@
+"""Programs in training mode, and what torch cannot export, in words that help."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import rushlight
+from rushlight.frontend.diagnosis import TrainingModeWarning
+from rushlight.ir.errors import CompileError, ExportError
+
+X = torch.randn(4, 5)
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+@pytest.mark.parametrize(
+    ("model", "operator"),
+    [
+        (nn.Sequential(nn.Linear(5, 5), nn.Dropout()), "dropout"),
+        (nn.LSTM(5, 3, 2, dropout=0.5), "lstm"),
+    ],
+)
+def test_random_layers_in_training_mode_are_told(model, operator):
+    program = torch.export.export(model.train(), (X,))
+    with pytest.warns(TrainingModeWarning, match=rf"aten.{operator}.* random results; call model\.eval\(\)"):
+        rushlight.compile(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingModeWarning)
+        rushlight.compile(model, (X,))  # in evaluation mode
+
+
+@pytest.mark.parametrize("model", [nn.Dropout(0.0), nn.LSTM(5, 3, 2)])
+def test_layers_without_chance_may_be_in_training_mode(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingModeWarning)
+        rushlight.compile(torch.export.export(model.train(), (X,)))
+
+
+def test_batch_norm_in_training_mode_is_refused():
+    program = torch.export.export(nn.BatchNorm1d(5).train(), (X,))
+    with pytest.raises(ExportError, match=r"aten.batch_norm.*batchnorm.py.*model\.eval\(\)"):
+        rushlight.compile(program)
+
+
+def branch(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+CASES = {
+    "a branch": (branch, (X,), r"test_diagnosis.py:\d+: if x.sum\(\) > 0.*torch.cond.*torch._check"),
+    "a dynamic result": (lambda x: torch.linalg.lstsq(x, x)[0], (X,), "size of a result depends on values"),
+    "a value": (torch.cov, (X,), "known only when the program runs"),
+    "a lost size": (torch.combinations, (X[0],), "operators with results of a fixed size"),
+    "a sparse input": (lambda x: x.to_dense(), (X.to_sparse(),), "input '.*' of method 'forward'.*to_dense"),
+    "two dtypes": (
+        torch.mm,
+        (X, X.T.double()),
+        "float32 and torch.float64, which must be equal: convert one",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors_of_torch_in_plain_words(name):
+    function, inputs, message = CASES[name]
+    with pytest.raises(CompileError, match=message):
+        rushlight.compile(Function(function), inputs)
+
+
+def test_sparse_constants_are_named():
+    class Sparse(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", torch.eye(5).to_sparse())
+
+        def forward(self, x):
+            return x @ self.mask.to_dense()
+
+    with pytest.raises(ExportError, match="buffer 'mask' of method 'forward'.*to_dense"):
+        rushlight.compile(Sparse(), (X,))
+
+
+def test_complex_numbers():
+    function = Function(lambda x: torch.view_as_real(torch.complex(x, x) * 2j + (1 - 2j)))
+    assert torch.equal(rushlight.load(rushlight.compile(function, (X,)))(X), function(X))
