@@ -333,6 +333,19 @@ bool Executor::is_used_before(size_t step, uint32_t storage) const {
   return false;
 }
 
+// Whether a step may read, in other storages, what lies where this one does: it computes in place.
+bool Executor::is_read_by(size_t step, uint32_t storage) const {
+  const schema::Plan& table = plan_->table;
+  for (const uint32_t value : table.steps()[static_cast<uint32_t>(step)].values()) {
+    if (value >= slots_.size()) continue;  // none
+    const uint32_t other = table.values()[value].storage();
+    const bool shares = overlap(bases_[storage], static_cast<size_t>(lengths_[storage]), bases_[other],
+                                static_cast<size_t>(lengths_[other]));
+    if (other != storage && shares && is_used_before(step, other)) return true;
+  }
+  return false;
+}
+
 bool Executor::is_input_memory(uint32_t storage) const {
   const schema::Plan& table = plan_->table;
   for (uint32_t i = 0; i < table.arguments().size(); ++i) {
@@ -356,7 +369,7 @@ void Executor::poison_before(size_t step, const Run& run) {
     const schema::StorageKind kind = table.storages()[id].kind();
     const bool is_planned = kind == schema::StorageKind::ARENA;
     const bool is_result = kind == schema::StorageKind::ARGUMENT && slots_[value].is_writable && !is_input_memory(id);
-    if ((!is_planned && !is_result) || is_used_before(step, id)) continue;
+    if ((!is_planned && !is_result) || is_used_before(step, id) || is_read_by(step, id)) continue;
     poison(bases_[id], static_cast<size_t>(lengths_[id]), slots_[value].view.dtype);
   }
 }

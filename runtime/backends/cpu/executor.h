@@ -33,6 +33,7 @@ class Executor {
   // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
   void poison_before(size_t step, const Run& run);
   bool is_used_before(size_t step, uint32_t storage) const;
+  bool is_read_by(size_t step, uint32_t storage) const;
   bool is_input_memory(uint32_t storage) const;
   optimized::FirstWeights first_weights_after(size_t step, int64_t workers) const;
 
