@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -15,14 +17,14 @@ from rushlight.passes.external_constants import delegate_external_constants_pass
 X = torch.randn(1, 512)
 
 
-def lowered(model, partitioner, tag_of):
+def lowered(model: Any, partitioner: Any, tag_of: Any) -> Any:
     captured = torch.export.export(model.eval(), (X,)).module()
     delegate_external_constants_pass_unlifted(captured, tag_of)
     return to_edge_transform_and_lower(torch.export.export(captured, (X,)), partitioner=[partitioner()])
 
 
 @pytest.mark.parametrize("partitioner", [CpuPartitioner, XnnpackPartitioner])
-def test_tagged_constants_lie_outside(partitioner, tmp_path):
+def test_tagged_constants_lie_outside(partitioner: Any, tmp_path: Any) -> None:
     model = torch.nn.Linear(512, 512)
     program = lowered(model, partitioner, lambda node: "weights").to_executorch()
     assert len(program.buffer) < 4000
@@ -34,7 +36,7 @@ def test_tagged_constants_lie_outside(partitioner, tmp_path):
         rushlight.load(program)(X)
 
 
-def test_two_files_for_one_delegate_are_refused():
+def test_two_files_for_one_delegate_are_refused() -> None:
     model = torch.nn.Linear(512, 512)
     with pytest.raises(CompileError, match="p_weight in 'weight', p_bias in 'bias': give all constants"):
         lowered(model, CpuPartitioner, lambda node: str(node.target))

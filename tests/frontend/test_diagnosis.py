@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -16,11 +17,11 @@ X = torch.randn(4, 5)
 
 
 class Function(nn.Module):
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         return self.function(*inputs)
 
 
@@ -31,7 +32,7 @@ class Function(nn.Module):
         (nn.LSTM(5, 3, 2, dropout=0.5), "lstm"),
     ],
 )
-def test_random_layers_in_training_mode_are_told(model, operator):
+def test_random_layers_in_training_mode_are_told(model: Any, operator: Any) -> None:
     program = torch.export.export(model.train(), (X,))
     with pytest.warns(TrainingModeWarning, match=rf"aten.{operator}.* random results; call model\.eval\(\)"):
         rushlight.compile(program)
@@ -41,19 +42,19 @@ def test_random_layers_in_training_mode_are_told(model, operator):
 
 
 @pytest.mark.parametrize("model", [nn.Dropout(0.0), nn.LSTM(5, 3, 2)])
-def test_layers_without_chance_may_be_in_training_mode(model):
+def test_layers_without_chance_may_be_in_training_mode(model: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingModeWarning)
         rushlight.compile(torch.export.export(model.train(), (X,)))
 
 
-def test_batch_norm_in_training_mode_is_refused():
+def test_batch_norm_in_training_mode_is_refused() -> None:
     program = torch.export.export(nn.BatchNorm1d(5).train(), (X,))
     with pytest.raises(ExportError, match=r"aten.batch_norm.*batchnorm.py.*model\.eval\(\)"):
         rushlight.compile(program)
 
 
-def branch(x):
+def branch(x: Any) -> Any:
     if x.sum() > 0:
         return x
     return -x
@@ -74,25 +75,27 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_errors_of_torch_in_plain_words(name):
+def test_errors_of_torch_in_plain_words(name: Any) -> None:
     function, inputs, message = CASES[name]
     with pytest.raises(CompileError, match=message):
         rushlight.compile(Function(function), inputs)
 
 
-def test_sparse_constants_are_named():
+def test_sparse_constants_are_named() -> None:
     class Sparse(nn.Module):
-        def __init__(self):
+        mask: torch.Tensor
+
+        def __init__(self) -> None:
             super().__init__()
             self.register_buffer("mask", torch.eye(5).to_sparse())
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             return x @ self.mask.to_dense()
 
     with pytest.raises(ExportError, match="buffer 'mask' of method 'forward'.*to_dense"):
         rushlight.compile(Sparse(), (X,))
 
 
-def test_complex_numbers():
+def test_complex_numbers() -> None:
     function = Function(lambda x: torch.view_as_real(torch.complex(x, x) * 2j + (1 - 2j)))
     assert torch.equal(rushlight.load(rushlight.compile(function, (X,)))(X), function(X))

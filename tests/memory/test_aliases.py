@@ -1,5 +1,9 @@
 """The answers of the analysis of aliases."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -13,15 +17,15 @@ aten = torch.ops.aten
 SHAPE = [16, 16]
 
 
-def aliases_of(graph, signature=None):
+def aliases_of(graph: Any, signature: Any = None) -> Any:
     return find_aliases(graph, signature, Ownership())
 
 
-def steps(aliases):
+def steps(aliases: Any) -> Any:
     return {step.node: step for step in aliases.timeline.steps}
 
 
-def test_a_view_is_accessed_with_its_base(builder):
+def test_a_view_is_accessed_with_its_base(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -39,7 +43,7 @@ def test_a_view_is_accessed_with_its_base(builder):
     assert not aliases.is_returned(spec, graph)
 
 
-def test_parts_of_one_storage_are_accessed_apart(builder):
+def test_parts_of_one_storage_are_accessed_apart(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     whole = g.mm(x, x)
@@ -55,7 +59,7 @@ def test_parts_of_one_storage_are_accessed_apart(builder):
     assert {upper, lower} <= {access.node for access in aliases.accesses_to(meta.get_spec(whole))}
 
 
-def test_a_branch_may_hand_out_its_operand(builder):
+def test_a_branch_may_hand_out_its_operand(builder: Any) -> None:
     first, second = builder(), builder()
     operand, _ = first.input("arg", SHAPE), first.input("more", SHAPE)
     same = first.output(operand)
@@ -74,26 +78,26 @@ def test_a_branch_may_hand_out_its_operand(builder):
     assert storage.last == steps(aliases)[last].end
 
 
-def overwriting_cases():
+def overwriting_cases() -> Any:
     """build(g, a) -> the operator, and whether its result may lie over `a`."""
 
-    def alone(g, a):
+    def alone(g: Any, a: Any) -> Any:
         return g.relu(a), True
 
-    def twice_in_step(g, a):
+    def twice_in_step(g: Any, a: Any) -> Any:
         return g.call(aten.add.out, a, a, shape=SHAPE), True
 
-    def under_another_shape(g, a):
+    def under_another_shape(g: Any, a: Any) -> Any:
         return g.call(aten.add.out, a, g.view(a, [1, 16, 16]), shape=SHAPE), False
 
-    def as_a_source(g, a):
+    def as_a_source(g: Any, a: Any) -> Any:
         places = g.input("places", SHAPE, torch.int64)
         return g.call(aten.scatter_add.out, a, 0, places, a, shape=SHAPE), False
 
-    def as_one_of_a_list(g, a):
+    def as_one_of_a_list(g: Any, a: Any) -> Any:
         return g.call(aten.index_put.out, a, [a], g.input("v", [], torch.float32), shape=SHAPE), False
 
-    def by_another_argument_alone(g, a):
+    def by_another_argument_alone(g: Any, a: Any) -> Any:
         places = g.input("places", SHAPE, torch.int64)
         other = g.input("other", SHAPE)
         return g.call(aten.scatter_add.out, other, 0, places, a, shape=SHAPE), False
@@ -109,7 +113,7 @@ def overwriting_cases():
 
 
 @pytest.mark.parametrize("build", overwriting_cases(), ids=lambda case: case.__name__)
-def test_what_a_result_may_lie_over(builder, build):
+def test_what_a_result_may_lie_over(builder: Any, build: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -118,7 +122,7 @@ def test_what_a_result_may_lie_over(builder, build):
     assert aliases.may_lie_under_result(meta.get_spec(a), node, meta.get_spec(node)) is allowed
 
 
-def test_what_is_needed_later_is_not_overwritten(builder):
+def test_what_is_needed_later_is_not_overwritten(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -130,7 +134,7 @@ def test_what_is_needed_later_is_not_overwritten(builder):
     assert aliases.may_compute_in_place(spec, meta.get_spec(second), of[second])
 
 
-def test_only_planned_memory_is_overwritten(builder, signature):
+def test_only_planned_memory_is_overwritten(builder: Any, signature: Any) -> None:
     g = builder()
     weight = g.input("weight", SHAPE)
     y = g.relu(weight)
@@ -140,7 +144,7 @@ def test_only_planned_memory_is_overwritten(builder, signature):
     assert not aliases.may_compute_in_place(meta.get_spec(weight), meta.get_spec(y), steps(aliases)[y])
 
 
-def test_allocations_are_no_accesses(builder):
+def test_allocations_are_no_accesses(builder: Any) -> None:
     g = builder()
     a = g.relu(g.input("x", SHAPE))
     aliases = aliases_of(g.output(a))

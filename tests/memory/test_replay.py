@@ -1,5 +1,9 @@
 """Wrong plans, planted one at a time, are refused by the replay of the planned graph."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -15,31 +19,31 @@ SHAPE = [16, 16]
 BYTES = 1024
 
 
-def move(node, offset, mem_id=1):
+def move(node: Any, offset: Any, mem_id: Any = 1) -> None:
     """Plan the tensor of a node elsewhere."""
     spec = meta.get_spec(node)
     spec.mem_id, spec.mem_offset = mem_id, offset
 
 
-def over(node, other):
+def over(node: Any, other: Any) -> None:
     """Plan the tensor of a node over that of another one."""
     move(node, meta.get_spec(other).mem_offset)
 
 
-def two_products(g):
+def two_products(g: Any) -> Any:
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
     b = g.mm(a, x)
     return x, a, b, g.output(g.mm(a, b))
 
 
-def test_a_right_plan_passes(builder):
+def test_a_right_plan_passes(builder: Any) -> None:
     graph = two_products(builder())[-1]
     plan_memory(graph)
     replay_plan(graph)
 
 
-def test_a_value_that_is_still_read_must_not_be_overwritten(builder):
+def test_a_value_that_is_still_read_must_not_be_overwritten(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -51,7 +55,7 @@ def test_a_value_that_is_still_read_must_not_be_overwritten(builder):
         replay_plan(graph)
 
 
-def test_a_part_that_is_overwritten_is_found(builder):
+def test_a_part_that_is_overwritten_is_found(builder: Any) -> None:
     x, a, b, graph = two_products(builder())
     plan_memory(graph)
     move(b, meta.get_spec(a).mem_offset + BYTES - 16)
@@ -59,7 +63,7 @@ def test_a_part_that_is_overwritten_is_found(builder):
         replay_plan(graph)
 
 
-def test_a_product_must_not_lie_over_its_argument(builder):
+def test_a_product_must_not_lie_over_its_argument(builder: Any) -> None:
     x, a, b, graph = two_products(builder())
     plan_memory(graph)
     over(b, a)
@@ -69,7 +73,7 @@ def test_a_product_must_not_lie_over_its_argument(builder):
         replay_plan(graph)
 
 
-def test_a_view_lies_where_its_base_lies(builder):
+def test_a_view_lies_where_its_base_lies(builder: Any) -> None:
     g = builder()
     a = g.relu(g.input("x", SHAPE))
     flat = g.view(a, [256])
@@ -82,34 +86,34 @@ def test_a_view_lies_where_its_base_lies(builder):
         replay_plan(graph)
 
 
-def in_place_cases():
+def in_place_cases() -> Any:
     """build(g, a, x) -> a node that must not lie over `a`."""
 
-    def broadcast(g, a, x):
+    def broadcast(g: Any, a: Any, x: Any) -> Any:
         return g.call(aten.add.out, g.view(a, [256, 1]), g.view(a, [1, 256]), shape=[256, 256])
 
-    def other_shape(g, a, x):
+    def other_shape(g: Any, a: Any, x: Any) -> Any:
         return g.call(aten.add.out, a, g.view(a, [1, 16, 16]), shape=[1, 16, 16])
 
-    def scatter_of_itself(g, a, x):
+    def scatter_of_itself(g: Any, a: Any, x: Any) -> Any:
         i = g.input("i", SHAPE, torch.int64)
         return g.call(aten.scatter_add.out, a, 1, i, a, shape=SHAPE)
 
-    def rows_of_itself(g, a, x):
+    def rows_of_itself(g: Any, a: Any, x: Any) -> Any:
         i = g.input("i", [16], torch.int64)
         return g.call(aten.index_put.out, a, [i], a, shape=SHAPE)
 
-    def other_dtype(g, a, x):
+    def other_dtype(g: Any, a: Any, x: Any) -> Any:
         return g.call(aten.gt.Tensor_out, a, x, shape=SHAPE, dtype=torch.bool)
 
-    def no_row_in_the_table(g, a, x):
+    def no_row_in_the_table(g: Any, a: Any, x: Any) -> Any:
         return g.call(aten.cumsum.out, a, 0, shape=SHAPE)
 
     return [broadcast, other_shape, scatter_of_itself, rows_of_itself, other_dtype, no_row_in_the_table]
 
 
 @pytest.mark.parametrize("build", in_place_cases(), ids=lambda v: v.__name__)
-def test_operators_in_place_need_pairs_of_elements(builder, build):
+def test_operators_in_place_need_pairs_of_elements(builder: Any, build: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -121,7 +125,7 @@ def test_operators_in_place_need_pairs_of_elements(builder, build):
         replay_plan(graph)
 
 
-def test_an_index_must_not_lie_under_the_result(builder):
+def test_an_index_must_not_lie_under_the_result(builder: Any) -> None:
     g = builder()
     y = g.call(aten.bitwise_not.out, g.input("x", [8], torch.int64), shape=[8], dtype=torch.int64)
     put = g.call(aten.scatter.value_out, y, 0, y, 7, shape=[8], dtype=torch.int64)
@@ -133,7 +137,7 @@ def test_an_index_must_not_lie_under_the_result(builder):
         replay_plan(graph)
 
 
-def test_elements_in_step_may_lie_under_the_result(builder):
+def test_elements_in_step_may_lie_under_the_result(builder: Any) -> None:
     g = builder()
     a = g.mm(g.input("x", SHAPE), g.input("y", SHAPE))
     graph = g.output(g.call(aten.mul.out, a, a, shape=SHAPE))
@@ -141,7 +145,7 @@ def test_elements_in_step_may_lie_under_the_result(builder):
     replay_plan(graph)
 
 
-def test_two_results_of_one_operator_lie_apart(builder):
+def test_two_results_of_one_operator_lie_apart(builder: Any) -> None:
     g = builder()
     x = g.input("x", [1, 4, 4])
     pooled = g.call(aten.max.dim_max, x, 0, shape=[[4, 4], [4, 4]], dtype=torch.float32)
@@ -153,10 +157,10 @@ def test_two_results_of_one_operator_lie_apart(builder):
         replay_plan(graph)
 
 
-def delegate(g, inputs, shapes):
+def delegate(g: Any, inputs: Any, shapes: Any) -> Any:
     """A call of a lowered module."""
 
-    def executorch_call_delegate(*args):
+    def executorch_call_delegate(*args: Any) -> None:
         raise AssertionError("never run")
 
     node = g.graph.call_function(executorch_call_delegate, tuple(inputs))
@@ -165,7 +169,7 @@ def delegate(g, inputs, shapes):
     return node
 
 
-def test_a_delegate_has_no_result_over_its_inputs(builder):
+def test_a_delegate_has_no_result_over_its_inputs(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.relu(g.mm(x, x))
@@ -178,7 +182,7 @@ def test_a_delegate_has_no_result_over_its_inputs(builder):
         replay_plan(graph)
 
 
-def test_constants_are_never_written(builder, signature):
+def test_constants_are_never_written(builder: Any, signature: Any) -> None:
     g = builder()
     weight = g.input("weight", SHAPE)
     y = g.relu(weight)
@@ -192,7 +196,7 @@ def test_constants_are_never_written(builder, signature):
         replay_plan(graph, exported)
 
 
-def stateful(builder, signature, outputs=lambda g, state, new: []):
+def stateful(builder: Any, signature: Any, outputs: Any = lambda g, state, new: []) -> Any:
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
     new = g.mm(state, x)
@@ -205,7 +209,7 @@ def stateful(builder, signature, outputs=lambda g, state, new: []):
     return graph, exported, state, new
 
 
-def test_new_contents_must_be_in_the_buffer_at_the_end(builder, signature):
+def test_new_contents_must_be_in_the_buffer_at_the_end(builder: Any, signature: Any) -> None:
     graph, exported, state, new = stateful(builder, signature)
     replay_plan(graph, exported)
     output = graph.graph.output_node()
@@ -214,7 +218,7 @@ def test_new_contents_must_be_in_the_buffer_at_the_end(builder, signature):
         replay_plan(graph, exported)
 
 
-def test_old_contents_are_gone_after_the_write_back(builder, signature):
+def test_old_contents_are_gone_after_the_write_back(builder: Any, signature: Any) -> None:
     graph, exported, state, _ = stateful(builder, signature, lambda g, state, new: [state])
     output = graph.graph.output_node()
     assert output.args[0][1].target is aten.clone.out
@@ -223,7 +227,7 @@ def test_old_contents_are_gone_after_the_write_back(builder, signature):
         replay_plan(graph, exported)
 
 
-def test_an_allocation_that_nothing_filled_is_not_read(builder):
+def test_an_allocation_that_nothing_filled_is_not_read(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)
@@ -234,7 +238,7 @@ def test_an_allocation_that_nothing_filled_is_not_read(builder):
         plan_memory(graph)
 
 
-def test_items_of_a_list_of_results_are_read_from_its_allocation(builder):
+def test_items_of_a_list_of_results_are_read_from_its_allocation(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     halves = g.graph.call_function(memory_ops.alloc, ([((8, 16), torch.float32)] * 2,))
@@ -252,7 +256,7 @@ def test_items_of_a_list_of_results_are_read_from_its_allocation(builder):
         replay_plan(graph)
 
 
-def test_freed_memory_is_not_read(builder):
+def test_freed_memory_is_not_read(builder: Any) -> None:
     x, a, b, graph = two_products(builder())
     plan_memory(graph)
     with graph.graph.inserting_after(b):
@@ -261,14 +265,14 @@ def test_freed_memory_is_not_read(builder):
         replay_plan(graph)
 
 
-def matmul_twice(builder, arity=1):
+def matmul_twice(builder: Any, arity: Any = 1) -> Any:
     g = builder()
     inputs = [g.input(f"arg{i}", SHAPE) for i in range(arity)]
     first = g.mm(inputs[0], inputs[0])
     return g.output(g.mm(first, first)), first
 
 
-def test_a_branch_keeps_what_is_read_after_it(builder):
+def test_a_branch_keeps_what_is_read_after_it(builder: Any) -> None:
     (then, inner), (otherwise, _) = matmul_twice(builder), matmul_twice(builder)
     g = builder()
     x, p = g.input("x", SHAPE), g.input("p", [], torch.bool)
@@ -282,7 +286,7 @@ def test_a_branch_keeps_what_is_read_after_it(builder):
         replay_plan(graph)
 
 
-def test_a_branch_keeps_its_operands(builder):
+def test_a_branch_keeps_its_operands(builder: Any) -> None:
     (then, inner), (otherwise, _) = matmul_twice(builder), matmul_twice(builder)
     g = builder()
     x, p = g.input("x", SHAPE), g.input("p", [], torch.bool)
@@ -294,7 +298,7 @@ def test_a_branch_keeps_its_operands(builder):
         replay_plan(graph)
 
 
-def loop(builder):
+def loop(builder: Any) -> Any:
     test = builder()
     a, _ = test.input("a", SHAPE), test.input("b", SHAPE)
     condition = test.output(test.call(aten.any.all_out, a, shape=[], dtype=torch.bool))
@@ -311,7 +315,7 @@ def loop(builder):
     return graph, w, carry, product, new
 
 
-def test_a_loop_keeps_what_its_next_iteration_reads(builder):
+def test_a_loop_keeps_what_its_next_iteration_reads(builder: Any) -> None:
     graph, w, carry, product, new = loop(builder)
     replay_plan(graph)
     over(new, w)
@@ -319,14 +323,14 @@ def test_a_loop_keeps_what_its_next_iteration_reads(builder):
         replay_plan(graph)
 
 
-def test_a_loop_keeps_its_carried_values_while_it_reads_them(builder):
+def test_a_loop_keeps_its_carried_values_while_it_reads_them(builder: Any) -> None:
     graph, w, carry, product, new = loop(builder)
     meta.get_spec(product).mem_offset = meta.get_spec(carry).mem_offset
     with pytest.raises(PlanError, match="mm_out .* writes its result over carry"):
         replay_plan(graph)
 
 
-def test_a_scan_keeps_what_it_has_stacked(builder):
+def test_a_scan_keeps_what_it_has_stacked(builder: Any) -> None:
     inner = builder()
     carry, piece = inner.input("carry", [16]), inner.input("piece", [16])
     new = inner.call(aten.add.out, carry, piece, shape=[16])
@@ -342,7 +346,7 @@ def test_a_scan_keeps_what_it_has_stacked(builder):
         replay_plan(graph)
 
 
-def test_a_map_keeps_its_input_until_the_last_iteration(builder):
+def test_a_map_keeps_its_input_until_the_last_iteration(builder: Any) -> None:
     inner = builder()
     piece = inner.input("piece", [16])
     body = inner.output(inner.relu(piece))
@@ -356,7 +360,7 @@ def test_a_map_keeps_its_input_until_the_last_iteration(builder):
         replay_plan(graph)
 
 
-def test_a_view_with_larger_bounds_than_its_base_reads_its_base(builder):
+def test_a_view_with_larger_bounds_than_its_base_reads_its_base(builder: Any) -> None:
     g = builder()
     x = g.input("x", SHAPE)
     a = g.mm(x, x)

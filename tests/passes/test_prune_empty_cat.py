@@ -32,5 +32,5 @@ def test_sizes_that_are_not_known_stay() -> None:
     batch = torch.export.Dim("batch", min=1, max=8)
     program = torch.export.export(Net(), (torch.ones(0, 3, 2),), dynamic_shapes=({1: batch},))
     cats = [node for node in program.graph.nodes if node.target is aten.cat.default]
-    assert not PruneEmptyCat()(program.graph_module).modified
+    assert not apply(PruneEmptyCat(), program.graph_module).modified
     assert [node for node in program.graph.nodes if node.target is aten.cat.default] == cats

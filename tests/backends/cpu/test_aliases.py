@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.runtime import Runtime
 
@@ -164,16 +165,16 @@ CASES: dict[str, tuple[nn.Module, tuple[tuple[int, ...], ...]]] = {
 }
 
 
-@pytest.mark.parametrize("exact", [False, True], ids=["default", "exact"])
+@pytest.mark.parametrize("precision", ["highest", "high"])
 @pytest.mark.parametrize("name", CASES)
-def test_views_of_a_value_are_read_beside_it(name: str, exact: bool) -> None:
+def test_views_of_a_value_are_read_beside_it(name: str, precision: Float32MatmulPrecision) -> None:
     torch.manual_seed(0)
     model, shapes = CASES[name]
     model = copy.deepcopy(model).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
     # What another input leaves behind is not what this one should read.
     calls = [tuple(item * 1e6 for item in inputs), inputs, inputs]
-    program, _ = lower(model, inputs, partitioner=CpuPartitioner(exact=exact))
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
     for threads in (1, 2):
         method = Runtime.get().load_program(program, threads=threads).load_method("forward")
         reference = copy.deepcopy(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tests.backends.cpu.support import assert_close, expected, lower, run
@@ -18,13 +20,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_empty_tensors(name):
+def test_empty_tensors(name: Any) -> None:
     model, x = CASES[name]
     program, _ = lower(model, (x,))
     assert_close(run(program, (x,)), expected(model, (x,)))
 
 
-def test_a_size_that_is_computed_with():
+def test_a_size_that_is_computed_with() -> None:
     """The quantile's place, 0.3 of a size less one, is no number of the plan."""
     batch = torch.export.Dim("batch", min=1, max=6)
     model = lambda x: torch.quantile(x * 2.0, 0.3, 0)  # noqa: E731
@@ -34,7 +36,7 @@ def test_a_size_that_is_computed_with():
         assert_close(run(program, (x,)), expected(model, (x,)))
 
 
-def test_a_recurrent_network_of_16_bits_with_its_batch_first():
+def test_a_recurrent_network_of_16_bits_with_its_batch_first() -> None:
     """Its result, which torch lays out with time first, is converted as it lies here."""
     network = nn.LSTM(5, 4, batch_first=True).bfloat16()
 
@@ -43,7 +45,7 @@ def test_a_recurrent_network_of_16_bits_with_its_batch_first():
             super().__init__()
             self.network = network
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             return self.network(x)[0].half()
 
     x = torch.randn(2, 3, 5).bfloat16()
