@@ -172,7 +172,7 @@ const T* read_records(MethodState& state, const uint8_t* bytes, uint32_t count) 
 }  // namespace
 
 Error load_relations(MethodState& state) {
-  RL_ASSIGN(FreeableBuffer data, load_stored_data(state, kKey));
+  RL_ASSIGN(FreeableBuffer data, load_stored_data(state.plan.program(), state.plan.name(), kKey));
   if (data.data() == nullptr) return Error::Ok;
   const auto* const bytes = static_cast<const uint8_t*>(data.data());
   const size_t size = data.size();

@@ -53,8 +53,22 @@ bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index,
   return !input.tensor && input.value->tag() == Tag::Int;
 }
 
+// The number of guards in the data, 0 if it is written for a newer runtime.
+Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view method) {
+  uint32_t header[2] = {0, 0};
+  if (data.size() >= kHeader) std::memcpy(header, data.data(), kHeader);
+  if (header[0] > kVersion) return 0u;
+  const auto* const bytes = static_cast<const uint8_t*>(data.data());
+  RL_REQUIRE(header[0] == kVersion && header[1] <= (data.size() - kHeader) / kRecord && bytes[data.size() - 1] == 0,
+             InvalidProgram, "the shape guards of method '%.80s' are damaged", method.data());
+  return header[1];
+}
+
 Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t size) {
   const char* const method = state.plan.name().data();
+  RL_REQUIRE(guard.low != guard.high || size == guard.low, InvalidArgument,
+             "%s of method '%.80s' must be %lld, but is %lld", Place(state, guard).text, method,
+             static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
              Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
@@ -66,15 +80,10 @@ Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t si
 }  // namespace
 
 Error load_shape_guards(MethodState& state) {
-  RL_ASSIGN(FreeableBuffer data, load_stored_data(state, kKey));
+  RL_ASSIGN(FreeableBuffer data, load_stored_data(state.plan.program(), state.plan.name(), kKey));
   if (data.data() == nullptr) return Error::Ok;
+  RL_ASSIGN(const uint32_t count, count_guards(data, state.plan.name()));
   const auto* const bytes = static_cast<const uint8_t*>(data.data());
-  uint32_t header[2] = {0, 0};
-  if (data.size() >= kHeader) std::memcpy(header, bytes, kHeader);
-  if (header[0] > kVersion) return Error::Ok;  // written for a newer runtime
-  const uint32_t count = header[1];
-  RL_REQUIRE(header[0] == kVersion && count <= (data.size() - kHeader) / kRecord && bytes[data.size() - 1] == 0,
-             InvalidProgram, "the shape guards of method '%.80s' are damaged", state.plan.name().data());
   ShapeGuard* const guards = state.memory.method->allocate_array<ShapeGuard>(count);
   RL_REQUIRE(guards || count == 0, MemoryAllocationFailed,
              "method '%.80s' does not fit the method allocator: it has %u shape guards", state.plan.name().data(),
@@ -87,6 +96,19 @@ Error load_shape_guards(MethodState& state) {
   state.guards = guards;
   state.num_guards = count;
   state.guard_data = std::move(data);
+  return Error::Ok;
+}
+
+Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges) {
+  RL_ASSIGN(FreeableBuffer data, load_stored_data(program, method, kKey));
+  if (data.data() == nullptr) return Error::Ok;
+  RL_ASSIGN(const uint32_t count, count_guards(data, method));
+  const auto* const bytes = static_cast<const uint8_t*>(data.data());
+  for (uint32_t i = 0; i < count; ++i) {
+    ShapeGuard guard;
+    std::memcpy(&guard, bytes + kHeader + i * kRecord, kRecord);
+    if (guard.input == input && guard.dim < ranges.size()) ranges[guard.dim] = {guard.low, guard.high};
+  }
   return Error::Ok;
 }
 

@@ -7,13 +7,11 @@
 namespace rushlight {
 
 // What the program stores under `prefix` followed by the method's name; a buffer without data if there is nothing.
-inline Result<FreeableBuffer> load_stored_data(const MethodState& state, const char* prefix) {
-  const std::string_view method = state.plan.name();
+inline Result<FreeableBuffer> load_stored_data(const Program& program, std::string_view method, const char* prefix) {
   char key[256];
   const int length = std::snprintf(key, sizeof(key), "%s%.*s", prefix, static_cast<int>(method.size()), method.data());
   if (length < 0 || static_cast<size_t>(length) >= sizeof(key)) return FreeableBuffer();
   const std::string_view name(key, static_cast<size_t>(length));
-  const Program& program = state.plan.program();
   if (!program.has_named_data(name)) return FreeableBuffer();
   return program.load_named_data(name);
 }

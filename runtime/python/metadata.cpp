@@ -13,15 +13,6 @@ namespace nb = nanobind;
 
 namespace {
 
-std::string describe_sizes(ScalarType dtype, Span<const SizesType> sizes, const char* bound) {
-  std::string text = std::string(dtype_name(dtype)) + '[';
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += bound + std::to_string(sizes[i]);
-  }
-  return text + ']';
-}
-
 template <typename T>
 T value_of(Result<T> result) {
   if (!result.ok()) raise_if(result.error());
@@ -40,9 +31,14 @@ nb::object tag_name(Tag tag) { return nb::str(to_string(tag)); }
 
 std::string repr(const MetadataOfTensor& tensor) {
   const TensorInfo& info = tensor.info;
-  std::string text = "TensorInfo(" + describe(info);
+  std::string text = "TensorInfo(" + describe(info, tensor.ranges);
   text += info.is_memory_planned ? ", memory planned, " : ", ";
   return text + std::to_string(info.nbytes) + " bytes)";
+}
+
+std::string describe_input(const MetadataOfMethod& method, size_t index) {
+  const TensorInfo info = value_of(method.meta.input_tensor_meta(index));
+  return describe(info, input_ranges(method.program->program(), method.meta.name(), index, info));
 }
 
 std::string repr(const MetadataOfMethod& method) {
@@ -51,13 +47,13 @@ std::string repr(const MetadataOfMethod& method) {
   for (size_t i = 0; i < meta.num_inputs(); ++i) {
     const Tag tag = value_of(meta.input_tag(i));
     text += i > 0 ? ", " : "";
-    text += tag == Tag::Tensor ? describe(value_of(meta.input_tensor_meta(i))) : to_string(tag);
+    text += tag == Tag::Tensor ? describe_input(method, i) : to_string(tag);
   }
   text += "], outputs=[";
   for (size_t i = 0; i < meta.num_outputs(); ++i) {
     const Tag tag = value_of(meta.output_tag(i));
     text += i > 0 ? ", " : "";
-    text += tag == Tag::Tensor ? describe(value_of(meta.output_tensor_meta(i))) : to_string(tag);
+    text += tag == Tag::Tensor ? describe(value_of(meta.output_tensor_meta(i)), {}) : to_string(tag);
   }
   return text + "])";
 }
@@ -103,10 +99,35 @@ nb::list backends(const MetadataOfMethod& method) {
 
 }  // namespace
 
-std::string describe(ScalarType dtype, Span<const SizesType> sizes) { return describe_sizes(dtype, sizes, ""); }
+std::string describe(ScalarType dtype, Span<const SizesType> sizes) {
+  std::string text = std::string(dtype_name(dtype)) + '[';
+  for (size_t i = 0; i < sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return text + ']';
+}
 
-std::string describe(const TensorInfo& info) {
-  return describe_sizes(info.dtype, info.sizes, info.dynamism == ShapeDynamism::Static ? "" : "<=");
+std::string describe(const TensorInfo& info, const std::vector<SizeRange>& ranges) {
+  if (info.dynamism == ShapeDynamism::Static) return describe(info.dtype, info.sizes);
+  std::string text = std::string(dtype_name(info.dtype)) + '[';
+  for (size_t i = 0; i < info.sizes.size(); ++i) {
+    if (i > 0) text += ", ";
+    if (ranges.empty() || ranges[i].low < 0) {
+      text += "<=" + std::to_string(info.sizes[i]);
+      continue;
+    }
+    const SizeRange& range = ranges[i];
+    text += std::to_string(range.low);
+    if (range.high != range.low) text += ".." + (range.high < 0 ? "" : std::to_string(range.high));
+  }
+  return text + ']';
+}
+
+std::vector<SizeRange> input_ranges(const Program& program, std::string_view method, size_t input,
+                                    const TensorInfo& info) {
+  std::vector<SizeRange> ranges(info.sizes.size(), SizeRange{-1, -1});
+  if (info.dynamism == ShapeDynamism::Static) return ranges;
+  const Error error = read_input_ranges(program, method, input, Span<SizeRange>(ranges.data(), ranges.size()));
+  if (error != Error::Ok) raise_if(error);
+  return ranges;
 }
 
 void bind_metadata(nb::module_& module) {
@@ -125,6 +146,9 @@ void bind_metadata(nb::module_& module) {
           "dtype_name", [](const TensorMeta& t) { return dtype_name(t.info.dtype); }, "Such as 'float32'.")
       .def(
           "nbytes", [](const TensorMeta& t) { return t.info.nbytes; }, "Bytes; of the upper bounds if it is dynamic.")
+      .def(
+          "description", [](const TensorMeta& t) { return describe(t.info, t.ranges); },
+          "Such as 'float32[2..16, 8]'; 'float32[<=16, <=8]' where the program gives upper bounds alone.")
       .def("is_dynamic", [](const TensorMeta& t) { return t.info.dynamism != ShapeDynamism::Static; })
       .def(
           "is_memory_planned", [](const TensorMeta& t) { return t.info.is_memory_planned; },
@@ -158,21 +182,22 @@ void bind_metadata(nb::module_& module) {
           "input_tensor_meta",
           [](const Method& m, size_t index) {
             check_index(index, m.meta.num_inputs(), "input", m.meta);
-            return TensorMeta{m.program, value_of(m.meta.input_tensor_meta(index))};
+            const TensorInfo info = value_of(m.meta.input_tensor_meta(index));
+            return TensorMeta{m.program, info, input_ranges(m.program->program(), m.meta.name(), index, info)};
           },
           "index"_a, "IndexError unless there is such an input, InvalidArgumentError if it is no tensor.")
       .def(
           "output_tensor_meta",
           [](const Method& m, size_t index) {
             check_index(index, m.meta.num_outputs(), "output", m.meta);
-            return TensorMeta{m.program, value_of(m.meta.output_tensor_meta(index))};
+            return TensorMeta{m.program, value_of(m.meta.output_tensor_meta(index)), {}};
           },
           "index"_a)
       .def(
           "attribute_tensor_meta",
           [](const Method& m, size_t index) {
             check_index(index, m.meta.num_attributes(), "attribute", m.meta);
-            return TensorMeta{m.program, value_of(m.meta.attribute_tensor_meta(index))};
+            return TensorMeta{m.program, value_of(m.meta.attribute_tensor_meta(index)), {}};
           },
           "index"_a)
       .def("planned_sizes", &planned_sizes, nb::sig("def planned_sizes(self) -> list[int]"),

@@ -233,12 +233,17 @@ class MethodObject {
     if (!has_tensor) library_ = loaded_torch();
   }
 
+  std::string describe_input(size_t index) {
+    const TensorInfo& info = inputs_[index].info;
+    return describe(info, input_ranges(program_.program->program(), method().meta().name(), index, info));
+  }
+
   void set_tensor(size_t index, nb::handle object) {
     Input& input = inputs_[index];
     try {
       if (!input.borrowed.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
     } catch (const NoTensor& error) {
-      raise(Error::InvalidType, name_of(index) + " takes " + describe(input.info) + ", " + error.reason);
+      raise(Error::InvalidType, name_of(index) + " takes " + describe_input(index) + ", " + error.reason);
     }
     TensorView& view = input.borrowed.view;
     TensorImpl& impl = input.impl;
@@ -262,7 +267,7 @@ class MethodObject {
     impl.dim = view.dim;
     const Error error = method().set_input(index, EValue(&impl));
     if (error != Error::Ok) {
-      raise(error, name_of(index) + " takes " + describe(input.info) + ", but " + describe(view.dtype, view.shape()) +
+      raise(error, name_of(index) + " takes " + describe_input(index) + ", but " + describe(view.dtype, view.shape()) +
                        " is given: " + last_error_message());
     }
   }

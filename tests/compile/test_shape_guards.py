@@ -38,6 +38,7 @@ SIZES = [
     ("range", (3, 2), (1, 2), None),
     ("range", (9, 2), (1, 2), f"{X} of method 'forward' must be at most 8, but is 9"),
     ("range", (2, 2), (1, 2), f"{X} of method 'forward' must be at least 3, but is 2"),
+    ("range", (8, 3), (1, 2), "dim 1 of input 0 ('x') of method 'forward' must be 2, but is 3"),
     ("multiple", (12, 2), (1, 2), None),
     ("multiple", (10, 2), (1, 2), f"{X} of method 'forward' must be a multiple of 4, but is 10"),
     ("multiple", (20, 2), (1, 2), f"{X} of method 'forward' must be at most 16, but is 20"),
@@ -204,3 +205,12 @@ def test_static_dims_beside_a_dynamic_one(model, kernels):
             method(torch.ones(4, columns))
     with pytest.raises(ValueError, match="has 2 dimensions, but the tensor given has 1"):
         method(torch.ones(8))
+
+
+def test_the_ranges_of_inputs_are_described() -> None:
+    dims = ({0: Dim("b", min=3, max=8)}, {0: Dim("n", min=2)})
+    program = rushlight.compile(Sum(), (torch.ones(6, 2), torch.ones(4, 2)), dynamic_shapes=dims)
+    meta = Runtime.get().load_program(program.buffer).load_method("forward").metadata
+    assert meta.input_tensor_meta(0).description() == "float32[3..8, 2]"
+    assert meta.input_tensor_meta(1).description() == "float32[2.., 2]"
+    assert "float32[3..8, 2]" in repr(meta)

@@ -171,12 +171,6 @@ def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
         raise NotSupportedError(f"numpy has no {name}: install ml_dtypes") from None
 
 
-def describe(tensor: TensorInfo) -> str:
-    """Such as "float32[2, <=8]"."""
-    bound = "<=" if tensor.is_dynamic() else ""
-    return f"{tensor.dtype_name()}[{', '.join(bound + str(size) for size in tensor.sizes())}]"
-
-
 def size_text(count: int) -> str:
     """Bytes for people: "1.50 MB"."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

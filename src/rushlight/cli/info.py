@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.payload import read_plan
-from rushlight.cli.arguments import Commands, describe, size_text
+from rushlight.cli.arguments import Commands, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte
 from rushlight.runtime import MethodMeta, Runtime
@@ -102,11 +102,11 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, A
         "name": plan.name,
         "instructions": meta.num_instructions(),
         "inputs": [
-            describe(meta.input_tensor_meta(i)) if meta.input_tag(i) == "Tensor" else meta.input_tag(i)
+            meta.input_tensor_meta(i).description() if meta.input_tag(i) == "Tensor" else meta.input_tag(i)
             for i in range(meta.num_inputs())
         ],
         "outputs": [
-            describe(meta.output_tensor_meta(i)) if meta.output_tag(i) == "Tensor" else meta.output_tag(i)
+            meta.output_tensor_meta(i).description() if meta.output_tag(i) == "Tensor" else meta.output_tag(i)
             for i in range(meta.num_outputs())
         ],
         "planned_bytes": meta.planned_sizes(),

@@ -42,6 +42,11 @@ class TensorInfo:
     def nbytes(self) -> int:
         """Bytes; of the upper bounds if it is dynamic."""
 
+    def description(self) -> str:
+        """
+        Such as 'float32[2..16, 8]'; 'float32[<=16, <=8]' where the program gives upper bounds alone.
+        """
+
     def is_dynamic(self) -> bool: ...
 
     def is_memory_planned(self) -> bool:

@@ -11,6 +11,8 @@ from tests.backends.cpu.support import Function, assert_close, expected, lower, 
 from torch import nn
 from torch.nn import functional as F
 
+import rushlight
+
 
 @dataclass
 class Case:
@@ -348,3 +350,16 @@ def test_rows_are_chosen_by_indices_that_may_count_from_the_end(shape: tuple[int
     program, outside = lower(choose, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(choose, inputs))
+
+
+@pytest.mark.parametrize("operator", [torch.sum, torch.mean, torch.amax, torch.amin])
+def test_reductions_over_expanded_dimensions(operator: Any) -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            row = torch.exp(x * 2).mean(0, keepdim=True)
+            return operator(row.expand(5, 6), dim=(0, 1)), operator(row[:, :1].expand(1, 7), dim=-1)
+
+    model, x = Net(), torch.randn(4, 6)
+    program = rushlight.load(rushlight.compile(model, (x,)).buffer)
+    for got, want in zip(program(x), model(x), strict=True):
+        torch.testing.assert_close(got, want)

@@ -79,7 +79,7 @@ class ReduceStep final : public Step {
       std::fill_n(to, n, reduction_ == Reduction::Sum ? 0.0f : std::numeric_limits<float>::quiet_NaN());
       return;
     }
-    if (columns_ == 1 && is_even_ && step_ <= 1 && is_sum) {
+    if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1) && is_sum) {
       const double sum = tiles_->sum(from, count_);
       *to = static_cast<float>(reduction_ == Reduction::Mean ? sum / static_cast<double>(count_) : sum);
       return;

@@ -37,6 +37,16 @@ class SharedState {
   ~SharedState() = default;
 };
 
+// The sizes that a dim of an input may have; `high` is -1 where nothing bounds them.
+struct SizeRange {
+  int64_t low;
+  int64_t high;
+};
+
+// Writes what the program says of the sizes of a method's input into `ranges`, an element for each dim. Those of which
+// it says nothing stay as they are. The method need not be loaded.
+Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges);
+
 // What a method runs on. Tables and pointers outlive the method; spans are read during Method::load only, but for
 // what their elements point to.
 struct Environment {
