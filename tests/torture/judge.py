@@ -69,7 +69,7 @@ def _near(got: torch.Tensor, want: torch.Tensor, rtol: float, atol: float) -> to
     finite = b[torch.isfinite(b)]
     largest = finite.abs().max() if finite.numel() else torch.tensor(0.0)
     near = (a - b).abs() <= rtol * b.abs() + atol * largest.clamp(max=1e4)
-    return near | (a == b) | (a.isnan() & b.isnan())
+    return near & torch.isfinite(b) | (a == b) | (a.isnan() & b.isnan())
 
 
 def _explained(got: Any, want: Any, i: int, reference: Reference, call: int, configuration: str) -> bool:
@@ -100,4 +100,7 @@ def _explained(got: Any, want: Any, i: int, reference: Reference, call: int, con
     near = (a - exact).abs() <= 8 * spread.nan_to_num(0.0, 0.0) + rtol * exact.abs() + atol * largest
     same = (a == exact) | (a.isnan() & exact.isnan())
     overflow = exact.abs() > torch.finfo(want.dtype).max
-    return bool((unstable | near | same | overflow | _near(got, want, rtol, atol)).all())
+    explained = unstable | near | same | overflow | _near(got, want, rtol, atol)
+    # Where a comparison of nearly equal numbers decides, each run goes its own way at other elements.
+    moved = max(int((~_near(run, exact, rtol, atol)).sum()) for run in runs)
+    return int((~explained).sum()) <= 2 * moved
