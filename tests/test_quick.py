@@ -130,3 +130,11 @@ def test_a_captured_graph_is_taken():
     with pytest.raises(NotImplementedError):
         captured.eval()
     assert torch.allclose(rushlight.load(compile(captured, (x,)))(x), captured(x), atol=1e-6)
+
+
+def test_the_deprecated_option_exact_is_a_precision() -> None:
+    model, inputs = torch.nn.Linear(256, 256), (torch.ones(64, 256),)
+    for exact, precision in ((True, "highest"), (False, "high")):
+        with pytest.warns(DeprecationWarning, match=f'say float32_matmul_precision="{precision}"'):
+            named = rushlight.compile(model, inputs, exact=exact)
+        assert named.buffer == rushlight.compile(model, inputs, float32_matmul_precision=precision).buffer

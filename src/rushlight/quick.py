@@ -10,7 +10,7 @@ import torch
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision, chosen_precision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.edge import EdgeProgramManager, to_edge_transform_and_lower
@@ -59,6 +59,7 @@ def compile(
     float32_matmul_precision: Float32MatmulPrecision = "highest",
     compact: bool = False,
     weights: torch.dtype | None = None,
+    exact: bool | None = None,
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
@@ -79,6 +80,7 @@ def compile(
             next two belong to the default partitioner.
         compact: no weights in the file that take more bytes than the model's, at the price of a longer load.
         weights: torch.float16 or torch.bfloat16 to store float32 weights in half the bytes.
+        exact: deprecated: True is float32_matmul_precision="highest", False is "high".
 
     Returns:
         The program, ready to be saved.
@@ -89,6 +91,7 @@ def compile(
         ValueError: a setting of the default partitioner that it does not know, or that is given beside
             another partitioner.
     """
+    float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
         raise ValueError(
             "float32_matmul_precision, compact and weights are the default partitioner's: with another "

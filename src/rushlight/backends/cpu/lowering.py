@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -25,6 +26,20 @@ RULES: dict[Any, Rule] = {}
 Float32MatmulPrecision = Literal["highest", "high"]
 """How precise float32 products and convolutions are, in the words of torch.set_float32_matmul_precision."""
 HIGHEST: Float32MatmulPrecision = "highest"
+
+
+def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> Float32MatmulPrecision:
+    """The precision that a caller chose, who may still name it by the deprecated option `exact`."""
+    if exact is None:
+        return precision
+    chosen: Float32MatmulPrecision = "highest" if exact else "high"
+    warnings.warn(
+        f'exact={exact} is deprecated: say float32_matmul_precision="{chosen}"',
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return chosen
+
 
 MOST_OPERANDS = 8  # of an elementwise chain
 MOST_INSTRUCTIONS = 24

@@ -15,7 +15,7 @@ from rushlight.backends.cpu.bindings import expresses, shapes_of
 from rushlight.backends.cpu.builder import DTYPES
 from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision, Options
+from rushlight.backends.cpu.lowering import Float32MatmulPrecision, Options, chosen_precision
 from rushlight.backends.cpu.rules_masks import dtype_of
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
@@ -36,18 +36,25 @@ logger = logging.getLogger(__name__)
 class CpuPartitioner(Partitioner):
     """Gives CpuBackend every node that its plans can express, in as few parts as possible.
 
-    target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this machine
-    by default. A program runs on the others too, after its weights are packed anew while it is loaded.
-    float32_matmul_precision: "highest" keeps full float32 in float32 products and convolutions; "high" allows
-    block floating-point products and the coarser Winograd forms, whose errors together stay within a budget
-    of 1e-3 of the largest result. compact: weights of Winograd
-    convolutions are stored as they are, a quarter of the bytes, and transformed while the program is loaded,
-    which then takes milliseconds more and memory that is not the mapped file's. weights:
-    torch.float16 or torch.bfloat16 to store float32 weights in, which halves the file and what products of
-    few rows read; sums stay float32. verbose: logs why nodes stay.
+    Args:
+        target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this
+            machine by default. A program runs on the others too, after its weights are packed anew while it is
+            loaded.
+        float32_matmul_precision: "highest" keeps full float32 in float32 products and convolutions. "high"
+            allows block floating-point products and the coarser Winograd forms, whose errors together stay
+            within a budget of 1e-3 of the largest result.
+        compact: weights of Winograd convolutions are stored as they are, a quarter of the bytes, and
+            transformed while the program is loaded. Loading then takes milliseconds more, and memory that is
+            not the mapped file's.
+        weights: torch.float16 or torch.bfloat16 to store float32 weights in, which halves the file and what
+            products of few rows read. Sums stay float32.
+        verbose: log why nodes stay.
+        exact: deprecated: True is float32_matmul_precision="highest", False is "high".
 
-    After `partition`, `report` has the reason for every node that stays. Raises ValueError for a target that
-    there is not, for another precision, and for another type of weights.
+    After `partition`, `report` has the reason for every node that stays.
+
+    Raises:
+        ValueError: an unknown target, precision or type of weights.
     """
 
     decomposes_leftovers = True
@@ -60,8 +67,10 @@ class CpuPartitioner(Partitioner):
         compact: bool = False,
         weights: torch.dtype | None = None,
         verbose: bool = False,
+        exact: bool | None = None,
     ) -> None:
         super().__init__()
+        float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
         if weights not in (None, torch.float32, *HALVES):
             raise ValueError(f"weights are stored as float32, float16 or bfloat16, not as {weights}")
         if verbose:
