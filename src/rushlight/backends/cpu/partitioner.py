@@ -38,8 +38,8 @@ class CpuPartitioner(Partitioner):
 
     Args:
         target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this
-            machine by default. A program runs on the others too, after its weights are packed anew while it is
-            loaded.
+            machine by default. A program runs on the others too; its weights are then packed anew while it
+            is loaded.
         float32_matmul_precision: "highest" keeps full float32 in float32 products and convolutions. "high"
             allows block floating-point products and the coarser Winograd forms, whose errors together stay
             within a budget of 1e-3 of the largest result.
