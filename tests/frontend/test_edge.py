@@ -98,6 +98,18 @@ def test_layouts_follow_copies(export_case):
         assert val is None or val.is_contiguous(), node
 
 
+class ToFloat(nn.Module):
+    def forward(self, x):
+        return x.to(torch.float32).add(1).clone()
+
+
+@pytest.mark.parametrize("axes", [(0, 2, 1), (2, 0, 1), (0, 1, 2)])
+def test_copies_of_transposed_inputs_become_row_major(axes):
+    x = torch.arange(24).reshape(2, 3, 4).permute(axes)
+    program = rushlight.load(rushlight.compile(ToFloat(), (x,), partitioner=()).buffer)
+    torch.testing.assert_close(program(x), ToFloat()(x))
+
+
 def test_constants_of_odd_layout_become_row_major():
     class Net(torch.nn.Module):
         def __init__(self):

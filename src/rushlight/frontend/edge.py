@@ -183,7 +183,10 @@ def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator
 
 
 def _with_dim_order(args: Any, kwargs: Any) -> dict[str, Any]:
-    """Keyword arguments in which the memory format is a dim order."""
+    """Keyword arguments in which the memory format is a dim order.
+
+    To preserve a layout that is of no memory format is to make it row-major.
+    """
     result = dict(kwargs)
     memory_format = result.pop("memory_format", None)
     source = args[0]
@@ -191,7 +194,7 @@ def _with_dim_order(args: Any, kwargs: Any) -> dict[str, Any]:
     rank = val.dim() if val is not None else len(source)
     if memory_format is not None and memory_format != torch.preserve_format:
         result["dim_order"] = list(dim_order_ops.dim_order_of(memory_format, rank))
-    elif val is not None:
+    elif val is not None and dim_order_ops.has_memory_format(val):
         result["dim_order"] = list(dim_order_from_strides(val.stride()))
     else:
         result["dim_order"] = list(range(rank))
