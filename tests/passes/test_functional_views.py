@@ -31,6 +31,15 @@ def test_functional_views() -> None:
     assert [meta.get_val(node).stride() for node in computed if node.name != parts.name] == [(2, 1)] * 3
 
 
+def test_assertions_have_no_result_to_move() -> None:
+    build = Build()
+    x = build.input("x", 2, 3)
+    build.graph.call_function(aten._assert_async.msg, (x, "must hold"))
+    p = build.call(aten.permute.default, x, [1, 0])
+    module = apply(FunctionalViews(), build.finish(p)).graph_module
+    assert calls(module) == ["_assert_async.msg", "permute_copy.default"]
+
+
 def test_results_of_no_memory_format_become_row_major() -> None:
     build = Build()
     x, state = build.input("x", 2, 3, 5), build.input("state", 1, 2, 4)

@@ -36,7 +36,7 @@ class FunctionalViews(GraphPass):
             if node.target is operator.getitem:
                 self._refresh_item(node, moved)
                 continue
-            if not isinstance(node.target, OpOverload):
+            if not isinstance(node.target, OpOverload) or not node.target._schema.returns:
                 continue
             copy = copy_form(node.target)
             if copy is not None:
