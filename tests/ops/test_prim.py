@@ -121,6 +121,8 @@ def test_et_copy_index_stacks_items() -> None:
     assert torch.equal(stacked, torch.stack(items))
     with pytest.raises(RushlightError, match="negative"):
         call_kernel("executorch_prim::et_copy_index.tensor", [stacked, items[0], -1])
+    empty = [torch.zeros(17, 2, 0), torch.zeros(2, 0), 3]
+    assert call_kernel("executorch_prim::et_copy_index.tensor", empty)[-1] == (4, 2, 0)
 
 
 def test_et_view_gives_the_shape_without_a_copy() -> None:

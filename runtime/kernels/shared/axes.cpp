@@ -39,6 +39,7 @@ bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const i
 }
 
 bool is_row_major(const Tensor& tensor) {
+  if (tensor.numel() == 0) return true;
   int64_t expected = 1;
   for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis) {
     if (tensor.size(axis) != 1 && tensor.stride(axis) != expected) return false;
@@ -49,6 +50,7 @@ bool is_row_major(const Tensor& tensor) {
 
 bool same_layout(const Tensor& a, const Tensor& b) {
   if (!same_shape(a, b)) return false;
+  if (a.numel() == 0) return true;
   for (int64_t axis = 0; axis < a.dim(); ++axis) {
     if (a.size(axis) != 1 && a.stride(axis) != b.stride(axis)) return false;
   }
