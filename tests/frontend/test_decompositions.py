@@ -32,6 +32,10 @@ CASES = {
     "int_mm": (lambda x: torch._int_mm(x.to(torch.int8), x.to(torch.int8)), torch.randn(32, 32) * 9),
     "conv_tbc": (lambda x: torch.conv_tbc(x, torch.ones(3, 4, 2), torch.ones(2), 1), X),
     "multilabel_margin_loss": (lambda x: torch.nn.functional.multilabel_margin_loss(x, LABELS), X[0]),
+    "multilabel_margin_loss of a number": (
+        lambda x: torch.nn.functional.multilabel_margin_loss(x[0, 0], LABELS[3, 3]),
+        X[0],
+    ),
     "multilabel_margin_loss of a row": (
         lambda x: torch.nn.functional.multilabel_margin_loss(x, LABELS[0], reduction="sum"),
         X[0, 0],

@@ -208,6 +208,15 @@ def test_index_put_in_place() -> None:
         assert_same([target], [wanted], accumulate)
 
 
+def test_gather_takes_no_positions_of_any_integer_type() -> None:
+    out = torch.empty(2, 0)
+    for dtype in (torch.uint8, torch.int16, torch.int64):
+        call_kernel("aten::gather.out", [torch.randn(5, 3), 0, torch.empty(2, 0, dtype=dtype), False, out])
+    with pytest.raises(Exception, match="indices are uint8, not int32 or int64"):
+        places = torch.zeros(2, 3, dtype=torch.uint8)
+        call_kernel("aten::gather.out", [torch.randn(5, 3), 0, places, False, torch.empty(2, 3)])
+
+
 def test_gather_takes_int32_positions() -> None:
     source, index, out = x(4, 5), picks(5, 4, 3), torch.empty(4, 3)
     call_kernel("aten::gather.out", [source, 1, index.int(), False, out], "portable")

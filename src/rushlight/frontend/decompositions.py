@@ -216,6 +216,8 @@ def _conv_tbc(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, pad: in
 
 def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
     """Labels of a row end before its first -1, where torch's own decomposition counts label 0 on."""
+    if x.dim() == 0:
+        x, target = x.reshape(1), target.reshape(1)
     count = x.shape[-1]
     places = torch.arange(count)
     end = torch.amin(torch.where(target == -1, places, count), -1, keepdim=True)

@@ -26,6 +26,13 @@ def test_empty_tensors(name: Any) -> None:
     assert_close(run(program, (x,)), expected(model, (x,)))
 
 
+def test_a_negative_divisor_is_left_to_kernels() -> None:
+    x = torch.randn(1, 2, 4, 4)
+    model = lambda x: F.avg_pool2d(x, 2, divisor_override=-2)  # noqa: E731
+    program, _ = lower(model, (x,))
+    assert_close(run(program, (x,)), expected(model, (x,)))
+
+
 def test_a_size_that_is_computed_with() -> None:
     """The quantile's place, 0.3 of a size less one, is no number of the plan."""
     batch = torch.export.Dim("batch", min=1, max=6)

@@ -228,7 +228,10 @@ def _max_pool_indices(node: Node, constants: Constants) -> str | None:
 
 @check(aten.max_pool2d.default, aten.avg_pool2d.default)
 def _pool(node: Node, constants: Constants) -> str | None:
-    return None if _rank(node.args[0]) == 4 else "its input is no batch of images"
+    if _rank(node.args[0]) != 4:
+        return "its input is no batch of images"
+    divisor = argument(node, 6)  # of average pooling
+    return "its divisor is negative" if divisor is not None and divisor < 0 else None
 
 
 @check(*rules_resample.NEAREST, *rules_resample.BILINEAR)
