@@ -163,6 +163,26 @@ def test_dynamic_sizes(name: str) -> None:
         assert_close(run(program, inputs), expected(model, inputs))
 
 
+def test_quotients_of_sizes_that_may_be_zero() -> None:
+    """torch calls a size of the result `(batch**2) // batch`."""
+
+    class Pairs(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project = nn.Linear(3, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            squares = x @ x.mT
+            return F.gelu(self.project(torch.stack([squares] * 3, 2)))
+
+    batch = torch.export.Dim("batch", min=0, max=9)
+    model = Pairs()
+    program, _ = lower(model, (torch.randn(5, 4),), ({0: batch},))
+    for count in (0, 1, 9):
+        inputs = (torch.randn(count, 4),)
+        assert_close(run(program, inputs), expected(model, inputs))
+
+
 def test_smaller_images_may_take_more_scratch_memory() -> None:
     # The widest image is convolved line by line, narrow ones by gathered windows.
     height, width = (torch.export.Dim(name, min=8, max=64) for name in ("height", "width"))

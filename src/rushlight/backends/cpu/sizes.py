@@ -30,11 +30,21 @@ def size_of(value: int | torch.SymInt) -> Size:
 
 
 def simplify(expression: Any) -> Size:
-    """An int where the expression is one."""
+    """An int where the expression is one; divisions that leave no remainder become their quotients.
+
+    torch divides sizes by others that may be 0, `(s**2) // s`, where the quotient `s` has a value.
+    """
     if isinstance(expression, int):
         return expression
+    if expression.has(FloorDiv):
+        expression = expression.replace(FloorDiv, _quotient)
     expanded = sympy.expand(expression)
     return int(expanded) if expanded.is_Integer else expanded
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    exact, rest = sympy.fraction(sympy.cancel(a / b))
+    return exact if rest == 1 else FloorDiv(a, b)
 
 
 def product(sizes: Iterable[Size]) -> Size:
