@@ -98,7 +98,7 @@ def test_layouts_follow_copies(export_case):
         assert val is None or val.is_contiguous(), node
 
 
-class ToFloat(nn.Module):
+class ToFloat(torch.nn.Module):
     def forward(self, x):
         return x.to(torch.float32).add(1).clone()
 
