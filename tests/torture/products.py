@@ -125,6 +125,8 @@ def vectors(scope: Scope) -> Value:
     value = scope.floating(1, 2)
     if scope.chance(0.3):
         value = view_of(scope, value)
+    if value.rank == 0:
+        raise Refused("a view without dimensions")
     other = scope.pick(lambda v: v.dtype == value.dtype and v.rank >= 1 and v.shape[-1] == value.shape[-1])
     template = scope.rng.choice(
         (
