@@ -7,10 +7,12 @@ import torch
 from tests.passes.support import Build, counted, output_scale, quantized_edge
 from torch.nn import functional as F
 
+import rushlight
+from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.passes.fuse_quantized import FuseQuantized
 from rushlight.passes.fuse_static_quantized import clamp_bounds, fuse_static
 from rushlight.passes.quantized_nodes import Rewriter
-from rushlight.quantize import static_int8
+from rushlight.quantize import quantize, static_int8
 
 qd = torch.ops.quantized_decomposed
 rl = torch.ops.rushlight
@@ -101,3 +103,21 @@ def test_the_range_of_a_clamp() -> None:
     assert clamp_bounds(build.call(aten.hardtanh.default, x, 0, 6)) == (0.0, 6.0)
     assert clamp_bounds(build.call(aten.clamp.default, x, None, 3)) == (None, 3.0)
     assert clamp_bounds(build.call(aten.neg.default, x)) is None
+
+
+class Upward(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.ConvTranspose2d(3, 4, 2, stride=2)
+        self.last = torch.nn.Conv2d(4, 2, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.up(x))
+
+
+def test_a_fused_operator_keeps_the_layout_that_its_users_expect() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 3, 5, 5).to(memory_format=torch.channels_last)
+    program = quantize(Upward().eval(), (x,), CPUQuantizer().set_global(static_int8()), [(x,)])
+    module = rushlight.load(rushlight.compile(program).buffer)
+    torch.testing.assert_close(module(x), program.module()(x), atol=1.01 * output_scale(program), rtol=0)

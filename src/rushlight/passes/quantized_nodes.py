@@ -128,6 +128,10 @@ class Rewriter:
         return insert_call(self.evaluator, origin, op, args, **kwargs)
 
     def replace(self, old: Node, new: Node) -> None:
+        """Lets `new` stand for `old`, in the layout that the users of `old` were planned for."""
+        before, after = meta.get_tensor(old), meta.get_tensor(new)
+        if before is not None and after is not None and before.stride() != after.stride():
+            meta.set_val(new, before)
         old.replace_all_uses_with(new)
         self.changed = True
 
