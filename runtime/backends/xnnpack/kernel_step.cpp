@@ -198,6 +198,22 @@ const Row* find_elementwise(Kind kind) {
 
 bool is_symmetric(const Window& window) { return window.top == window.bottom && window.left == window.right; }
 
+// Whether padding behind an axis is what rounding up the number of positions adds to the padding in front of it.
+bool rounds_up(int64_t size, int64_t before, int64_t after, int64_t window, int64_t stride, int64_t dilation) {
+  const int64_t rest = size - dilation * (window - 1) - 1 + before;
+  const int64_t count = (rest + after) / stride + 1;
+  int64_t rounded = (rest + before + stride - 1) / stride + 1;
+  if ((rounded - 1) * stride >= size + before) --rounded;
+  return count == rounded;
+}
+
+bool has_ceil_mode(const Graph& graph, const Node& node) {
+  const Window& w = node.window;
+  const Shape& in = graph.values[node.inputs[0]].shape;
+  return rounds_up(in.dims[1], w.top, w.bottom, w.height, w.stride_height, w.dilation_height) &&
+         rounds_up(in.dims[2], w.left, w.right, w.width, w.stride_width, w.dilation_width);
+}
+
 // The kernel of a node that is not elementwise; null if there is none that can express it.
 const char* kernel_name(const Graph& graph, const Node& node) {
   const Window& window = node.window;
@@ -219,7 +235,7 @@ const char* kernel_name(const Graph& graph, const Node& node) {
     case Kind::XNNAvgPooling2d:
       return is_symmetric(window) ? "aten::avg_pool2d.out" : nullptr;
     case Kind::XNNMaxPooling2d:
-      return is_symmetric(window) ? "aten::max_pool2d_with_indices.out" : nullptr;
+      return is_symmetric(window) || has_ceil_mode(graph, node) ? "aten::max_pool2d_with_indices.out" : nullptr;
     case Kind::XNNGlobalAvgPooling2d:
       return "aten::avg_pool2d.out";
     case Kind::XNNStaticConstantPad:
@@ -280,7 +296,7 @@ class KernelStep final : public Step {
       case Kind::XNNMaxPooling2d: {
         pool_parameters(operands);
         arguments_.pair(window.dilation_height, window.dilation_width);
-        arguments_.flag(false);
+        arguments_.flag(!is_symmetric(window));
         arguments_.tensor(out, View::Picture);
         arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Picture);
         break;

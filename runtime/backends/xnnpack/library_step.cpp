@@ -1,10 +1,12 @@
 #include <pthreadpool.h>
 #include <xnnpack.h>
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 
 #include "backends/xnnpack/convert.h"
+#include "backends/xnnpack/exact_result.h"
 #include "backends/xnnpack/step.h"
 #include "rushlight/platform/platform.h"
 
@@ -256,6 +258,12 @@ Error failure(const Node& node, const char* what, xnn_status status) {
               static_cast<int>(status));
 }
 
+bool is_finite(const float* values, int64_t count) {
+  bool is_finite = true;
+  for (int64_t i = 0; i < count; ++i) is_finite &= std::fabs(values[i]) <= FLT_MAX;
+  return is_finite;
+}
+
 // Half-precision operands are widened into scratch memory, and the result narrowed.
 class LibraryStep final : public Step {
  public:
@@ -299,7 +307,9 @@ class LibraryStep final : public Step {
     return bytes + staging_bytes(operands, node_.output, false);
   }
 
-  bool reads(uint32_t input) const override { return !is_packed(input) || row_.is_by_channels; }
+  bool reads(uint32_t input) const override {
+    return !is_packed(input) || row_.is_by_channels || loses_special_values(node_.kind);
+  }
   bool reads_beyond() const override { return true; }
 
   Error setup(const Operand* operands, void* scratch, pthreadpool* threads) override {
@@ -322,6 +332,10 @@ class LibraryStep final : public Step {
     const Operand& out = operands[node_.output];
     result_ = {out, out.dtype == ScalarType::Float ? nullptr : reinterpret_cast<float*>(free)};
     call.result = result_.floats ? result_.floats : static_cast<float*>(out.data);
+    input_ = call.data[0];
+    for (uint32_t i = 0; i < node_.num_inputs && i < 3; ++i) {
+      if (node_.inputs[i] != kNone) inputs_[i] = operands[node_.inputs[i]];
+    }
     const xnn_status status = row_.setup(call, op_, threads_);
     return status == xnn_status_success ? Error::Ok : failure(node_, "set up", status);
   }
@@ -333,6 +347,7 @@ class LibraryStep final : public Step {
     }
     const xnn_status status = xnn_run_operator(op_, threads_);
     if (status != xnn_status_success) return failure(node_, "run", status);
+    if (loses_special_values(node_.kind) && !is_finite(input_, inputs_[0].numel())) restore_special_values();
     if (result_.floats)
       from_float(result_.operand.dtype, result_.floats, result_.operand.numel(), result_.operand.data);
     return Error::Ok;
@@ -343,6 +358,19 @@ class LibraryStep final : public Step {
     Operand operand;
     float* floats = nullptr;
   };
+
+  // Computes again what the library may have made of NaN and infinities: results that are not finite, or a bound.
+  void restore_special_values() {
+    const Operand& out = result_.operand;
+    float* results = result_.floats ? result_.floats : static_cast<float*>(out.data);
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      const bool is_bound = node_.has_bounds && (results[i] == node_.min || results[i] == node_.max);
+      if (std::isfinite(results[i]) && !is_bound) continue;
+      results[i] = exact_result(node_, inputs_, input_, out.shape, i);
+      if (node_.has_bounds && results[i] < node_.min) results[i] = node_.min;
+      if (node_.has_bounds && results[i] > node_.max) results[i] = node_.max;
+    }
+  }
 
   bool is_packed(uint32_t input) const { return (row_.constants & 1u << input) != 0; }
 
@@ -385,6 +413,8 @@ class LibraryStep final : public Step {
   uint32_t num_staged_ = 0;
   Staged staged_[3];
   Staged result_;
+  const float* input_ = nullptr;  // the first input
+  Operand inputs_[3];
 };
 
 }  // namespace

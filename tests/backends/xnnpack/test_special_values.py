@@ -27,6 +27,15 @@ class _Function(nn.Module):
         return self.function(*inputs)
 
 
+class _Matrix(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(7, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ self.matrix)
+
+
 MATRIX = (6, 40)
 PICTURE = (2, 6, 9, 7)
 ONE: dict[str, tuple[Any, tuple[int, ...]]] = {
@@ -92,6 +101,32 @@ def test_of_one_input(name: str, dtype: torch.dtype) -> None:
 def test_of_two_inputs(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     assert_as_eager(TWO[name], (with_specials(MATRIX), with_specials(MATRIX)), dtype)
+
+
+WEIGHTED: dict[str, Any] = {
+    "bilinear": nn.Upsample(size=(13, 10), mode="bilinear"),
+    "bilinear_corners": nn.Upsample(size=(20, 5), mode="bilinear", align_corners=True),
+    "convolution": nn.Conv2d(6, 8, 3, padding=1, stride=(2, 1), dilation=(1, 2)),
+    "convolution_relu": nn.Sequential(nn.Conv2d(6, 8, 3, bias=False), nn.ReLU()),
+    "depthwise_relu6": nn.Sequential(nn.Conv2d(6, 12, 3, groups=6, padding=1), nn.ReLU6()),
+    "grouped": nn.Conv2d(6, 4, 3, groups=2),
+    "grouped_transposed": nn.ConvTranspose2d(6, 4, 3, 2, 1, 1, groups=2),
+    "grouped_transposed_relu": nn.Sequential(nn.ConvTranspose2d(6, 4, 3, groups=2, dilation=2), nn.ReLU()),
+    "linear_relu": nn.Sequential(nn.Linear(7, 5), nn.ReLU()),
+    "matrix": _Matrix(),
+    "max_pool_ceil": nn.MaxPool2d(3, 2, padding=1, ceil_mode=True),
+    "max_pool_ceil_of_one_axis": nn.MaxPool2d((2, 3), 2, ceil_mode=True),
+    "transposed": nn.ConvTranspose2d(6, 4, 2, 2),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_with_windows_or_weights(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(PICTURE)
+    x[0, 1, 4, 4], x[1, 3, 2, 2], x[1, 5, 7, 5] = SPECIAL
+    assert_as_eager(WEIGHTED[name], (x,), dtype)
 
 
 def test_convolutions_with_relu_keep_nan() -> None:
