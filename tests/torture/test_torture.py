@@ -12,6 +12,7 @@ from tests.torture.case import from_json, source, to_json
 from tests.torture.configurations import configurations_of
 from tests.torture.generate import KINDS, generate
 from tests.torture.judge import problem
+from tests.torture.reference import Disturbed
 
 ROOT = Path(__file__).parents[2]
 SEED = 20
@@ -67,3 +68,13 @@ def test_the_judge_sees_wrong_results() -> None:
     infinite[0, 0] = torch.inf
     assert problem([want], [infinite], None, 0, "kernels")
     assert problem([torch.full_like(want, torch.nan)], [want], None, 0, "kernels")
+
+
+def test_noise_reaches_the_parts_of_normalizations() -> None:
+    x = torch.rand(6, 3, dtype=torch.float64)
+    norm = torch.nn.GroupNorm(3, 3).double()
+    with torch.no_grad(), Disturbed():
+        exact = norm(x)
+    with torch.no_grad(), Disturbed(2.0**-22):
+        moved = norm(x)
+    assert exact.abs().max() < 1e-12 < 1e-6 < moved.abs().max() < 1e-2
