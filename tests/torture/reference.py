@@ -31,7 +31,7 @@ _aten = torch.ops.aten
 STAGES = get_decompositions(
     [_aten.native_group_norm.default, _aten.native_layer_norm.default, _aten.native_batch_norm.default]
 )
-"""Operators whose parts are disturbed one by one: they amplify the rounding errors of a difference of equals."""
+"""Operators that are disturbed part by part: they amplify rounding errors where numbers are nearly equal."""
 RUNS = 8
 
 Outputs = list[list[Any]]
