@@ -80,6 +80,17 @@ def test_a_choice_keeps_its_type() -> None:
     assert same(prim("sym_ite.Scalar", True, False, 1), False)
 
 
+@pytest.mark.parametrize("exponent", [0, 1, 3, -2, 0.5, -0.5, 2.0])
+def test_powers(exponent: float) -> None:
+    for base in (1, 2, 7, 0.25, 9.0):
+        assert same(prim("pow.Scalar", base, exponent), base**exponent)
+    assert same(prim("pow.Scalar", -3, 3), -27)
+    with pytest.raises(RushlightError, match="division by zero"):
+        prim("pow.Scalar", 0, -1)
+    with pytest.raises(RushlightError, match="no real power"):
+        prim("pow.Scalar", -2.0, 0.5)
+
+
 def test_integers_beyond_64_bits_wrap() -> None:
     assert prim("add.Scalar", 2**63 - 1, 1) == -(2**63)
     assert prim("neg.Scalar", -(2**63)) == -(2**63)

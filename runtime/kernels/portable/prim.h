@@ -15,6 +15,7 @@ void prim_mul(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, E
 void prim_floordiv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);
 void prim_truediv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);
 void prim_mod(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);
+void prim_pow(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);
 void prim_neg(KernelRuntimeContext& context, const Scalar& a, EValue& out);
 void prim_eq(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);
 void prim_ne(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out);

@@ -56,6 +56,19 @@ void prim_mod(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, E
   out = apply(a, b, floor_mod, python_mod);
 }
 
+void prim_pow(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
+  if (!a.is_double() && !b.is_double() && b.to<int64_t>() >= 0) {
+    out = EValue(integer_pow(a.to<int64_t>(), b.to<int64_t>()));
+    return;
+  }
+  const double base = a.to<double>();
+  const double exponent = b.to<double>();
+  RL_KERNEL_REQUIRE(context, base != 0 || !(exponent < 0), InvalidArgument, "division by zero");
+  RL_KERNEL_REQUIRE(context, !(base < 0) || std::floor(exponent) == exponent, InvalidArgument,
+                    "a negative number has no real power of exponent %g", exponent);
+  out = EValue(std::pow(base, exponent));
+}
+
 void prim_neg(KernelRuntimeContext& context, const Scalar& a, EValue& out) {
   (void)context;
   out = a.is_double() ? EValue(-a.to<double>()) : EValue(wrap_neg(a.to<int64_t>()));

@@ -22,6 +22,7 @@ _ROWS: tuple[tuple[str, str, Callable[..., Any], Any], ...] = (
     ("floordiv", "(Scalar a, Scalar b) -> Scalar", operator.floordiv, operator.floordiv),
     ("truediv", "(Scalar a, Scalar b) -> Scalar", operator.truediv, operator.truediv),
     ("mod", "(SymInt a, SymInt b) -> SymInt", operator.mod, operator.mod),
+    ("pow", "(Scalar a, Scalar b) -> Scalar", operator.pow, operator.pow),
     ("neg", "(Scalar a) -> Scalar", operator.neg, operator.neg),
     ("gt", "(Scalar a, Scalar b) -> bool", operator.gt, operator.gt),
     ("lt", "(Scalar a, Scalar b) -> bool", operator.lt, operator.lt),

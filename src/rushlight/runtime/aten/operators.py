@@ -22,6 +22,7 @@ PRIMS: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv,
     "truediv": operator.truediv,
     "mod": operator.mod,
+    "pow": operator.pow,
     "neg": operator.neg,
     "eq": operator.eq,
     "ne": operator.ne,
