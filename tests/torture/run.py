@@ -123,7 +123,7 @@ def _run(case: Case, configurations: Sequence[str], threads: Sequence[int], resu
             result.findings.append(finding)
     if result.findings and not case.quantizer:
         with result.stage("torch"):
-            reason = _torch_itself(model, expected, reference)
+            reason = _undecomposed(model, result.findings) or _torch_itself(model, expected, reference)
         if reason:
             result.findings.clear()
             raise _Skipped(f"torch: {reason}")
@@ -216,6 +216,18 @@ def _changed(model: Model, call: int, arguments: tuple[Any, ...], allowed: list[
     for i, (a, b, c) in enumerate(zip(leaves(arguments), before, allowed, strict=True)):
         if isinstance(a, torch.Tensor) and not _same(a, b) and problem([a], [c], None, 0, ""):
             return f"input {i} is changed"
+    return ""
+
+
+def _undecomposed(model: Model, findings: Sequence[Finding]) -> str:
+    """The error of torch's decompositions, where nothing else was found than this error, or nothing."""
+    if any(f.outcome != "internal" for f in findings):
+        return ""
+    try:
+        model.export().run_decompositions()
+    except Exception as error:
+        text = brief(error)
+        return text if all(f.message == text for f in findings) else ""
     return ""
 
 
