@@ -75,7 +75,8 @@ def index_like(scope: Scope, value: Value, axis: int, unique: bool = False) -> V
         return scope.add(f"torch.argsort({{}}, dim={axis}, stable=True)", value)
     if len(scope.inputs) > 6:
         raise Refused("many inputs")
-    kind = f"permutation {place}" if unique or rng.random() < 0.5 else f"index {value.shape[place]}"
+    size = value.shape[place]
+    kind = f"permutation {place}" if unique or rng.random() < 0.5 or size == 0 else f"index {size}"
     return scope.input(value.shape, "int64", kind)
 
 
