@@ -241,6 +241,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
                 Case(x(2, 3, *[6] * n), [-1, 2] * n),
                 Case(x(2, 3, *[6] * n), [3, -2] * n),
                 Case(x(0, 3, *[6] * n), [1] * 2 * n),
+                *([Case(x(2, 3, *[6] * n), [-6, 0, *[1] * (2 * n - 2)])] if n > 1 else []),
             ]
         )
         for mode in ("reflection", "replication")

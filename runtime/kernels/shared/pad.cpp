@@ -32,7 +32,7 @@ void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const in
     const int64_t widest = mode == PadMode::Reflect ? size - 1 : INT32_MAX;
     RL_KERNEL_REQUIRE(context,
                       size > 0 && before <= widest && after <= widest && before >= -size && after >= -size &&
-                          size + before + after > 0,
+                          size + before + after >= 0,
                       InvalidArgument, "dim %lld of size %lld cannot be padded by %lld and %lld",
                       static_cast<long long>(axis), static_cast<long long>(size), static_cast<long long>(before),
                       static_cast<long long>(after));
