@@ -299,6 +299,11 @@ class LibraryStep final : public Step {
       call.data[i] = widened[i];
     }
     const xnn_status status = has_memory ? row_.create(call, &op_) : xnn_status_out_of_memory;
+    has_finite_constants_ = true;
+    for (uint32_t i = 1; has_memory && loses_special_values(node_.kind) && i < node_.num_inputs && i < 3; ++i) {
+      if (!is_packed(i) || node_.inputs[i] == kNone) continue;
+      has_finite_constants_ &= is_finite(call.data[i], graph_.values[node_.inputs[i]].shape.numel());
+    }
     for (float* copy : widened) {
       if (copy) platform::release(copy);
     }
@@ -353,7 +358,9 @@ class LibraryStep final : public Step {
     }
     const xnn_status status = xnn_run_operator(op_, threads_);
     if (status != xnn_status_success) return failure(node_, "run", status);
-    if (loses_special_values(node_.kind) && !is_finite(input_, inputs_[0].numel())) restore_special_values();
+    if (loses_special_values(node_.kind) && !(has_finite_constants_ && is_finite(input_, inputs_[0].numel()))) {
+      restore_special_values();
+    }
     if (result_.floats)
       from_float(result_.operand.dtype, result_.floats, result_.operand.numel(), result_.operand.data);
     return Error::Ok;
@@ -421,6 +428,7 @@ class LibraryStep final : public Step {
   Staged result_;
   const float* input_ = nullptr;  // the first input
   Operand inputs_[3];
+  bool has_finite_constants_ = true;
 };
 
 }  // namespace

@@ -129,6 +129,18 @@ def test_with_windows_or_weights(name: str, dtype: torch.dtype) -> None:
     assert_as_eager(WEIGHTED[name], (x,), dtype)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_weights_and_biases_that_are_nan(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    convolution = nn.Conv2d(6, 12, 3, groups=6)
+    with torch.no_grad():
+        convolution.weight[3, 0, 1, 2] = float("nan")
+        assert convolution.bias is not None
+        convolution.bias[5] = float("-inf")
+        convolution.bias[8] = float("nan")
+    assert_as_eager(nn.Sequential(convolution, nn.ReLU6()), (torch.randn(PICTURE),), dtype)
+
+
 def test_convolutions_with_relu_keep_nan() -> None:
     torch.manual_seed(0)
     for function in (
