@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from rushlight.ir import dim_order_ops as _dim_order_ops  # noqa: F401  (defines its operators)
 from rushlight.ir import out_variants
 from rushlight.ir.edge_schema import EdgeSchema
 
