@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from tests.passes.support import Build, apply, calls
 
-from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices
+import rushlight
+from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims
 
 aten = torch.ops.aten
 
@@ -29,3 +31,26 @@ def test_remove_noop_conversions() -> None:
     module = apply(RemoveNoopConversions(), build.finish(half)).graph_module
     assert calls(module) == ["_to_copy.default"]
     assert module(torch.ones(4, 3))[0].dtype == torch.float16
+
+
+@pytest.mark.parametrize("dims", [(0,), (0, 1), (1,), None])
+def test_squeezed_dynamic_dims_stay(dims: tuple[int, ...] | None) -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * 2).squeeze() if dims is None else (x * 2).squeeze(dims)
+
+    batch = torch.export.Dim("batch", min=1, max=4)
+    program = torch.export.export(Net(), (torch.ones(3, 1, 2),), dynamic_shapes=({0: batch},))
+    squeezed = [1] if dims is None or 1 in dims else []
+    for options in ({}, {"partitioner": ()}):
+        module = rushlight.load(rushlight.compile(program, **options).buffer)
+        for size in (1, 4):
+            x = torch.randn(size, 1, 2)
+            torch.testing.assert_close(module(x), (x * 2).squeeze(squeezed))
+
+
+def test_squeezes_of_static_shapes_stay() -> None:
+    build = Build()
+    x = build.input("x", 1, 3)
+    squeezed = build.call(aten.squeeze_copy.dims, x, [0, 1])
+    assert not apply(SqueezeStaticDims(), build.finish(squeezed)).modified

@@ -20,7 +20,7 @@ from rushlight.passes.prune_empty_cat import PruneEmptyCat
 from rushlight.passes.quantized_nodes import Available
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
 from rushlight.passes.remove_copies import RemoveCopies
-from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices
+from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims
 from rushlight.passes.scalar_to_tensor import ScalarToTensor
 from rushlight.passes.simplify_permutes import SimplifyPermutes
 from rushlight.passes.sym_to_tensor import SymToTensor
@@ -38,6 +38,7 @@ def core_aten_to_edge() -> list[Any]:
         ScalarToTensor(),
         SymToTensor(),
         RemoveNoopSlices(),
+        SqueezeStaticDims(),
         PruneEmptyCat(),
         RemoveNoopConversions(),
         FoldQuantizePairs(),

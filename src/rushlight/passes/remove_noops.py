@@ -1,6 +1,8 @@
-"""Operators that return their argument as it is: whole slices, and copies that convert nothing."""
+"""Operators that return their argument: whole slices, squeezed dynamic dims, idle conversions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -19,6 +21,47 @@ class RemoveNoopSlices(GraphPass):
                 node.replace_all_uses_with(node.args[0])
                 changed = True
         return changed
+
+
+class SqueezeStaticDims(GraphPass):
+    """Before: aten.squeeze_copy.dims(x, [0, 1]) of a [b, 1, 3] x. Expected: aten.squeeze_copy.dims(x, [1]).
+
+    An exported program keeps a dynamic dim, whatever its size at a call; the kernel would remove a size of 1.
+    """
+
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            dims = _squeezed_dims(node)
+            if dims is None:
+                continue
+            source = node.args[0]
+            before = meta.get_tensor(source)
+            assert before is not None
+            kept = [dim for dim in dims if isinstance(before.shape[dim], int) and before.shape[dim] == 1]
+            if len(kept) == len(dims):
+                continue
+            if kept:
+                node.target = torch.ops.aten.squeeze_copy.dims
+                node.args = (source, kept)
+            else:
+                node.replace_all_uses_with(source)
+            changed = True
+        return changed
+
+
+def _squeezed_dims(node: Node) -> list[int] | None:
+    """The dims that a squeeze names, None for another node or a tensor of static shape."""
+    squeeze = torch.ops.aten.squeeze_copy
+    if node.target not in (squeeze.default, squeeze.dim, squeeze.dims):
+        return None
+    source = node.args[0]
+    before = meta.get_tensor(source) if isinstance(source, Node) else None
+    if before is None or all(isinstance(size, int) for size in before.shape):
+        return None
+    given: Any = node.args[1] if len(node.args) > 1 else list(range(before.dim()))
+    dims = given if isinstance(given, (list, tuple)) else [given]
+    return [int(dim) % before.dim() for dim in dims]
 
 
 class RemoveNoopConversions(GraphPass):
