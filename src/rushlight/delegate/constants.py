@@ -51,8 +51,9 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
     """Gives a buffer that changes the tag of the part that alone reads and writes it, so that the delegate
     owns its state.
 
-    Call it after all other nodes are tagged. Other buffers stay with the program, and so do those whose new
-    value is that of a placeholder and those that are the state of several methods.
+    Call it after all other nodes are tagged. Other buffers stay with the program. So do buffers whose old
+    value is an output or the new value of another buffer, buffers whose new value is that of a placeholder,
+    and buffers that are the state of several methods.
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)
@@ -62,7 +63,7 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
         target = buffers.get(node.name) if node.op == "placeholder" else None
         if target is None or target not in new_values or meta.get_shared_state(node) is not None:
             continue
-        involved = [nodes[new_values[target]], *(user for user in node.users if user.op != "output")]
+        involved = [nodes[new_values[target]], *node.users]
         tags = {meta.get_delegation_tag(other) for other in involved if other is not node}
         if len(tags) == 1 and (tag := tags.pop()) is not None and involved[0].op != "placeholder":
             meta.set_delegation_tag(node, tag)

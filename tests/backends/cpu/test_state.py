@@ -10,6 +10,7 @@ from tests.backends.cpu.support import assert_close, damaged, lower, plan_of, re
 from torch import nn
 from torch.nn import functional as F
 
+import rushlight
 from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.exir import to_edge_transform_and_lower
@@ -165,3 +166,27 @@ def test_state_of_several_methods_stays_with_the_program() -> None:
 def test_damaged_words_give_an_error_or_a_result() -> None:
     inputs = (torch.randn(1, 1, 8), torch.tensor([2]))
     assert refusals(damaged(lower(Decoder("index_put"), inputs)[0], 400, 5), inputs) > 40
+
+
+def test_buffers_that_are_swapped_beside_a_kernel() -> None:
+    """The new value of one buffer is the old value of the other, which no part may keep for itself."""
+
+    class Swap(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.tensor(1.0))
+            self.register_buffer("b", torch.tensor(10.0))
+
+        def forward(self, mask: torch.Tensor) -> torch.Tensor:
+            middle = mask.chunk(3, 1)[1]
+            middle[middle] = True
+            old = self.a.clone()
+            self.a.copy_(self.b)
+            self.b.copy_(old)
+            return self.a + self.b + self.b
+
+    mask = torch.zeros(1, 3, dtype=torch.bool)
+    module = rushlight.load(rushlight.compile(torch.export.export(Swap(), (mask,))).buffer)
+    eager = Swap()
+    for _ in range(4):
+        torch.testing.assert_close(module(mask.clone()), eager(mask.clone()))
