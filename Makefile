@@ -131,12 +131,12 @@ $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt
 	touch $@
 
 bench: build $(PEERS)/.installed
-	$(BIN)/python -m benchmarks $(BENCH)
-	$(BIN)/python -m benchmarks.report build/bench.json docs/benchmarks.md
+	$(BIN)/python -m benchmarks --json benchmarks/figures/avx512.json $(BENCH)
+	$(BIN)/python -m benchmarks.report
 
 bench-avx2: build $(PEERS)/.installed
-	$(BIN)/python -m benchmarks --without-avx512 --json build/bench-avx2.json $(BENCH)
-	$(BIN)/python -m benchmarks.report build/bench-avx2.json docs/benchmarks-avx2.md
+	$(BIN)/python -m benchmarks --without-avx512 --json benchmarks/figures/avx2.json $(BENCH)
+	$(BIN)/python -m benchmarks.report
 
 format: $(VENV)/.environment
 	$(BIN)/ruff check --fix src tests examples benchmarks scripts

@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md, the page of what was measured, from the JSON file of python -m benchmarks."""
+"""Writes docs/benchmarks.md and its chart from the figures files of `make bench` and `make bench-avx2`."""
 
 from __future__ import annotations
 
@@ -6,51 +6,71 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.chart import chart
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
-from benchmarks.results import INT8_RATIO, RATIOS, WITHHELD, Results, ratio
+from benchmarks.results import RATIOS, Results, ratio
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
 from benchmarks.worker import SAMPLES
 
-_HEAD = """# Benchmarks{title}
+FIGURES = ROOT / "benchmarks" / "figures"
+DOCS = ROOT / "docs"
 
-Written by `make {command}`. {how}All systems run in turn in one run, each in a process of its own; times are
-medians of single runs in milliseconds, batch 1. Weights are random; pictures are scikit-learn's digits,
-enlarged. For int8 and its float32 beside it the networks for pictures have been trained to tell digits apart
-(`python -m benchmarks.training`): of random ones every rounding changes the largest result. Different digits
-train, calibrate and test them, the same ones for every system. A float32 system counts as a peer if its
-outputs are eager's to within {tolerance:.0e} of the largest magnitude. The ratio is our time over that of
-the fastest peer: ExecuTorch with XNNPACK, ONNX Runtime, OpenVINO, LiteRT, torch.compile; "highest" is
-`rushlight.compile` as it is, in full float32; "high" is with `float32_matmul_precision="high"`
-([docs/cpu-backend.md](cpu-backend.md)). OpenVINO is asked for float32: its default here is bfloat16.
+_HEAD = """# Benchmarks
 
-{machine}. On a machine that others use too, read the ratios, not the times.
+This page compares the time, memory and file size of Rushlight with those of ExecuTorch with XNNPACK,
+ONNX Runtime, OpenVINO, LiteRT and torch.compile. `python -m benchmarks.report` writes it from the files
+in `benchmarks/figures`; `make bench` and `make bench-avx2` measure again and write these files.
+
+![Time of Rushlight divided by the time of the fastest other runtime](benchmarks.svg)
+
+## Method
+
+- All systems run in turn in one session. Each system has a process of its own. A time is the median of
+  single calls with batch 1, in milliseconds.
+- A *ratio* is the time of Rushlight divided by the time of the fastest other system. A value below 1
+  means that Rushlight is faster.
+- *highest* is `rushlight.compile` with its defaults: full float32. *high* is `rushlight.compile(...,
+  float32_matmul_precision="high")`; see [Precision of float32](cpu-backend.md#precision-of-float32).
+- A float32 system counts for the ratio only if its outputs differ from those of eager PyTorch by at most
+  {tolerance:.0e} of the largest magnitude. OpenVINO is set to float32, because its default on this
+  processor is bfloat16.
+- Weights are random, and the input images are scikit-learn's digits, enlarged. The image networks of the
+  int8 tables are trained on these digits (`python -m benchmarks.training`), because in a random network
+  every rounding changes the largest output. Training, calibration and test use different digits, the
+  same for all systems.
+- Machine: {machine}. Other users share this machine, so the ratios are more reliable than the times.
 """
-_WITHOUT_AVX512 = """No system uses AVX-512, which the processor has: ours and torch are asked not to, the
-other libraries are copies to which it is not shown (benchmarks/without_avx512.py). """
+_WITHOUT_AVX512 = """## Without AVX-512
+
+The same processor, but no system uses AVX-512: Rushlight and torch have a switch for it, and the other
+libraries are patched so that they do not detect it (`benchmarks/without_avx512.py`). Machine: {machine}.
+"""
 _KIND = {False: "", True: " int8"}
 
 
-def page(results: Results) -> str:
-    machine = ", ".join(f"{key}: {value}" for key, value in results.machine.items())
-    names = (
-        {"title": " without AVX-512", "command": "bench-avx2", "how": _WITHOUT_AVX512}
-        if WITHHELD in results.machine
-        else {"title": "", "command": "bench", "how": ""}
-    )
-    parts = [_HEAD.format(tolerance=TOLERANCE, machine=machine, **names)]
+def page(results: Results, without_avx512: Results | None = None) -> str:
+    """The text of docs/benchmarks.md.
+
+    Args:
+        results: the figures of a processor with all its instructions.
+        without_avx512: the figures of the same processor without AVX-512.
+    """
+    parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
     parts += _others(results)
-    parts += _errors(results)
-    parts += _same_library(results)
-    parts += _quantized_networks(results)
-    for head, *rows in results.quantization:
-        parts += [f"## Quantized: {head[0]}\n", *_table(["", *head[1:]], rows)]
+    if without_avx512 is not None:
+        parts += [_WITHOUT_AVX512.format(machine=_machine(without_avx512)), *_ratios(without_avx512)]
+    parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _machine(results: Results) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in results.machine.items())
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -59,13 +79,18 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _columns(results: Results, int8: bool) -> list[str]:
-    used = {row.system for row in results.rows}
+    """The systems of a table, except Rushlight's float32 beside int8, which has tables of its own."""
+    used = {row.system for row in results.rows} - {"rushlight_float"}
     return [name for name, system in SYSTEMS.items() if name in used and system.int8 == int8]
 
 
 def _main(results: Results, int8: bool) -> list[str]:
-    """The networks with a table of all systems: those with an aim."""
+    """The networks with a table of all systems: those with a ratio that must be reached."""
     return [model for model in results.models(int8) if model in RATIOS]
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
 
 
 def _latency(results: Results, threads: int, int8: bool) -> list[str]:
@@ -73,24 +98,19 @@ def _latency(results: Results, threads: int, int8: bool) -> list[str]:
     body = []
     for model in _main(results, int8):
         block = results.block(model, threads, int8)
-        if not block:
-            continue
-        ratios = [ratio(block, int8), *([] if int8 else [ratio(block, int8, "rushlight_high")])]
-        aim = INT8_RATIO if int8 else RATIOS.get(model)
-        body.append(
-            [
-                model,
-                *(_time(block.get(name), int8) for name in systems),
-                *(f"{found[0]:.2f}" if found else "" for found in ratios),
-                number(aim),
-            ]
-        )
+        if block:
+            body.append([model, *(_time(block.get(name), int8) for name in systems), *_both(block, int8)])
     if not body:
         return []
-    kind = "int8" if int8 else "float32"
-    title = f"## {kind}, {threads} thread{'s' if threads > 1 else ''}\n"
-    heads = ["ratio", "aim"] if int8 else ["ratio, highest", "ratio, high", "aim"]
+    title = f"## Time in ms, {'int8' if int8 else 'float32'}, {_threads(threads)}\n"
+    heads = ["ratio"] if int8 else ["ratio, highest", "ratio, high"]
     return [title, *_table(["", *(SYSTEMS[name].label for name in systems), *heads], body)]
+
+
+def _both(block: dict[str, Row], int8: bool) -> list[str]:
+    """The ratio of int8; of float32 those of both precisions."""
+    found = [ratio(block, int8), *([] if int8 else [ratio(block, int8, "rushlight_high")])]
+    return [f"{item[0]:.2f}" if item else "" for item in found]
 
 
 def _time(row: Row | None, int8: bool) -> str:
@@ -101,14 +121,28 @@ def _time(row: Row | None, int8: bool) -> str:
     text = number(row.milliseconds)
     if not int8 and row.error is not None and row.error > TOLERANCE:
         text += f" (error {row.error:.0e})"
-    if row.agreement is not None:
-        text += f" ({row.agreement:.0%} agree)"
     return text
+
+
+def _ratios(results: Results) -> list[str]:
+    """The ratios of all networks, without the times of each system."""
+    head = [""]
+    for threads in results.threads():
+        head += [f"highest, {_threads(threads)}", f"high, {_threads(threads)}"]
+    body = []
+    for model in results.models(False):
+        cells = [_both(results.block(model, threads, False), False) for threads in results.threads()]
+        body.append([model, *sum(cells, [])])
+    rows = [row for row in body if any(row[1:])]
+    for model in results.models(True):
+        cells = [_both(results.block(model, threads, True), True) for threads in results.threads()]
+        rows.append([f"{model}, int8", *sum([[*cell, ""] for cell in cells], [])])
+    return _table(head, rows)
 
 
 def _quantized_networks(results: Results) -> list[str]:
     """Top-1 agreement with float32, and the size of the file beside the smallest of float32."""
-    systems = [name for name in _columns(results, True) if name != "rushlight_float"]
+    systems = _columns(results, True)
     body = []
     for model in results.models(True):
         block = results.block(model, results.threads()[-1], True) or results.block(model, 1, True)
@@ -123,9 +157,13 @@ def _quantized_networks(results: Results) -> list[str]:
             body.append([model, *cells])
     if not body:
         return []
-    what = "file / smallest float32 file"
-    title = f"## int8 networks: top-1 agreement with float32 over {SAMPLES} inputs, {what}\n"
-    return [title, *_table(["", *(SYSTEMS[name].label for name in systems)], body)]
+    return [
+        "## Accuracy and file size of int8 networks\n",
+        f"The first value of a cell is the share of {SAMPLES} inputs for which the largest output is that of "
+        "the float32 network. The second value is the size of the file divided by the size of the smallest "
+        "float32 file. [Quantization](quantization.md#figures) has more figures.\n",
+        *_table(["", *(SYSTEMS[name].label for name in systems)], body),
+    ]
 
 
 def _accuracy(row: Row | None, plain: int | None) -> str:
@@ -137,25 +175,21 @@ def _accuracy(row: Row | None, plain: int | None) -> str:
 
 def _starts(results: Results) -> list[str]:
     lines: list[str] = []
+    systems = _columns(results, False)
+    blocks = {model: results.block(model, results.threads()[-1], False) for model in _main(results, False)}
     for title, key, scale, digits in (
-        ("First run, ms", "first", 1.0, 1),
-        ("From the start of a process to its first result, s", "cold", 1.0, 2),
-        ("Preparing the program ahead of time, export included, s", "write", 1.0, 1),
-        ("Files, MB", "file", 1e-6, 1),
-        ("Memory of the process at most after the first run, MB", "resident", 1e-6, 0),
+        ("Time from the start of a process to its first result, in s", "cold", 1.0, 2),
+        ("Time to prepare a program ahead of time, with the export, in s", "write", 1.0, 1),
+        ("Size of the files, in MB", "file", 1e-6, 1),
+        ("Peak memory of the process after the first call, in MB", "resident", 1e-6, 0),
     ):
-        for int8 in (False, True):
-            systems = _columns(results, int8)
-            threads = results.threads()[-1:]
-            blocks = [(m, results.block(m, t, int8)) for m in _main(results, int8) for t in threads]
-            body = [
-                [model, *(number(getattr(block.get(name), key, None), scale, digits) for name in systems)]
-                for model, block in blocks
-            ]
-            if any(cell for row in body for cell in row[1:]):
-                kind = "int8" if int8 else "float32"
-                lines += [f"## {title} ({kind})\n"]
-                lines += _table(["", *(SYSTEMS[name].label for name in systems)], body)
+        body = [
+            [model, *(number(getattr(block.get(name), key, None), scale, digits) for name in systems)]
+            for model, block in blocks.items()
+        ]
+        if any(cell for row in body for cell in row[1:]):
+            lines += [f"## {title}, float32\n"]
+            lines += _table(["", *(SYSTEMS[name].label for name in systems)], body)
     return lines
 
 
@@ -164,42 +198,54 @@ def _compile(results: Results) -> list[str]:
         return []
     body = [[model, *compile_cells(systems)] for model, systems in results.compile.items() if model in RATIOS]
     return [
-        "## Compiling an exported program, and the memory planned, inputs included\n",
+        "## Compile time and planned memory\n",
+        "The time to compile an exported program, without the export, and the memory that the program plans "
+        "for inputs and intermediate tensors. *Kernels alone* means without a backend.\n",
         *_table(COMPILE, body),
     ]
 
 
 def _others(results: Results) -> list[str]:
-    """Networks without an aim of their own: ours beside the fastest peer, and the memory planned."""
+    """Networks outside the main tables: ours beside the fastest peer, and the memory planned."""
     models = [model for model in results.models(False) if model not in RATIOS]
     if not models:
         return []
     head = [""]
     for threads in results.threads():
-        count = f"{threads} thread{'s' if threads > 1 else ''}"
-        head += [f"Rushlight, {count}, ms", "fastest peer, ms", "ratio"]
-    head += ["planned MB", "ExecuTorch's", "ours / ExecuTorch's"]
+        count = _threads(threads)
+        head += [f"Rushlight, {count}", f"fastest other, {count}", "highest", "high"]
+    head += ["planned MB", "ExecuTorch's planned MB", "ratio"]
     body = []
     for model in models:
         cells = [model]
         for threads in results.threads():
-            found = ratio(results.block(model, threads, False), False)
-            cells += _beside(found) if found else ["", "", ""]
-        body.append([*cells, *planned_cells(results.compile.get(model, {}))])
+            cells += _beside(results.block(model, threads, False))
+        if any(cells[1:]):
+            body.append([*cells, *planned_cells(results.compile.get(model, {}))])
     used = {row.system for row in results.rows if row.model in models and row.milliseconds}
     peers = ", ".join(SYSTEMS[name].label for name in PEER_NAMES if name in used)
     return [
-        "## Other networks, float32\n",
-        f"The fastest of {peers}, where prepared. Memory planned includes inputs: ExecuTorch's without a "
-        "delegate.\n",
+        "## More networks, float32\n",
+        f"Times are in ms. The fastest other system is one of {peers}, as far as they can prepare the "
+        "network. The columns *highest* and *high* are ratios; the time of Rushlight is that of *highest* "
+        "where it is measured, else that of *high*. Planned memory includes the inputs; ExecuTorch's is "
+        "without a backend.\n",
         *_table(head, body),
     ]
 
 
-def _beside(found: tuple[float, Row, Row]) -> list[str]:
-    value, ours, theirs = found
+def _beside(block: dict[str, Row]) -> list[str]:
+    """Our time, the fastest peer's, and the ratios of both precisions."""
+    found = ratio(block, False) or ratio(block, False, "rushlight_high")
+    if not found:
+        return ["", "", "", ""]
+    _, ours, theirs = found
     label = SYSTEMS[theirs.system].label
-    return [number(ours.milliseconds), f"{number(theirs.milliseconds)} ({label})", f"{value:.2f}"]
+    return [
+        number(ours.milliseconds),
+        f"{number(theirs.milliseconds)} ({label})",
+        *_both(block, False),
+    ]
 
 
 def _errors(results: Results) -> list[str]:
@@ -210,7 +256,9 @@ def _errors(results: Results) -> list[str]:
         for model in results.models(False)
     ]
     return [
-        "## Largest difference from eager's results over their largest magnitude, float32\n",
+        "## Error against eager PyTorch, float32\n",
+        "The largest difference from the outputs of eager PyTorch in float32, divided by their largest "
+        "magnitude. [Conformance](conformance.md#precision-of-float32) compares with float64 instead.\n",
         *_table(["", *(SYSTEMS[name].label for name in systems)], body),
     ]
 
@@ -221,7 +269,7 @@ def _error(row: Row | None) -> str:
 
 def _same_library(results: Results) -> list[str]:
     """Ours through XnnpackBackend over ExecuTorch's through its own, float32."""
-    head = ("", *(f"{threads} thread{'s' if threads > 1 else ''}" for threads in results.threads()))
+    head = ("", *(_threads(threads) for threads in results.threads()))
     body = []
     for model in _main(results, False):
         ratios = []
@@ -232,15 +280,23 @@ def _same_library(results: Results) -> list[str]:
             ratios.append(number(both[0] / both[1]) if len(both) == 2 else "")
         if any(ratios):
             body.append([model, *ratios])
-    return ["## float32, Rushlight + XNNPACK / ExecuTorch + XNNPACK\n", *_table(head, body)] if body else []
+    if not body:
+        return []
+    return [
+        "## The XNNPACK backend beside ExecuTorch's, float32\n",
+        "The time of Rushlight with its [XNNPACK backend](xnnpack.md) divided by the time of ExecuTorch with "
+        "XNNPACK.\n",
+        *_table(head, body),
+    ]
 
 
 def _lowering(results: Results) -> list[str]:
     if not results.lowering:
         return []
     return [
-        "## `edge.to_backend(XnnpackPartitioner())` of 4,000 operators, CPU seconds\n",
-        "islands: 50 operators that stay on kernels lie between the others. one: none do.\n",
+        "## CPU time of `edge.to_backend(XnnpackPartitioner())` for 4,000 operators\n",
+        "In the row *islands*, 50 operators without XNNPACK support lie between the others. In the row "
+        "*one*, there are none.\n",
         *_table(LOWERING, lowering_cells(results)),
     ]
 
@@ -253,7 +309,8 @@ def _calls(results: Results) -> list[str]:
         for what, value in results.call.items()
     ]
     return [
-        "## From Python: a call of a program that adds two scalars, and imports\n",
+        "## Calls from Python\n",
+        "A call of a program that adds two scalars, and the time to import the package.\n",
         *_table(["", ""], body),
     ]
 
@@ -264,17 +321,22 @@ def _reasons(results: Results) -> list[str]:
         for row in results.rows
         if row.reason
     )
-    return ["## What has no time, and why\n", *said, ""] if said else []
+    return ["## Networks that a system cannot run\n", *said, ""] if said else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
-    parser.add_argument("results", type=Path, nargs="?", default=ROOT / "build" / "bench.json")
-    parser.add_argument("page", type=Path, nargs="?", default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder of the figures files")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of the page and the chart")
     options = parser.parse_args()
-    if not options.results.exists():
-        parser.error(f"{options.results} is not there: `make bench` writes it")
-    options.page.write_text(page(Results.read(options.results)))
+    path = options.figures / "avx512.json"
+    if not path.exists():
+        parser.error(f"{path} does not exist: `make bench` writes it")
+    results = Results.read(path)
+    without = options.figures / "avx2.json"
+    text = page(results, Results.read(without) if without.exists() else None)
+    (options.docs / "benchmarks.md").write_text(text)
+    (options.docs / "benchmarks.svg").write_text(chart(results))
 
 
 if __name__ == "__main__":

@@ -44,8 +44,16 @@ class Results:
         return Results(**values)
 
     def write(self, path: Path) -> None:
+        """Writes the file, one measured row a line; fields without a value are left out."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        values = dataclasses.asdict(self)
+        rows = [
+            json.dumps({key: value for key, value in row.items() if value not in (None, "")})
+            for row in values.pop("rows")
+        ]
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
+        lines.append('"rows": [\n' + ",\n".join(rows) + "\n]")
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def add(self, rows: Iterable[Row]) -> None:
         """Rows of the same model, thread count and system are replaced."""
