@@ -7,10 +7,11 @@ mode. One object exists for each operator, so identity comparison is safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
+from torch.fx import Node
 
 from rushlight.ir import dim_order_ops as _dim_order_ops  # noqa: F401  (defines its operators)
 from rushlight.ir import out_variants
@@ -204,6 +205,30 @@ def aten_op(target: object) -> OpOverload | None:
     if isinstance(target, EdgeOpOverload):
         return target._op
     return None
+
+
+def is_op(node: object, *ops: object) -> TypeGuard[Node]:
+    """Whether a value is a node that calls one of the given torch overloads, in any dialect."""
+    return isinstance(node, Node) and node.op == "call_function" and aten_op(node.target) in ops
+
+
+def argument(node: Node, index: int, default: Any = None) -> Any:
+    """An argument of an operator's node, whether it is given by position, by name or not at all.
+
+    Args:
+        node: a call of an operator.
+        index: the argument's position in the operator's schema.
+        default: the result if the argument is not given; None stands for the default of the schema.
+    """
+    if index < len(node.args):
+        return node.args[index]
+    op = aten_op(node.target)
+    if op is None or index >= len(op._schema.arguments):
+        return default
+    declared = op._schema.arguments[index]
+    if declared.name in node.kwargs:
+        return node.kwargs[declared.name]
+    return declared.default_value if declared.has_default_value() and default is None else default
 
 
 def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Any], Any]:

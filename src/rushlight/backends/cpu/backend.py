@@ -153,7 +153,7 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
     """Copies what is not yet in its place into the states, once nothing reads them any more."""
     copies = []
     for state, node in states:
-        value = lowering.raw(node) if node in lowering.meanings else lowering.tensor(node)
+        value = lowering.raw(node) if node in lowering.quant_params else lowering.tensor(node)
         if replace(value, version=0) == state:
             continue
         if value.storage.kind is StorageKind.STATE:
@@ -164,8 +164,8 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
         copies.append((value, state, node))
     for value, state, node in copies:
         state = replace(state, version=1)
-        if node in lowering.meanings:
-            lowering.emit(lowering.real_in(state, node), node)
+        if node in lowering.quant_params:
+            lowering.emit(lowering.dequantize_into(state, node), node)
         else:
             lowering.copy(value, state, node)
 
@@ -173,9 +173,9 @@ def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> Non
 def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
     fake = meta.get_tensor(node)
     assert fake is not None
-    if node in lowering.meanings:
+    if node in lowering.quant_params:
         target = _argument(lowering, fake, len(builder.plan.arguments))
-        lowering.emit(lowering.real_in(target, node), node)
+        lowering.emit(lowering.dequantize_into(target, node), node)
         builder.add_argument(target, is_output=True)
         return
     tensor = lowering.tensor(node)

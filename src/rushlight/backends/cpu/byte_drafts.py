@@ -11,55 +11,23 @@ from rushlight.backends.cpu.drafts import ConvolutionDraft
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering
 from rushlight.backends.cpu.pack_bytes import byte_packing, byte_weights
-from rushlight.passes.quantized_nodes import Params
+from rushlight.ir.quantization import QuantParams
 
 _WINOGRAD_PIXELS = 150
 """Of fewer pixels the transformed weights take longer to read than all products do."""
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """What int8 numbers stand for: (number - zero) * scale, of numbers from low to high.
-
-    The numbers of a uint8 tensor are kept less 128.
-    """
-
-    scale: float
-    zero: int
-    low: int = -128
-    high: int = 127
-
-    @classmethod
-    def of(cls, params: Params) -> Meaning:
-        shift = 128 if params.dtype is torch.uint8 else 0
-        return cls(params.scale, params.zero_point - shift, params.low - shift, params.high - shift)
-
-    def reals(self, numbers: torch.Tensor) -> torch.Tensor:
-        return (numbers.to(torch.float32) - self.zero) * self.scale
-
-    def numbers(self, reals: torch.Tensor) -> torch.Tensor:
-        rounded = torch.round(reals * (1.0 / self.scale)) + self.zero
-        return rounded.nan_to_num(0.0).clamp(self.low, self.high).to(torch.int8)
-
-    def clamped(self, low: float, high: float) -> Meaning:
-        """The same, of no number beyond those of two reals."""
-        ends = self.numbers(torch.tensor([low, high])).tolist()
-        return Meaning(self.scale, self.zero, ends[0], max(ends))
-
-    def is_as(self, other: Meaning) -> bool:
-        return (self.scale, self.zero) == (other.scale, other.zero)
-
-
-@dataclass(frozen=True)
 class ByteSum:
     """The sum of a step's int8 result and its residual.
 
-    zero: the residual's. factors: the scales of both over that of the sum. result: what the sum means.
+    zero: the residual's zero point. factors: the scales of both over that of the sum. result: how the sum is
+    quantized.
     """
 
     zero: int
     factors: tuple[float, float]
-    result: Meaning
+    result: QuantParams
 
 
 @dataclass(eq=False)
@@ -73,7 +41,7 @@ class ByteProductDraft(ConvolutionDraft):
 
     scales: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     zero: int = 0
-    result: Meaning | None = None
+    result: QuantParams | None = None
     sum: ByteSum | None = None
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
@@ -82,13 +50,13 @@ class ByteProductDraft(ConvolutionDraft):
 
     def finish(self, lowering: Lowering) -> None:
         """Writes the weights and numbers of the step."""
-        out = Meaning(1.0, 0) if self.result is None else self.result
+        out = QuantParams(1.0, 0) if self.result is None else self.result
         multipliers = lowering.constant((self.scales.double() / out.scale).float())
         offsets = None if self.bias is None else (self.bias.double() / out.scale).float()
         offset = None if offsets is None else lowering.constant(offsets)
         outputs, channels, *kernel = self.weight.shape
         window = [*kernel, *self.stride, *self.padding, *self.dilation]
-        ends = [self.zero, out.zero, out.low, out.high]
+        ends = [self.zero, out.zero_point, out.quant_min, out.quant_max]
         if self.is_depthwise:
             self.kind = StepKind.BYTE_DEPTHWISE
             filters = lowering.constant(self.weight.reshape(outputs, -1).t().flatten())
@@ -105,7 +73,7 @@ class ByteProductDraft(ConvolutionDraft):
         self.floats = self.epilogue.floats()
         if self.sum is not None:
             end = self.sum.result
-            self.ints += [self.sum.zero, end.zero, end.low, end.high]
+            self.ints += [self.sum.zero, end.zero_point, end.quant_min, end.quant_max]
             self.floats += self.sum.factors
 
     def _is_winograd(self, lowering: Lowering) -> bool:
@@ -127,20 +95,20 @@ class ByteProductDraft(ConvolutionDraft):
 class GroupedWeight:
     """int8 [outputs, inputs] with a scale for each group of inputs of an output; scales [outputs, groups]."""
 
-    numbers: torch.Tensor
+    values: torch.Tensor
     scales: torch.Tensor
     bits: int
 
     @property
     def group(self) -> int:
         """Numbers of a group."""
-        return self.numbers.shape[1] // self.scales.shape[1]
+        return self.values.shape[1] // self.scales.shape[1]
 
     def stored(self) -> torch.Tensor:
         """The numbers as int8, flat: of 4 bits two a byte, each plus 8, the even one in the high half."""
         if self.bits == 8:
-            return self.numbers.flatten()
-        halves = (self.numbers + 8).to(torch.uint8)
+            return self.values.flatten()
+        halves = (self.values + 8).to(torch.uint8)
         return (halves[:, ::2] << 4 | halves[:, 1::2]).view(torch.int8).flatten()
 
 
@@ -155,12 +123,12 @@ class ScaledProductDraft(ConvolutionDraft):
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
         old = self.grouped
-        self.grouped = GroupedWeight(old.numbers, old.scales * scale[:, None], old.bits)
+        self.grouped = GroupedWeight(old.values, old.scales * scale[:, None], old.bits)
         self.bias = shift if self.bias is None else self.bias * scale + shift
 
     def finish(self, lowering: Lowering) -> None:
         """Writes the weights and numbers of the step."""
-        outputs, inputs = self.grouped.numbers.shape
+        outputs, inputs = self.grouped.values.shape
         self.operands[1] = lowering.constant(self.grouped.stored())
         self.operands[2] = None if self.bias is None else lowering.constant(self.bias.float())
         self.operands[4] = lowering.constant(self.grouped.scales.float().flatten())
@@ -182,7 +150,7 @@ class NibbleProductDraft(ScaledProductDraft):
 
     def finish(self, lowering: Lowering) -> None:
         """Writes the weights and numbers of the step."""
-        numbers, scales = self.grouped.numbers, self.grouped.scales
+        numbers, scales = self.grouped.values, self.grouped.scales
         outputs, inputs = numbers.shape
         sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)
         self.operands[1] = lowering.constant(self.grouped.stored())

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.cpu.byte_drafts import Meaning
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.quantized import MOVES, NUMBERS
+from rushlight.backends.cpu.quantized import INT8_VALUES, MOVES
 from rushlight.ir import meta
-from rushlight.ir.edge_ops import aten_op
-from rushlight.passes.quantized_nodes import dequantized, is_op, quantized
+from rushlight.ir.edge_ops import aten_op, is_op
+from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_params
 
 MOST_NODES = 32
 aten = torch.ops.aten
@@ -29,22 +28,22 @@ class ByteFunction:
     nodes: tuple[Node, ...]
     result: Node
 
-    def table(self, meaning: Meaning, out: Meaning, constants: Constants) -> torch.Tensor:
-        """The int8 results of numbers from -128 to 127."""
+    def table(self, params: QuantParams, out: QuantParams, constants: Constants) -> torch.Tensor:
+        """The int8 results of all int8 values, from -128 to 127."""
         values: dict[Node, Any] = {}
-        reals = meaning.reals(NUMBERS)
+        inputs = params.dequantize(INT8_VALUES)
 
         def value_of(node: Node) -> Any:
             if node in values:
                 return values[node]
             value = constants.value(node)
-            return reals if value is None else value.reshape(())
+            return inputs if value is None else value.reshape(())
 
         for node in self.nodes:
             op: Any = aten_op(node.target)
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), value_of)
             values[node] = op(*args, **kwargs)
-        return out.numbers(values[self.nodes[-1]])
+        return out.quantize(values[self.nodes[-1]])
 
 
 def byte_functions(graph: Graph, constants: Constants) -> dict[Node, ByteFunction]:
@@ -52,7 +51,7 @@ def byte_functions(graph: Graph, constants: Constants) -> dict[Node, ByteFunctio
     places = {node: i for i, node in enumerate(graph.nodes)}
     found = {}
     for node in graph.nodes:
-        if quantized(node) is not None and not constants.is_constant(node):
+        if quantize_params(node) is not None and not constants.is_constant(node):
             function = _behind(node, constants, places)
             if function is not None:
                 found[node] = function
@@ -73,8 +72,8 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Byte
         if constants.is_constant(node):
             if value.numel() != 1:
                 return None
-        elif is_real(node):
-            key = (node.args[0], dequantized(node)) if dequantized(node) is not None else node
+        elif is_dequantized(node):
+            key = (node.args[0], dequantize_params(node)) if dequantize_params(node) is not None else node
             sources.setdefault(key, node)
         elif _is_elementwise(node) and len(nodes) < MOST_NODES:
             nodes.add(node)
@@ -95,11 +94,11 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Byte
     return ByteFunction(source, tuple(sorted(nodes, key=places.__getitem__)), result)
 
 
-def is_real(node: Any) -> bool:
-    """Whether a node makes int8 numbers real, or moves such reals."""
+def is_dequantized(node: Any) -> bool:
+    """Whether a node dequantizes int8, or moves what another node has dequantized."""
     while is_op(node, *MOVES):
         node = node.args[0]
-    return dequantized(node) is not None
+    return dequantize_params(node) is not None
 
 
 def _is_elementwise(node: Node) -> bool:

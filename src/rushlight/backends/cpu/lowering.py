@@ -18,7 +18,6 @@ from rushlight.backends.cpu.sizes import Size, Symbols, same
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
 from rushlight.ir import meta
-from rushlight.ir.edge_ops import aten_op
 
 Rule = Callable[["Lowering", Node], None]
 RULES: dict[Any, Rule] = {}
@@ -54,19 +53,6 @@ def rule(*ops: Any) -> Callable[[Rule], Rule]:
         return function
 
     return register
-
-
-def argument(node: Node, index: int, default: Any = None) -> Any:
-    """An argument of an ATen operator's node by its place in the schema, wherever it is given."""
-    if index < len(node.args):
-        return node.args[index]
-    op = aten_op(node.target)
-    if op is None or index >= len(op._schema.arguments):
-        return default
-    declared = op._schema.arguments[index]
-    if declared.name in node.kwargs:
-        return node.kwargs[declared.name]
-    return declared.default_value if declared.has_default_value() and default is None else default
 
 
 @dataclass(frozen=True)

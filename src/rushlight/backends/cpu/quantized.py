@@ -1,7 +1,8 @@
-"""Lowering of programs with quantized tensors: what int8 tensors mean, and steps that stay within int8."""
+"""Lowering of programs with quantized tensors: how tensors are quantized, and steps that stay within int8."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,36 +11,34 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import ByteProductDraft, GroupedWeight, Meaning
+from rushlight.backends.cpu.byte_drafts import ByteProductDraft, GroupedWeight
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, Options
 from rushlight.backends.cpu.sizes import Size, product, same
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.passes.fuse_static_quantized import clamp_bounds
-from rushlight.passes.quantized_nodes import is_op, params_of, qd, quantized
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import (
+    DynamicParams,
+    DynamicScheme,
+    QuantParams,
+    clamp_bounds,
+    quantize_params,
+    quantized_weight,
+)
 
 aten = torch.ops.aten
 
-AFFINE, SYMMETRIC, BY_TOKEN = range(3)  # choices of a QUANTIZE_ROWS step
-
-
-@dataclass(frozen=True)
-class Dynamic:
-    """How a float tensor is quantized while the plan runs."""
-
-    choice: int
-    low: int
-    high: int
-    eps: float
+SCHEMES = {DynamicScheme.AFFINE: 0, DynamicScheme.SYMMETRIC: 1, DynamicScheme.PER_TOKEN: 2}
+"""The schemes as QUANTIZE_ROWS steps name them."""
 
 
 @dataclass(frozen=True)
 class StoredWeight:
     """int8 [outputs, ...] with a scale for each output."""
 
-    numbers: torch.Tensor
+    values: torch.Tensor
     scales: torch.Tensor
 
 
@@ -47,37 +46,37 @@ class StoredWeight:
 class Wanted:
     """What becomes of a node's result that is read but once: clamped, perhaps moved, then quantized."""
 
-    meaning: Meaning
+    params: QuantParams
     clamps: tuple[Node, ...]
 
 
 class QuantizedLowering(Lowering):
-    """The drafts of a part, of whose nodes some stand for reals that are kept as int8.
+    """The drafts of a part some of whose values are kept as int8.
 
-    meanings: of these nodes; their tensors are of int8. dynamic: nodes that are quantized while the plan
-    runs, and read by products alone; their tensors are the floats before.
+    quant_params: of nodes whose float results are kept as int8 tensors. dynamic: nodes that are quantized
+    while the plan runs, and read by products alone; their tensors are the floats before.
     """
 
     def __init__(
         self, options: Options, constants: Mapping[Node, torch.Tensor], known: Constants | None = None
     ) -> None:
         super().__init__(options, constants)
-        self.meanings: dict[Node, Meaning] = {}
-        self.dynamic: dict[Node, Dynamic] = {}
+        self.quant_params: dict[Node, QuantParams] = {}
+        self.dynamic: dict[Node, DynamicParams] = {}
         self.clamped: set[Node] = set()  # clamps that are part of a step already
         self._known = known
         self._keeps_bytes = False
-        self._reals: dict[tuple[Tensor, Meaning], Tensor] = {}
-        self._rows: dict[tuple[Tensor, Dynamic], tuple[Tensor, Tensor, Tensor]] = {}
+        self._dequantized: dict[tuple[Tensor, QuantParams], Tensor] = {}
+        self._rows: dict[tuple[Tensor, DynamicParams], tuple[Tensor, Tensor, Tensor]] = {}
         self._signed: dict[Tensor, Tensor] = {}
         self._bytes_by_data: dict[bytes, Tensor] = {}
 
     # ---- What nodes stand for ----
 
     def tensor(self, node: Any) -> Tensor:
-        if self._keeps_bytes or not isinstance(node, Node) or node not in self.meanings:
+        if self._keeps_bytes or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
-        return self._real(super().tensor(node), self.meanings[node], node)
+        return self._dequantize(super().tensor(node), self.quant_params[node], node)
 
     def raw(self, node: Node) -> Tensor:
         """The tensor of a node as it is kept."""
@@ -92,13 +91,13 @@ class QuantizedLowering(Lowering):
         finally:
             self._keeps_bytes = False
 
-    def mean(self, node: Node, tensor: Tensor, meaning: Meaning) -> None:
-        """Sets what a node is and means."""
+    def set_quantized(self, node: Node, tensor: Tensor, params: QuantParams) -> None:
+        """Sets the int8 tensor that a node stands for, and how it is quantized."""
         self.set(node, tensor)
-        self.meanings[node] = meaning
+        self.quant_params[node] = params
 
     def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> Draft | None:
-        if isinstance(source, Node) and (source in self.meanings or source in self.dynamic):
+        if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
         draft = super().sole_writer(source, user, corresponds)
         return None if draft is None or draft.out.dtype is torch.int8 else draft
@@ -110,22 +109,22 @@ class QuantizedLowering(Lowering):
             return None
         return draft
 
-    def _real(self, tensor: Tensor, meaning: Meaning, node: Node) -> Tensor:
-        key = (tensor, meaning)
-        if key not in self._reals:
+    def _dequantize(self, tensor: Tensor, params: QuantParams, node: Node) -> Tensor:
+        key = (tensor, params)
+        if key not in self._dequantized:
             out = self.new(tensor.sizes, order_of(self, tensor))
-            self.emit(_dequantize(tensor, meaning, out), node)
-            self._reals[key] = out
-        return self._reals[key]
+            self.emit(_dequantize(tensor, params, out), node)
+            self._dequantized[key] = out
+        return self._dequantized[key]
 
-    def real_in(self, out: Tensor, node: Node) -> Draft:
-        """A step that makes a node's numbers real in memory of one's own."""
-        return _dequantize(self.raw(node), self.meanings[node], out)
+    def dequantize_into(self, out: Tensor, node: Node) -> Draft:
+        """A step that dequantizes what a node stands for into a tensor."""
+        return _dequantize(self.raw(node), self.quant_params[node], out)
 
     # ---- Steps ----
 
     def mapped(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
-        """`out`, filled with table[number + 128]."""
+        """`out`, filled with table[value + 128]."""
         by_bits = torch.cat([table[128:], table[:128]]).contiguous()
         data = by_bits.numpy().tobytes()
         entries = self._bytes_by_data.setdefault(data, self.constant(by_bits))
@@ -133,7 +132,7 @@ class QuantizedLowering(Lowering):
         return out
 
     def signed(self, tensor: Tensor, node: Node) -> Tensor:
-        """The numbers of a uint8 tensor less 128, as int8."""
+        """The values of a uint8 tensor less 128, as int8."""
         if tensor.dtype is torch.int8:
             return tensor
         if tensor not in self._signed:
@@ -142,18 +141,20 @@ class QuantizedLowering(Lowering):
         return self._signed[tensor]
 
     def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
-        """The numbers of an int8 tensor plus 128, as uint8."""
+        """The values of an int8 tensor plus 128, as uint8."""
         out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
         return self.mapped(tensor, _FLIPPED, out, node)
 
-    def requantized(self, tensor: Tensor, old: Meaning, new: Meaning, out: Tensor, node: Node) -> None:
-        """Writes a tensor's reals to `out`, which means `new`."""
-        if old.is_as(new) and new.low <= old.low and old.high <= new.high:
+    def requantized(
+        self, tensor: Tensor, old: QuantParams, new: QuantParams, out: Tensor, node: Node
+    ) -> None:
+        """Writes a tensor that is quantized by `old` to `out`, quantized by `new`."""
+        if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
             self.copy(tensor, out, node)
         else:
-            self.mapped(tensor, new.numbers(old.reals(NUMBERS)), out, node)
+            self.mapped(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
 
-    def quantized_rows(self, tensor: Tensor, how: Dynamic, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+    def quantized_rows(self, tensor: Tensor, how: DynamicParams, node: Node) -> tuple[Tensor, Tensor, Tensor]:
         """int8 [rows, k], scales and zero points of a tensor [.., k]."""
         rows: tuple[Size, Size] = (product(tensor.sizes[:-1]), tensor.sizes[-1])
         flat = self.contiguous(tensor, node).reshape(rows)
@@ -161,12 +162,12 @@ class QuantizedLowering(Lowering):
         key = (flat, how)
         if key not in self._rows:
             out = self.new(rows, dtype=torch.int8)
-            count: Size = rows[0] if how.choice == BY_TOKEN else 1
+            count: Size = rows[0] if how.scheme is DynamicScheme.PER_TOKEN else 1
             scales, zeros = self.new((count,)), self.new((count,), dtype=torch.int32)
             draft = Draft(
                 StepKind.QUANTIZE_ROWS,
                 [flat, out, scales, zeros],
-                ints=[how.choice, how.low, how.high],
+                ints=[SCHEMES[how.scheme], how.quant_min, how.quant_max],
                 floats=[how.eps],
             )
             self.emit(draft, node)
@@ -176,27 +177,25 @@ class QuantizedLowering(Lowering):
     # ---- What the graph says ----
 
     def weight(self, node: Any) -> StoredWeight | None:
-        """The int8 weights by output that a node makes real."""
+        """The int8 weights, with a scale for each output, that a node dequantizes."""
         return None if self._known is None else stored_weight(node, self._known)
 
     def grouped(self, node: Any) -> GroupedWeight | None:
-        """The matrix of small numbers that a node makes real."""
+        """The int8 or int4 matrix that a node dequantizes."""
         return None if self._known is None else grouped_weight(node, self._known)
 
     def wanted(self, node: Node) -> Wanted | None:
         """How a node's result is quantized, if nothing else is done with it but clamping and moving."""
         clamps: list[Node] = []
-        low, high = -float("inf"), float("inf")
+        low, high = -math.inf, math.inf
         while len(node.users) == 1:
             (user,) = node.users
-            params = quantized(user)
+            params = quantize_params(user)
             if params is not None:
-                return Wanted(Meaning.of(params).clamped(low, high), tuple(clamps))
+                return Wanted(params.as_int8().clamped(low, high), tuple(clamps))
             bounds = clamp_bounds(user)
             if bounds is not None:
-                least = -float("inf") if bounds[0] is None else bounds[0]
-                most = float("inf") if bounds[1] is None else bounds[1]
-                low, high = min(max(low, least), most), min(max(high, least), most)
+                low, high = (min(max(bound, bounds[0]), bounds[1]) for bound in (low, high))
                 clamps.append(user)
             elif not is_op(user, *MOVES):
                 return None
@@ -204,12 +203,12 @@ class QuantizedLowering(Lowering):
         return None
 
 
-def _dequantize(tensor: Tensor, meaning: Meaning, out: Tensor) -> Draft:
-    return Draft(StepKind.DEQUANTIZE, [tensor, out], ints=[meaning.zero], floats=[meaning.scale])
+def _dequantize(tensor: Tensor, params: QuantParams, out: Tensor) -> Draft:
+    return Draft(StepKind.DEQUANTIZE, [tensor, out], ints=[params.zero_point], floats=[params.scale])
 
 
-NUMBERS = torch.arange(-128, 128)
-_FLIPPED = (NUMBERS ^ -128).to(torch.int8)
+INT8_VALUES = torch.arange(-128, 128)
+_FLIPPED = (INT8_VALUES ^ -128).to(torch.int8)
 
 MOVES = (
     aten.view_copy.default,
@@ -242,64 +241,23 @@ def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
 
 def stored_weight(node: Any, constants: Constants) -> StoredWeight | None:
     """Weights of int8 with zero points of 0 and one scale, or one for each output."""
-    if not isinstance(node, Node) or not node.args or not constants.is_constant(node):
+    weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
+    if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
         return None
-    params = params_of(node, qd.dequantize_per_tensor.default)
-    by_channel = is_op(node, qd.dequantize_per_channel.default)
-    if params is None and not by_channel:
-        return None
-    numbers = constants.value(node.args[0])
-    if numbers is None or numbers.dtype is not torch.int8:
-        return None
-    if params is not None:
-        if params.zero_point != 0:
-            return None
-        return StoredWeight(numbers, torch.full((numbers.shape[0],), params.scale))
-    scales, zeros, axis = constants.value(node.args[1]), node.args[2], node.args[3]
-    offsets = None if zeros is None else constants.value(zeros)
-    if scales is None or axis != 0 or (zeros is not None and (offsets is None or bool(offsets.any()))):
-        return None
-    return StoredWeight(numbers, scales.float())
+    values = constants.value(weight.source)
+    assert values is not None
+    return StoredWeight(values, weight.channel_scales(values.shape[0]))
 
 
 def grouped_weight(node: Any, constants: Constants) -> GroupedWeight | None:
-    """Matrices of 8- or 4-bit numbers with zero points of 0."""
-    if is_op(node, qd.dequantize_per_channel_group.default) and constants.is_constant(node):
-        numbers, scales = constants.value(node.args[0]), constants.value(node.args[1])
-        zeros = None if node.args[2] is None else constants.value(node.args[2])
-        if numbers is None or scales is None or (zeros is not None and bool(zeros.any())):
-            return None
-        if numbers.dtype is not torch.int8 or numbers.dim() != 2:
-            return None
-        groups = scales.reshape(numbers.shape[0], -1)
-        if numbers.shape[1] % groups.shape[1]:
-            return None
-        is_small = int(numbers.min()) >= -8 and int(numbers.max()) <= 7
-        is_even = numbers.shape[1] // groups.shape[1] % 2 == 0
-        return GroupedWeight(numbers, groups, 4 if is_small and is_even else 8)
+    """Matrices of int8 or int4 with zero points of 0."""
     stored = stored_weight(node, constants)
-    if stored is None or stored.numbers.dim() != 2:
+    if stored is not None:
+        return GroupedWeight(stored.values, stored.scales[:, None], 8) if stored.values.dim() == 2 else None
+    weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
+    if weight is None or weight.zero_points is not None or not weight.group_size:
         return None
-    return GroupedWeight(stored.numbers, stored.scales[:, None], 8)
-
-
-def unturned(node: Any) -> Any:
-    """The node whose transpose a node of two dimensions is, None if it is something else."""
-    if not is_op(node, aten.permute_copy.default, aten.transpose_copy.int, aten.t_copy.default):
-        return None
-    if is_op(node, aten.permute_copy.default) and list(node.args[1]) != [1, 0]:
-        return None
-    return node.args[0]
-
-
-def product_parts(node: Node) -> tuple[Any, Any, Any] | None:
-    """(input [.., k], weight [n, k], bias or None) if a node is a product with a matrix."""
-    if is_op(node, aten.linear.default):
-        return node.args[0], node.args[1], node.args[2] if len(node.args) > 2 else node.kwargs.get("bias")
-    if is_op(node, aten.addmm.default) and not node.kwargs:
-        weight = unturned(node.args[2])
-        return None if weight is None else (node.args[1], weight, node.args[0])
-    if is_op(node, aten.mm.default, aten.matmul.default):
-        weight = unturned(node.args[1])
-        return None if weight is None else (node.args[0], weight, None)
-    return None
+    values = constants.value(weight.source)
+    assert values is not None
+    is_int4 = int(values.min()) >= -8 and int(values.max()) <= 7 and weight.group_size % 2 == 0
+    return GroupedWeight(values, weight.channel_scales(values.shape[0]), 4 if is_int4 else 8)

@@ -9,10 +9,10 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import BINARY, UNARY, Draft, ElementwiseDraft
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Lowering, rule
 from rushlight.backends.cpu.sizes import Size, same
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 

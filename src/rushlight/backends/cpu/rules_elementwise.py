@@ -10,9 +10,10 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import BINARY, INFINITY, UNARY
-from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Chain, Lowering, rule
 from rushlight.backends.cpu.rules_masks import combine, dtype_of
 from rushlight.backends.cpu.sizes import same
+from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 Bounds = tuple[float, float]

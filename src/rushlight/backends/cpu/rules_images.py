@@ -10,10 +10,11 @@ from torch.fx import Node
 from rushlight.backends.cpu.bottlenecks import is_product
 from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Chain, Lowering, rule
 from rushlight.backends.cpu.rules_transposed import transposed_convolution
 from rushlight.backends.cpu.sizes import Size, product, same
 from rushlight.backends.cpu.tensor import Tensor
+from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 FEW_CHANNELS = 8  # the step gathers windows of so few, in whatever order they lie

@@ -14,7 +14,6 @@ from rushlight.backends.cpu.byte_drafts import (
     ByteProductDraft,
     ByteSum,
     GroupedWeight,
-    Meaning,
     NibbleProductDraft,
     ScaledProductDraft,
 )
@@ -22,24 +21,29 @@ from rushlight.backends.cpu.byte_functions import ByteFunction
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import RULES, argument
+from rushlight.backends.cpu.lowering import RULES
 from rushlight.backends.cpu.quantized import (
-    AFFINE,
-    BY_TOKEN,
+    INT8_VALUES,
     MOVES,
-    NUMBERS,
-    SYMMETRIC,
-    Dynamic,
     QuantizedLowering,
     StoredWeight,
     order_of,
-    product_parts,
 )
 from rushlight.backends.cpu.rules_images import _by_axis, pair
 from rushlight.backends.cpu.sizes import Size, product, same
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir.edge_ops import aten_op
-from rushlight.passes.quantized_nodes import dequantized, is_op, qd, quantized
+from rushlight.ir.edge_ops import argument, aten_op, is_op
+from rushlight.ir.quantization import (
+    CHOOSE_QPARAMS,
+    DYNAMIC_DEQUANTIZE,
+    DYNAMIC_QUANTIZE,
+    QuantParams,
+    dequantize_params,
+    dynamic_quantization,
+    linear_operands,
+    qd,
+    quantize_params,
+)
 
 aten = torch.ops.aten
 
@@ -47,14 +51,6 @@ _POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 _AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
 _OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
 _MOST_AVERAGED = 1 << 22
-
-CHOICES: dict[Any, int] = {
-    qd.choose_qparams.tensor: AFFINE,
-    qd.choose_qparams_symmetric.tensor: SYMMETRIC,
-    qd.choose_qparams_per_token_asymmetric.default: BY_TOKEN,
-}
-DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
-DYNAMIC_DEQUANTIZE = (qd.dequantize_per_tensor.tensor, qd.dequantize_per_token.default)
 
 
 def lower_quantized(
@@ -73,8 +69,8 @@ def lower_quantized(
     if _lower_dynamic(lowering, node):
         return True
     source = node.args[0] if node.args else None
-    if isinstance(source, Node) and node in lowering.clamped and source in lowering.meanings:
-        lowering.mean(node, lowering.raw(source), lowering.meanings[source])
+    if isinstance(source, Node) and node in lowering.clamped and source in lowering.quant_params:
+        lowering.set_quantized(node, lowering.raw(source), lowering.quant_params[source])
         return True
     rule = _RULES.get(node.target if node.target is operator.getitem else aten_op(node.target))
     return rule is not None and rule(lowering, node)
@@ -83,21 +79,21 @@ def lower_quantized(
 def _quantize(
     lowering: QuantizedLowering, node: Node, function: ByteFunction | None, constants: Constants
 ) -> None:
-    params = quantized(node)
+    params = quantize_params(node)
     assert params is not None
-    meaning = Meaning.of(params)
+    params = params.as_int8()
     source = node.args[0]
-    if isinstance(source, Node) and source in lowering.meanings or function is not None:
+    if isinstance(source, Node) and source in lowering.quant_params or function is not None:
         origin = source if function is None else function.source
         assert isinstance(origin, Node)
-        raw, old = lowering.raw(origin), lowering.meanings[origin]
-        if function is None and old.is_as(meaning):
+        raw, old = lowering.raw(origin), lowering.quant_params[origin]
+        if function is None and old.same_mapping(params):
             lowering.set(node, raw)
             return
         table = (
-            meaning.numbers(old.reals(NUMBERS))
+            params.quantize(old.dequantize(INT8_VALUES))
             if function is None
-            else function.table(old, meaning, constants)
+            else function.table(old, params, constants)
         )
         out = lowering.new(raw.sizes, order_of(lowering, raw), torch.int8)
         lowering.set(node, lowering.mapped(raw, table, out, node))
@@ -106,46 +102,38 @@ def _quantize(
     channels_last = x.rank == 4 and any(is_op(u, *_OVER_IMAGES) for user in node.users for u in user.users)
     order = (0, 2, 3, 1) if channels_last else order_of(lowering, x)
     out = lowering.new(x.sizes, order, torch.int8)
-    ends = [meaning.zero, meaning.low, meaning.high]
-    lowering.emit(Draft(StepKind.QUANTIZE, [x, out], ints=ends, floats=[meaning.scale]), node)
+    ends = [params.zero_point, params.quant_min, params.quant_max]
+    lowering.emit(Draft(StepKind.QUANTIZE, [x, out], ints=ends, floats=[params.scale]), node)
     lowering.set(node, out)
 
 
 def _dequantize(lowering: QuantizedLowering, node: Node) -> None:
-    params = dequantized(node)
+    params = dequantize_params(node)
     source = node.args[0]
     assert params is not None and isinstance(source, Node)
-    lowering.mean(node, lowering.signed(lowering.raw(source), node), Meaning.of(params))
+    lowering.set_quantized(node, lowering.signed(lowering.raw(source), node), params.as_int8())
 
 
 # ---- Quantized while the plan runs ----
 
 
 def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
-    if is_op(node, *CHOICES, *DYNAMIC_QUANTIZE):
+    if is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE):
         return True
     source = node.args[0] if node.args else None
     if node.target is operator.getitem:
-        return is_op(source, *CHOICES)
+        return is_op(source, *CHOOSE_QPARAMS)
     if is_op(node, *DYNAMIC_DEQUANTIZE):
-        assert isinstance(source, Node)
-        origin: Any = source.args[0]
-        choice: Any = source.args[1]
-        lowering.set(node, lowering.tensor(origin))
-        lowering.dynamic[node] = _dynamic_of(choice.args[0], source)
+        found = dynamic_quantization(node)
+        assert found is not None
+        lowering.set(node, lowering.tensor(found.source))
+        lowering.dynamic[node] = found.params
         return True
     if isinstance(source, Node) and source in lowering.dynamic and is_op(node, *MOVES):
         RULES[aten_op(node.target)](lowering, node)
         lowering.dynamic[node] = lowering.dynamic[source]
         return True
     return False
-
-
-def _dynamic_of(choose: Node, quantize: Node) -> Dynamic:
-    choice = CHOICES[aten_op(choose.target)]
-    eps: Any = choose.args[3] if choice != BY_TOKEN else 0.0
-    low, high = quantize.args[3], quantize.args[4]
-    return Dynamic(choice, int(low), int(high), float(eps))  # type: ignore[arg-type]
 
 
 # ---- Weights ----
@@ -168,35 +156,35 @@ def _finish_product(
 ) -> None:
     """Emits a product of `left`, an image. `result`: the node's tensor and the same as an image."""
     wanted = lowering.wanted(node) if rows is None else None
-    meaning = lowering.meanings[source] if rows is None else Meaning(1.0, 0)
+    params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
     out, image = result(torch.float32 if wanted is None else torch.int8)
     scales, zeros = (None, None) if rows is None else rows
     draft = ByteProductDraft(
         StepKind.BYTE_PRODUCT,
         [left, None, None, None, scales, zeros, None, image],
-        weight=weight.numbers,
-        scales=weight.scales * meaning.scale,
-        zero=meaning.zero,
-        result=None if wanted is None else wanted.meaning,
+        weight=weight.values,
+        scales=weight.scales * params.scale,
+        zero=params.zero_point,
+        result=None if wanted is None else wanted.params,
         **options,
     )
     lowering.emit(draft, node)
     if wanted is None:
         lowering.set(node, out)
         return
-    lowering.mean(node, out, wanted.meaning)
+    lowering.set_quantized(node, out, wanted.params)
     lowering.clamped.update(wanted.clamps)
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     source, weight_node, bias, stride, padding, dilation, _, _, groups = node.args
     weight = lowering.weight(weight_node)
-    if source not in lowering.meanings or weight is None:
+    if source not in lowering.quant_params or weight is None:
         return False
     assert isinstance(source, Node) and isinstance(groups, int)
     raw = lowering.raw(source)
-    numbers = weight.numbers.unsqueeze(2) if weight.numbers.dim() == 3 else weight.numbers
-    is_depthwise = groups > 1 and numbers.shape[1] == 1 and numbers.shape[0] == groups
+    values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
+    is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
     if is_depthwise and lowering.wanted(node) is None:
         return False
     left = _dense_image(lowering, raw, node)
@@ -215,11 +203,11 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         lowering,
         node,
         source,
-        StoredWeight(numbers, weight.scales),
+        StoredWeight(values, weight.scales),
         result,
         left,
         None,
-        bias=_bias(lowering, bias, numbers.shape[0]),
+        bias=_bias(lowering, bias, values.shape[0]),
         stride=_by_axis(stride, raw.rank, 1),
         padding=_by_axis(padding, raw.rank, 0),
         dilation=_by_axis(dilation, raw.rank, 1),
@@ -236,16 +224,16 @@ def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor
 
 
 def _linear(lowering: QuantizedLowering, node: Node) -> bool:
-    parts = product_parts(node)
-    if parts is None:
+    operands = linear_operands(node)
+    if operands is None:
         return False
-    source, weight_node, bias = parts
+    source, weight_node, bias = operands.input, operands.weight, operands.bias
     weight = lowering.weight(weight_node)
-    if source not in lowering.dynamic and (source not in lowering.meanings or weight is None):
+    if source not in lowering.dynamic and (source not in lowering.quant_params or weight is None):
         return _scaled_product(lowering, node, source, weight_node, bias)
     if weight is None:
         return _nibble_product(lowering, node, source, weight_node, bias)
-    if weight.numbers.dim() != 2:
+    if weight.values.dim() != 2:
         return False
     raw = lowering.raw(source)
     scales = None
@@ -258,10 +246,10 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
         out = lowering.new(lowering.sizes(node), dtype=dtype)
         return out, _as_image(out)
 
-    numbers = weight.numbers[:, :, None, None]
-    offset = _bias(lowering, bias, numbers.shape[0])
+    values = weight.values[:, :, None, None]
+    offset = _bias(lowering, bias, values.shape[0])
     pair_of_rows = None if scales is None else (scales[0], scales[1])
-    stored = StoredWeight(numbers, weight.scales)
+    stored = StoredWeight(values, weight.scales)
     _finish_product(lowering, node, source, stored, result, _as_image(left), pair_of_rows, bias=offset)
     return True
 
@@ -304,8 +292,8 @@ def _emit_grouped(
     draft = make(
         kind,
         [_as_image(left), None, None, None, *others, _as_image(out)],
-        weight=weight.numbers[:, :, None, None],
-        bias=_bias(lowering, bias, weight.numbers.shape[0]),
+        weight=weight.values[:, :, None, None],
+        bias=_bias(lowering, bias, weight.values.shape[0]),
         grouped=weight,
     )
     lowering.emit(draft, node)
@@ -330,9 +318,9 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
     out = lowering.new(sizes)
     target = out.reshape((rows, sizes[-1]))
     assert target is not None
-    numbers, scales = lowering.constant(table.stored()), lowering.constant(table.scales.float().flatten())
-    ints = [table.bits, *table.numbers.shape, table.group]
-    lowering.emit(Draft(StepKind.SCALED_GATHER, [numbers, flat, scales, target], ints=ints), node)
+    values, scales = lowering.constant(table.stored()), lowering.constant(table.scales.float().flatten())
+    ints = [table.bits, *table.values.shape, table.group]
+    lowering.emit(Draft(StepKind.SCALED_GATHER, [values, flat, scales, target], ints=ints), node)
     lowering.set(node, out)
     return True
 
@@ -343,13 +331,13 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
 def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     a, b = node.args[:2]
     wanted = lowering.wanted(node)
-    if a not in lowering.meanings or b not in lowering.meanings or wanted is None:
+    if a not in lowering.quant_params or b not in lowering.quant_params or wanted is None:
         return False
     if argument(node, 2, 1) != 1:
         return False
     assert isinstance(a, Node) and isinstance(b, Node)
     sizes = lowering.sizes(node)
-    meanings = [lowering.meanings[a], lowering.meanings[b]]
+    params = [lowering.quant_params[a], lowering.quant_params[b]]
     raws = [lowering.raw(a), lowering.raw(b)]
     if (
         is_op(node, aten.add.Tensor)
@@ -357,11 +345,11 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         and (_add_to(lowering, node, a, b) or _add_to(lowering, node, b, a))
     ):
         return True
-    out_meaning = wanted.meaning
+    out_params = wanted.params
     multiplies = is_op(node, aten.mul.Tensor)
-    factors = [m.scale / out_meaning.scale for m in meanings]
+    factors = [p.scale / out_params.scale for p in params]
     if multiplies:
-        factors = [meanings[0].scale * meanings[1].scale / out_meaning.scale, 0.0]
+        factors = [params[0].scale * params[1].scale / out_params.scale, 0.0]
     elif is_op(node, aten.sub.Tensor):
         factors[1] = -factors[1]
     full = next((r for r in raws if _has_sizes(r, sizes)), None)
@@ -371,10 +359,10 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         [raws[0].expand(sizes), raws[1].expand(sizes), out],
         ints=[
             int(multiplies),
-            *(m.zero for m in meanings),
-            out_meaning.zero,
-            out_meaning.low,
-            out_meaning.high,
+            *(p.zero_point for p in params),
+            out_params.zero_point,
+            out_params.quant_min,
+            out_params.quant_max,
         ],
         floats=factors,
     )
@@ -388,11 +376,11 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     x, y = lowering.raw(source), lowering.raw(other)
     if draft is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
         return False
-    own, others = lowering.meanings[source], lowering.meanings[other]
-    if draft.result is None or not own.is_as(draft.result):
+    own, others = lowering.quant_params[source], lowering.quant_params[other]
+    if draft.result is None or not own.same_mapping(draft.result):
         return False
-    factors = (own.scale / wanted.meaning.scale, others.scale / wanted.meaning.scale)
-    draft.sum = ByteSum(others.zero, factors, wanted.meaning)
+    factors = (own.scale / wanted.params.scale, others.scale / wanted.params.scale)
+    draft.sum = ByteSum(others.zero_point, factors, wanted.params)
     draft.operands[3] = replace(draft.out, storage=y.storage, offset=y.offset + draft.out.offset - x.offset)
     lowering.drop(draft)
     return _done(lowering, node, draft, x)
@@ -406,18 +394,18 @@ def _done(lowering: QuantizedLowering, node: Node, draft: Draft, out: Tensor) ->
     wanted = lowering.wanted(node)
     assert wanted is not None
     lowering.emit(draft, node)
-    lowering.mean(node, out, wanted.meaning)
+    lowering.set_quantized(node, out, wanted.params)
     lowering.clamped.update(wanted.clamps)
     return True
 
 
-def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, Meaning, Meaning] | None:
-    """The operand of a node that averages int8 to int8, and what both mean."""
+def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
+    """The operand of a node that averages int8 to int8, and how both are quantized."""
     source, wanted = node.args[0], lowering.wanted(node)
-    if source not in lowering.meanings or wanted is None:
+    if source not in lowering.quant_params or wanted is None:
         return None
     assert isinstance(source, Node)
-    return source, lowering.meanings[source], wanted.meaning
+    return source, lowering.quant_params[source], wanted.params
 
 
 def _mean(lowering: QuantizedLowering, node: Node) -> bool:
@@ -431,7 +419,7 @@ def _mean(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _mean_over(
-    lowering: QuantizedLowering, node: Node, found: tuple[Node, Meaning, Meaning], axes: list[int]
+    lowering: QuantizedLowering, node: Node, found: tuple[Node, QuantParams, QuantParams], axes: list[int]
 ) -> bool:
     source, old, new = found
     raw = lowering.raw(source)
@@ -450,7 +438,7 @@ def _mean_over(
     flat = out.permute([*outer, *axes, *last]).reshape((rows, columns))
     result = out.reshape(lowering.sizes(node))
     assert left is not None and flat is not None and result is not None
-    ends = [old.zero, new.zero, new.low, new.high]
+    ends = [old.zero_point, new.zero_point, new.quant_min, new.quant_max]
     draft = Draft(StepKind.BYTE_MEAN, [left, flat], ints=ends, floats=[old.scale / new.scale])
     return _done(lowering, node, draft, result)
 
@@ -474,7 +462,7 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
     draft = Draft(
         StepKind.BYTE_POOL,
         [_dense_image(lowering, raw, node), out.permute((0, 2, 3, 1))],
-        ints=[*window, *how, old.zero, new.zero, new.low, new.high],
+        ints=[*window, *how, old.zero_point, new.zero_point, new.quant_min, new.quant_max],
         floats=[old.scale / new.scale],
     )
     return _done(lowering, node, draft, out)
@@ -482,10 +470,10 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
 
 def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
     source = node.args[0]
-    if source not in lowering.meanings:
+    if source not in lowering.quant_params:
         return False
     assert isinstance(source, Node)
-    meaning = lowering.meanings[source]
+    params = lowering.quant_params[source]
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     window = [*kernel, *stride, *pair(argument(node, 3), 0), *pair(argument(node, 4), 1)]
@@ -496,30 +484,30 @@ def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
     draft = Draft(
         StepKind.BYTE_POOL,
         [image, out.permute((0, 2, 3, 1))],
-        ints=[*window, 1, 0, 0, meaning.zero, meaning.zero, -128, 127],
+        ints=[*window, 1, 0, 0, params.zero_point, params.zero_point, -128, 127],
         floats=[1.0],
     )
     lowering.emit(draft, node)
     if has_items:
         lowering.set_items(node, [out])
-        lowering.meanings[node] = meaning
+        lowering.quant_params[node] = params
     else:
-        lowering.mean(node, out, meaning)
+        lowering.set_quantized(node, out, params)
     return True
 
 
 def _cat(lowering: QuantizedLowering, node: Node) -> bool:
     sources: Any = node.args[0]
-    if any(source not in lowering.meanings for source in sources):
+    if any(source not in lowering.quant_params for source in sources):
         return False
-    meanings = [lowering.meanings[source] for source in sources]
+    params = [lowering.quant_params[source] for source in sources]
     wanted = lowering.wanted(node)
     if wanted is None:
-        if not all(meaning.is_as(meanings[0]) for meaning in meanings):
+        if not all(each.same_mapping(params[0]) for each in params):
             return False
-        out_meaning = meanings[0]
+        out_params = params[0]
     else:
-        out_meaning = wanted.meaning
+        out_params = wanted.params
     raws = [lowering.raw(source) for source in sources]
     sizes = lowering.sizes(node)
     if any(raw.rank != len(sizes) for raw in raws):
@@ -528,11 +516,11 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
     largest = max(raws, key=lambda raw: lowering.symbols.upper(product(raw.sizes)))
     out = lowering.new(sizes, order_of(lowering, largest), torch.int8)
     at: Size = 0
-    for raw, meaning in zip(raws, meanings, strict=True):
+    for raw, old in zip(raws, params, strict=True):
         part = out.narrow(axis, at, raw.sizes[axis])
-        lowering.requantized(raw, meaning, out_meaning, part, node)
+        lowering.requantized(raw, old, out_params, part, node)
         at = at + raw.sizes[axis]
-    lowering.mean(node, out, out_meaning)
+    lowering.set_quantized(node, out, out_params)
     if wanted is not None:
         lowering.clamped.update(wanted.clamps)
     return True
@@ -540,18 +528,18 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
 
 def _move(lowering: QuantizedLowering, node: Node) -> bool:
     source = node.args[0]
-    if source not in lowering.meanings:
+    if source not in lowering.quant_params:
         return False
     assert isinstance(source, Node)
     op = node.target if node.target is operator.getitem else aten_op(node.target)
     with lowering.bytes_kept():
         RULES[op](lowering, node)
-    lowering.meanings[node] = lowering.meanings[source]
+    lowering.quant_params[node] = lowering.quant_params[source]
     return True
 
 
 QUANTIZED = frozenset(
-    {qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default, *CHOICES}
+    {qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default, *CHOOSE_QPARAMS}
     | {*DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE}
 )
 """Operators that lower_quantized lowers always."""

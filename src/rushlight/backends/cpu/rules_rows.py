@@ -9,11 +9,11 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Chain, Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Chain, Lowering, rule
 from rushlight.backends.cpu.rules_attention import four, written_out_attention
 from rushlight.backends.cpu.sizes import product, same
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 

@@ -10,10 +10,10 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Lowering, rule
 from rushlight.backends.cpu.rules_views import start_of
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 

@@ -10,10 +10,10 @@ from torch.fx import Node
 from rushlight.backends.cpu.drafts import ConvolutionDraft
 from rushlight.backends.cpu.finish import product_cycles
 from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering, argument
+from rushlight.backends.cpu.lowering import Lowering
 from rushlight.backends.cpu.target import Target
 from rushlight.backends.cpu.tensor import Tensor
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.edge_ops import argument, aten_op
 
 
 @dataclass(frozen=True)

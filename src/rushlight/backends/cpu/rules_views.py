@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lowering import Lowering, argument, rule
+from rushlight.backends.cpu.lowering import Lowering, rule
 from rushlight.backends.cpu.rules_masks import choose, dtype_of
 from rushlight.backends.cpu.sizes import Size, same
 from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir import dim_order_ops, meta
+from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 assert dim_order_ops  # defines the operators of that name

@@ -10,39 +10,47 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.byte_drafts import NIBBLE_BLOCK
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.quantized import MOVES, grouped_weight, product_parts, stored_weight
-from rushlight.backends.cpu.rules_quantized import CHOICES, DYNAMIC_DEQUANTIZE, DYNAMIC_QUANTIZE
+from rushlight.backends.cpu.quantized import MOVES, grouped_weight, stored_weight
 from rushlight.ir import meta
-from rushlight.passes.quantized_nodes import dequantized, is_op, qd, quantized, tensor_dtype
-
-_WEIGHTS = (
-    qd.dequantize_per_tensor.default,
-    qd.dequantize_per_channel.default,
-    qd.dequantize_per_channel_group.default,
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import (
+    CHOOSE_QPARAMS,
+    DEQUANTIZE_WEIGHT,
+    DYNAMIC_DEQUANTIZE,
+    DYNAMIC_QUANTIZE,
+    dequantize_params,
+    dynamic_quantization,
+    linear_operands,
+    qd,
+    quantize_params,
 )
+from rushlight.passes.quantized_nodes import tensor_dtype
 
 
 def why_not_quantized(node: Node, constants: Constants) -> str | None:
     """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
     if is_op(node, qd.quantize_per_tensor.default):
-        if quantized(node) is None or tensor_dtype(node.args[0]) is not torch.float32:
+        if quantize_params(node) is None or tensor_dtype(node.args[0]) is not torch.float32:
             return "it gives other numbers than int8 and uint8, or takes no float32"
         return None
     if is_op(node, qd.dequantize_per_tensor.default):
-        if dequantized(node) is None or tensor_dtype(node) is not torch.float32:
+        if dequantize_params(node) is None or tensor_dtype(node) is not torch.float32:
             return "it takes other numbers than int8 and uint8, or gives no float32"
         return None
-    choose: Any = node
+    return _why_not_dynamic(_chooser(node), constants)
+
+
+def _chooser(node: Node) -> Node:
+    """The node that chooses the parameters of a node that quantizes or dequantizes by chosen ones."""
+    arguments: Any = node.args
     if is_op(node, *DYNAMIC_DEQUANTIZE):
-        choose = node.args[0]
-    if is_op(choose, *DYNAMIC_QUANTIZE):
-        choose = choose.args[1].args[0]
-    return _why_not_dynamic(choose, constants)
+        return _chooser(arguments[0])
+    return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
 
 
 def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
     """Of all nodes from where numbers are chosen to the products that read what is quantized by them."""
-    if not is_op(choose, *CHOICES) or tensor_dtype(choose.args[0]) is not torch.float32:
+    if not is_op(choose, *CHOOSE_QPARAMS) or tensor_dtype(choose.args[0]) is not torch.float32:
         return "its numbers are chosen by an operator that plans do not have"
     if not all(user.target is operator.getitem for user in choose.users):
         return "its scale is read by others"
@@ -57,7 +65,7 @@ def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
         if quantize.args[0] is not choose.args[0]:
             return "another tensor is quantized than the one its scale is chosen for"
         for user in quantize.users:
-            if not is_op(user, *DYNAMIC_DEQUANTIZE) or tensor_dtype(user) is not torch.float32:
+            if dynamic_quantization(user) is None or tensor_dtype(user) is not torch.float32:
                 return "its numbers are read by others"
             if not all(_is_product(node, user, constants) for node in user.users):
                 return (
@@ -67,7 +75,7 @@ def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
 
 
 def _is_product(node: Node, source: Node, constants: Constants) -> bool:
-    parts = product_parts(node)
+    parts = linear_operands(node)
     if parts is None:
         before, after = meta.get_tensor(source), meta.get_tensor(node)
         same_rows = before is not None and after is not None and before.dim() > 0 and after.dim() > 0
@@ -75,12 +83,12 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
         return (
             is_op(node, *MOVES[:2]) and same_rows and all(_is_product(u, node, constants) for u in node.users)
         )
-    if parts[0] is not source:
+    if parts.input is not source:
         return False
-    weight = stored_weight(parts[1], constants)
+    weight = stored_weight(parts.weight, constants)
     if weight is not None:
-        return weight.numbers.dim() == 2
-    grouped = grouped_weight(parts[1], constants)
+        return weight.values.dim() == 2
+    grouped = grouped_weight(parts.weight, constants)
     if grouped is None or grouped.bits != 4:
         return False
     return grouped.group % NIBBLE_BLOCK == 0
@@ -88,15 +96,19 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
 
 def why_not_product(node: Node, constants: Constants) -> str | None:
     """Why a plan cannot express a product because of its quantized weight."""
-    parts = product_parts(node)
-    if parts is None or not constants.is_constant(parts[1]) or not is_op(parts[1], *_WEIGHTS):
+    parts = linear_operands(node)
+    if (
+        parts is None
+        or not constants.is_constant(parts.weight)
+        or not is_op(parts.weight, *DEQUANTIZE_WEIGHT)
+    ):
         return None
-    source: Any = parts[0]
+    source: Any = parts.input
     while is_op(source, *MOVES[:2]):
         source = source.args[0]
     if is_op(source, *DYNAMIC_DEQUANTIZE):
         return why_not_quantized(source, constants)
-    return "its weight has zero points" if grouped_weight(parts[1], constants) is None else None
+    return "its weight has zero points" if grouped_weight(parts.weight, constants) is None else None
 
 
 def why_not_table(table: Node, constants: Constants) -> str | None:
@@ -104,7 +116,7 @@ def why_not_table(table: Node, constants: Constants) -> str | None:
     grouped = grouped_weight(table, constants)
     if grouped is None:
         return "its table has zero points, or no scale of its rows"
-    return "its table is empty" if grouped.numbers.numel() == 0 else None
+    return "its table is empty" if grouped.values.numel() == 0 else None
 
 
 def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
@@ -115,7 +127,7 @@ def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
             if isinstance(source, Node) and source.op == "call_function" and _root(source) not in taken:
                 taken.discard(node)
     for node in reversed(nodes):
-        converts = is_op(node, *_WEIGHTS, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
+        converts = is_op(node, *DEQUANTIZE_WEIGHT, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
         if node in taken and converts and not _is_read(node, taken):
             taken.discard(node)
 

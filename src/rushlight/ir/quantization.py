@@ -1,0 +1,401 @@
+"""Quantization as programs express it: parameters, arithmetic, and the nodes that quantize and dequantize.
+
+A quantized tensor is an integer tensor that stands for the numbers (quantized - zero_point) * scale. In a
+program it lies between two operators of `quantized_decomposed`: one that quantizes and one that dequantizes.
+The passes and all backends read these operators through the functions of this module.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantized_decomposed)
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument, aten_op, is_op
+
+aten = torch.ops.aten
+qd = torch.ops.quantized_decomposed
+
+EIGHT_BITS = (torch.int8, torch.uint8)
+
+DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
+"""Operators that quantize by parameters which the program computes."""
+
+DYNAMIC_DEQUANTIZE = (qd.dequantize_per_tensor.tensor, qd.dequantize_per_token.default)
+"""The operators that dequantize what those of DYNAMIC_QUANTIZE gave."""
+
+DEQUANTIZE_WEIGHT = (
+    qd.dequantize_per_tensor.default,
+    qd.dequantize_per_channel.default,
+    qd.dequantize_per_channel_group.default,
+)
+"""Operators that dequantize stored weights."""
+
+TRANSPOSES = (
+    aten.permute_copy.default,
+    aten.permute.default,
+    aten.transpose_copy.int,
+    aten.t_copy.default,
+    aten.t.default,
+)
+"""Operators that can transpose a matrix."""
+
+
+# ---- Arithmetic ----
+
+
+def quantize_tensor(
+    values: torch.Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: torch.dtype
+) -> torch.Tensor:
+    """Quantizes float32 numbers of any shape: to the nearest integer, ties to even; NaN becomes 0."""
+    rounded = torch.round(values * (1.0 / scale)) + zero_point
+    return rounded.nan_to_num(0.0).clamp(quant_min, quant_max).to(dtype)
+
+
+def dequantize_tensor(quantized: torch.Tensor, scale: float, zero_point: int) -> torch.Tensor:
+    """The float32 numbers that a quantized tensor of any shape stands for."""
+    return (quantized.to(torch.float32) - zero_point) * scale
+
+
+@dataclass(frozen=True)
+class QuantParams:
+    """How a tensor is quantized with one scale and one zero point.
+
+    Args:
+        scale: the distance between the numbers that two neighbouring integers stand for.
+        zero_point: the integer that stands for 0.
+        quant_min: the least integer that occurs.
+        quant_max: the greatest integer that occurs.
+        dtype: the type of the quantized tensor.
+    """
+
+    scale: float
+    zero_point: int
+    quant_min: int = -128
+    quant_max: int = 127
+    dtype: torch.dtype = torch.int8
+
+    def quantize(self, values: torch.Tensor) -> torch.Tensor:
+        """Quantizes a float32 tensor, as `quantize_per_tensor` does."""
+        return quantize_tensor(
+            values, self.scale, self.zero_point, self.quant_min, self.quant_max, self.dtype
+        )
+
+    def dequantize(self, quantized: torch.Tensor) -> torch.Tensor:
+        """Dequantizes an integer tensor to float32, as `dequantize_per_tensor` does."""
+        return dequantize_tensor(quantized, self.scale, self.zero_point)
+
+    def quantize_number(self, value: float) -> int:
+        """The integer that stands for a number."""
+        return int(self.quantize(torch.tensor(value, dtype=torch.float32)))
+
+    def clamped(self, low: float, high: float) -> QuantParams:
+        """The same parameters for numbers that are clamped to [low, high] before they are quantized."""
+        quant_min, quant_max = self.quantize_number(low), self.quantize_number(high)
+        return replace(self, quant_min=quant_min, quant_max=max(quant_min, quant_max))
+
+    def same_mapping(self, other: QuantParams) -> bool:
+        """Whether equal integers stand for equal numbers."""
+        return (self.scale, self.zero_point) == (other.scale, other.zero_point)
+
+    def as_int8(self) -> QuantParams:
+        """The parameters of the int8 tensor that holds the integers of a uint8 tensor less 128."""
+        if self.dtype is not torch.uint8:
+            return self
+        shifted = self.zero_point - 128, self.quant_min - 128, self.quant_max - 128
+        return QuantParams(self.scale, *shifted, torch.int8)
+
+
+# ---- Nodes with one scale and one zero point ----
+
+
+def _params(node: object, target: object, dtypes: tuple[torch.dtype, ...]) -> QuantParams | None:
+    if not is_op(node, target) or len(node.args) < 6 or node.kwargs:
+        return None
+    arguments: list[Any] = list(node.args)
+    scale, zero_point, quant_min, quant_max, dtype = arguments[1:6]
+    if dtype not in dtypes:
+        return None
+    return QuantParams(float(scale), int(zero_point), int(quant_min), int(quant_max), dtype)
+
+
+def quantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
+    """The parameters by which a node quantizes a tensor.
+
+    Args:
+        node: any value; the result is None unless it calls `quantize_per_tensor` with literal parameters.
+        dtypes: the types to accept; int8 and uint8 if none is given.
+    """
+    return _params(node, qd.quantize_per_tensor.default, dtypes or EIGHT_BITS)
+
+
+def dequantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
+    """The parameters by which a node dequantizes a tensor.
+
+    Args:
+        node: any value; the result is None unless it calls `dequantize_per_tensor` with literal parameters.
+        dtypes: the types to accept; int8 and uint8 if none is given.
+    """
+    return _params(node, qd.dequantize_per_tensor.default, dtypes or EIGHT_BITS)
+
+
+# ---- Parameters that are chosen at run time ----
+
+
+class DynamicScheme(enum.Enum):
+    """From what the parameters of dynamic quantization are chosen."""
+
+    AFFINE = "affine"
+    """From the least and the greatest number of the tensor."""
+    SYMMETRIC = "symmetric"
+    """From the greatest magnitude of the tensor; the zero point is 0."""
+    PER_TOKEN = "per token"
+    """From the least and the greatest number of each vector along the last dimension."""
+
+
+CHOOSE_QPARAMS: dict[Any, DynamicScheme] = {
+    qd.choose_qparams.tensor: DynamicScheme.AFFINE,
+    qd.choose_qparams_symmetric.tensor: DynamicScheme.SYMMETRIC,
+    qd.choose_qparams_per_token_asymmetric.default: DynamicScheme.PER_TOKEN,
+}
+"""The operators that choose quantization parameters at run time."""
+
+
+@dataclass(frozen=True)
+class DynamicParams:
+    """How quantization parameters are chosen at run time.
+
+    Args:
+        scheme: from what they are chosen.
+        quant_min: the least integer that occurs.
+        quant_max: the greatest integer that occurs.
+        eps: the least scale.
+    """
+
+    scheme: DynamicScheme
+    quant_min: int
+    quant_max: int
+    eps: float
+
+
+@dataclass(frozen=True)
+class DynamicQuantization:
+    """A float tensor that the program quantizes by parameters chosen from it, and dequantizes again.
+
+    Args:
+        source: the float tensor.
+        choose: the node that chooses the parameters.
+        items: the nodes that read scale and zero point from `choose`.
+        quantize: the node that quantizes `source`.
+        dequantize: the node that dequantizes it.
+        params: how the parameters are chosen.
+        dtype: the type of the quantized tensor.
+    """
+
+    source: Node
+    choose: Node
+    items: tuple[Node, ...]
+    quantize: Node
+    dequantize: Node
+    params: DynamicParams
+    dtype: torch.dtype
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes from `choose` to `dequantize`, in the order of the graph."""
+        return (self.choose, *self.items, self.quantize, self.dequantize)
+
+
+def dynamic_quantization(node: object) -> DynamicQuantization | None:
+    """The dynamic quantization that ends with a node, None if the node does something else."""
+    if not is_op(node, *DYNAMIC_DEQUANTIZE):
+        return None
+    per_token = is_op(node, qd.dequantize_per_token.default)
+    read: list[Any] = list(node.args[:3])
+    quantize, scale, zero_point = read
+    if not is_op(quantize, DYNAMIC_QUANTIZE[per_token]) or quantize.args[1:3] != (scale, zero_point):
+        return None
+    choose = _item_of(scale, 0)
+    if choose is None or choose is not _item_of(zero_point, 1) or not is_op(choose, *CHOOSE_QPARAMS):
+        return None
+    arguments: list[Any] = list(quantize.args)
+    source, _, _, quant_min, quant_max, dtype = arguments
+    scheme = CHOOSE_QPARAMS[aten_op(choose.target)]
+    options: list[Any] = list(choose.args)
+    if (scheme is DynamicScheme.PER_TOKEN) != per_token or options[0] is not source:
+        return None
+    eps = torch.finfo(torch.float32).eps if per_token else options[3]
+    params = DynamicParams(scheme, int(quant_min), int(quant_max), float(eps))
+    items = tuple(item for item in (scale, zero_point) if isinstance(item, Node))
+    return DynamicQuantization(source, choose, items, quantize, node, params, dtype)
+
+
+def _item_of(node: object, index: int) -> Node | None:
+    """The node whose result number `index` a node reads."""
+    if isinstance(node, Node) and node.target is operator.getitem and node.args[1] == index:
+        source = node.args[0]
+        return source if isinstance(source, Node) else None
+    return None
+
+
+# ---- Stored weights ----
+
+
+@dataclass(frozen=True)
+class QuantizedWeight:
+    """A constant int8 tensor and the parameters by which a node dequantizes it.
+
+    Args:
+        dequantize: the node that dequantizes.
+        source: the node that gives the int8 tensor.
+        scale: one number; [channels]; or [channels, groups] for a matrix whose rows are cut into groups.
+        zero_points: of the shape of `scale`, None if all are 0.
+        axis: the dimension of the channels, None for one scale.
+        group_size: the elements of a group, None without groups.
+        quant_min: the least integer that may occur.
+        quant_max: the greatest integer that may occur.
+    """
+
+    dequantize: Node
+    source: Node
+    scale: float | torch.Tensor
+    zero_points: torch.Tensor | None
+    axis: int | None
+    group_size: int | None
+    quant_min: int
+    quant_max: int
+
+    @property
+    def is_int4(self) -> bool:
+        """Whether every integer that may occur fits in 4 bits."""
+        return self.quant_min >= -8 and self.quant_max <= 7
+
+    @property
+    def scale_node(self) -> Node | None:
+        """The node that gives the scales, None for one scale."""
+        return self._parameter(1)
+
+    @property
+    def zero_point_node(self) -> Node | None:
+        """The node that gives the zero points, None for one scale or without zero points."""
+        return self._parameter(2)
+
+    def _parameter(self, index: int) -> Node | None:
+        given = self.dequantize.args[index]
+        return given if isinstance(given, Node) else None
+
+    def channel_scales(self, channels: int) -> torch.Tensor:
+        """The scales as float32 [channels] or [channels, groups]."""
+        if isinstance(self.scale, torch.Tensor):
+            return self.scale.to(torch.float32)
+        return torch.full((channels,), self.scale)
+
+
+def quantized_weight(
+    node: object, constant_value: Callable[[object], torch.Tensor | None]
+) -> QuantizedWeight | None:
+    """The stored weight that a node dequantizes.
+
+    Args:
+        node: any value; None is the result for all but nodes that dequantize an int8 constant.
+        constant_value: gives the tensor of a node that is constant, None for other nodes.
+    """
+    if not is_op(node, *DEQUANTIZE_WEIGHT):
+        return None
+    source = node.args[0]
+    tensor = meta.get_tensor(source) if isinstance(source, Node) else None
+    if tensor is None or tensor.dtype is not torch.int8 or constant_value(source) is None:
+        return None
+    assert isinstance(source, Node)
+    params = dequantize_params(node, torch.int8)
+    if params is not None:
+        zeros = None if params.zero_point == 0 else torch.tensor(params.zero_point)
+        return QuantizedWeight(
+            node, source, params.scale, zeros, None, None, params.quant_min, params.quant_max
+        )
+    arguments: list[Any] = list(node.args)
+    scale = constant_value(arguments[1])
+    if is_op(node, qd.dequantize_per_tensor.default) or scale is None:
+        return None
+    zeros = None if arguments[2] is None else constant_value(arguments[2])
+    if arguments[2] is not None and zeros is None:
+        return None
+    zeros = zeros if zeros is not None and bool(zeros.any()) else None
+    if is_op(node, qd.dequantize_per_channel.default):
+        axis, quant_min, quant_max = (int(item) for item in arguments[3:6])
+        return QuantizedWeight(node, source, scale, zeros, axis, None, quant_min, quant_max)
+    quant_min, quant_max, group_size = int(arguments[3]), int(arguments[4]), int(arguments[6])
+    if tensor.dim() != 2 or tensor.shape[1] % group_size:
+        return None
+    scale = scale.reshape(tensor.shape[0], -1)
+    return QuantizedWeight(node, source, scale, zeros, 0, group_size, quant_min, quant_max)
+
+
+# ---- Patterns around quantized nodes ----
+
+
+def transposed(node: object) -> Node | None:
+    """The matrix whose transpose a node computes, None if it computes something else."""
+    if not is_op(node, *TRANSPOSES):
+        return None
+    arguments: list[Any] = list(node.args)
+    matrix = arguments[0]
+    tensor = meta.get_tensor(matrix)
+    if tensor is None or tensor.dim() != 2:
+        return None
+    if is_op(node, aten.permute_copy.default, aten.permute.default):
+        swaps = [axis % 2 for axis in arguments[1]] == [1, 0]
+    elif is_op(node, aten.transpose_copy.int):
+        swaps = (arguments[1] - arguments[2]) % 2 == 1
+    else:
+        swaps = True
+    return matrix if swaps else None
+
+
+@dataclass(frozen=True)
+class LinearOperands:
+    """The operands of a linear layer: input [.., k], weight [n, k], bias [n] or None."""
+
+    input: Node
+    weight: Node
+    bias: Node | None
+
+
+def linear_operands(node: Node) -> LinearOperands | None:
+    """The operands of a node that computes a linear layer, None if it computes something else."""
+    arguments: list[Any] = list(node.args)
+    if is_op(node, aten.linear.default):
+        return LinearOperands(arguments[0], arguments[1], argument(node, 2))
+    if is_op(node, aten.addmm.default) and not node.kwargs:
+        bias, source, right = arguments[:3]
+    elif is_op(node, aten.mm.default, aten.matmul.default):
+        (source, right), bias = arguments[:2], None
+    else:
+        return None
+    weight = transposed(right)
+    bias_tensor = meta.get_tensor(bias) if isinstance(bias, Node) else None
+    if bias_tensor is not None and bias_tensor.dim() != 1:
+        return None
+    return None if weight is None else LinearOperands(source, weight, bias)
+
+
+def clamp_bounds(node: Node) -> tuple[float, float] | None:
+    """The least and the greatest result of a node that clamps, None if it does something else."""
+    if is_op(node, aten.relu.default):
+        return 0.0, math.inf
+    if is_op(node, aten.hardtanh.default):
+        return float(argument(node, 1)), float(argument(node, 2))
+    if is_op(node, aten.clamp.default):
+        low, high = argument(node, 1), argument(node, 2)
+        if isinstance(low, Node) or isinstance(high, Node):
+            return None
+        return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    return None
