@@ -135,3 +135,22 @@ def test_damaged_relations_are_refused(compiled, change):
 def test_relations_of_a_newer_version_are_left_alone(compiled):
     data = with_relations(compiled["span"], lambda d: struct.pack_into("<I", d, 0, 2))
     assert Runtime.get().load_program(data).load_method("forward")
+
+
+def test_comparisons_of_example_sizes_in_decompositions_are_no_relations():
+    """The decomposition of a diagonal compares its axes; the exported program runs with all sizes."""
+
+    class Diagonal(torch.nn.Module):
+        def forward(self, x):
+            v = (x + x).diagonal(-1, 0, -1)
+            v.unsqueeze(2).round_()
+            flat = v.flatten(0, 1)
+            return torch.cat([flat, flat])[torch.arange(2) * 2]
+
+    half = Dim("half", min=2, max=4)
+    program = torch.export.export(Diagonal(), (torch.randn(8, 1, 4),), dynamic_shapes=({0: 2 * half},))
+    for options in ({"partitioner": ()}, {}):
+        module = rushlight.load(rushlight.compile(program, **options).buffer)
+        for size in (4, 6, 8):
+            x = torch.randn(size, 1, 4)
+            torch.testing.assert_close(module(x), Diagonal()(x))

@@ -77,7 +77,14 @@ def a_view_read_anew_while_one_like_it_is_written(x):
     return v * 1
 
 
+def content_in_another_order(x):
+    y = torch.stack([x, x + 1], 1)
+    y.permute(0, 2, 1).index_copy_(0, torch.tensor([3]), x.reshape(1, 4, 4)[..., :2])
+    return y
+
+
 CASES = [
+    content_in_another_order,
     view_then_write,
     write_base_then_read_view,
     overlapping_slices,

@@ -183,6 +183,9 @@ def rearranged(scope: Scope) -> Value:
     if draw == 0:
         return scope.add("F.pixel_shuffle({}, 2)", value)
     if draw == 1:
+        # Eager PyTorch gives images without elements back with the shape of its input.
+        if any(t.numel() == 0 for t in value.data):
+            raise Refused("no elements")
         return scope.add("F.pixel_unshuffle({}, 2)", value)
     if draw == 2:
         groups = rng.choice([g for g in range(1, channels + 1) if channels % g == 0])

@@ -104,7 +104,8 @@ class Aliases:
         if scatter is not None:
             return emit(scatter, (base, content, *view.args), {})
         if view.op in (aten.view.default, aten._unsafe_view.default):
-            return emit(aten.view.default, (content, self._sizes(base)), {})
+            # The content may lie in an order in which no view of that shape exists.
+            return emit(aten.reshape.default, (content, self._sizes(base)), {})
         if view.op is aten.permute.default:
             order = [dim % len(view.args[0]) for dim in view.args[0]]
             inverse = sorted(range(len(order)), key=order.__getitem__)

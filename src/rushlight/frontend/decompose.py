@@ -29,6 +29,7 @@ from rushlight.frontend.recorder import NotSimple
 from rushlight.frontend.relations import relations_of
 from rushlight.frontend.walk import Tools, Walk
 from rushlight.ir import meta
+from rushlight.ir.fake import fake_mode_of, no_new_guards
 from rushlight.ir.program import make_program
 
 _COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -40,9 +41,8 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
     The given program is not changed; the result shares its parameters, buffers and constants. Raises
     ExportError where torch cannot decompose an operator.
     """
-    # Before other graphs are traced with the same symbols.
     relations = relations_of(program)
-    with plain_words():
+    with plain_words(), no_new_guards(fake_mode_of(program.graph)):
         try:
             result = _walk(program, preserve)
         except NotSimple:

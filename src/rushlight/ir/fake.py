@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -77,6 +78,15 @@ def _fresh(val: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device=val.device)
 
 
+def no_new_guards(fake_mode: Any) -> AbstractContextManager[None]:
+    """Lets operators run on fake tensors without an effect on the symbols of the program.
+
+    Where an operator compares symbolic sizes, torch notes how the example sizes compare. The exported program
+    does not ask for these notes: they would narrow the ranges of its symbols and refuse legal inputs.
+    """
+    return nullcontext() if fake_mode.shape_env is None else fake_mode.shape_env.suppress_guards()
+
+
 class Evaluator:
     """Computes the `val` metadata of nodes; equal questions share one answer."""
 
@@ -94,7 +104,7 @@ class Evaluator:
         kwargs = kwargs or {}
         nodes, key = signature_of(op, args, kwargs)
         if key not in self._known:
-            with torch.no_grad(), enable_python_dispatcher(), self.fake_mode:
+            with torch.no_grad(), enable_python_dispatcher(), no_new_guards(self.fake_mode), self.fake_mode:
                 _, fake_args, fake_kwargs = fresh_arguments(nodes, args, kwargs)
                 self._known[key] = op(*fake_args, **fake_kwargs)
         return self._known[key]
@@ -108,7 +118,7 @@ class Evaluator:
             return val
         key = ("dense", tensor_key(val))
         if key not in self._known:
-            with torch.no_grad(), self.fake_mode:
+            with torch.no_grad(), no_new_guards(self.fake_mode), self.fake_mode:
                 self._known[key] = torch.empty(val.shape, dtype=val.dtype, device=val.device)
         return self._known[key]
 

@@ -137,3 +137,15 @@ def test_special_numbers_are_eagers(operand: int, value: float) -> None:
     program, _ = lower(F.scaled_dot_product_attention, inputs)
     inputs[operand][0, 1, 2, 5] = value
     assert_close(run(program, inputs), expected(F.scaled_dot_product_attention, inputs))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (0, 2, 3, 4), (2, 2, 0, 4)])
+def test_attention_without_elements(shape: tuple[int, ...]) -> None:
+    inputs = (torch.randn(shape),)
+
+    def model(x: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(x, x, x)
+
+    program, outside = lower(model, inputs)
+    assert outside == []
+    assert_close(run(program, inputs), expected(model, inputs))

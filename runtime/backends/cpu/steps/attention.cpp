@@ -57,9 +57,9 @@ class AttentionStep final : public Step {
     const View &q = *query_, &k = *key_, &v = *value_, &out = *out_;
     bool fits = q.rank == 4 && k.rank == 4 && v.rank == 4 && out.rank == 4;
     fits = fits && q.sizes[0] == out.sizes[0] && k.sizes[0] == out.sizes[0] && v.sizes[0] == out.sizes[0] &&
-           q.sizes[1] == out.sizes[1] && k.sizes[1] == v.sizes[1] && k.sizes[1] > 0 && q.sizes[1] % k.sizes[1] == 0 &&
-           q.sizes[2] == out.sizes[2] && k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] &&
-           v.sizes[3] == out.sizes[3];
+           q.sizes[1] == out.sizes[1] && k.sizes[1] == v.sizes[1] &&
+           (k.sizes[1] == 0 ? q.sizes[1] == 0 : q.sizes[1] % k.sizes[1] == 0) && q.sizes[2] == out.sizes[2] &&
+           k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] && v.sizes[3] == out.sizes[3];
     for (const View* view : {query_, key_, value_, out_, key_pieces_[1], value_pieces_[1]}) {
       fits = fits && (view == nullptr || (view->rank == 4 && (view->sizes[3] <= 1 || view->strides[3] == 1)));
     }
