@@ -56,8 +56,8 @@ build: $(VENV)/.environment
 	touch $(VENV)/.installed
 
 lint: $(VENV)/.environment
-	$(BIN)/ruff check src tests examples benchmarks scripts
-	$(BIN)/ruff format -q --check src tests examples benchmarks scripts
+	$(BIN)/ruff check src tests models examples benchmarks scripts
+	$(BIN)/ruff format -q --check src tests models examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 types: $(VENV)/.environment
@@ -139,8 +139,8 @@ bench-avx2: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks.report
 
 format: $(VENV)/.environment
-	$(BIN)/ruff check --fix src tests examples benchmarks scripts
-	$(BIN)/ruff format src tests examples benchmarks scripts
+	$(BIN)/ruff check --fix src tests models examples benchmarks scripts
+	$(BIN)/ruff format src tests models examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
 
 clean:

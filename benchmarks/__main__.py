@@ -11,10 +11,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from models.catalog import INT8, MODELS, WIDE
 from rich.console import Console
 
 from benchmarks import chains, compile_time, latency, lowering, python_call, quantization, show
-from benchmarks.models import INT8, MODELS, WIDE
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import DEFAULT, DEFAULT_INT8, SYSTEMS

@@ -26,8 +26,7 @@ def worker(system: str, model: str) -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     import torch
-
-    from benchmarks.models import build
+    from models.catalog import build
 
     compile_program = _compiler(system)
     case = build(model)

@@ -6,10 +6,9 @@ import sys
 import time
 
 import torch
-
-from benchmarks.digits import HELD_OUT
-from benchmarks.models import build
-from benchmarks.trained import RECIPES
+from models.catalog import build
+from models.digits import HELD_OUT
+from models.trained import RECIPES
 
 
 def main() -> None:

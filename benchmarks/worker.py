@@ -37,7 +37,7 @@ def write(system: str, model: str, folder: str) -> None:
     def prepare() -> dict[str, float]:
         import logging
 
-        from benchmarks.models import build
+        from models.catalog import build
 
         case = build(model, trained=SYSTEMS[system].int8)
         logging.disable(logging.WARNING)
@@ -52,9 +52,8 @@ def write(system: str, model: str, folder: str) -> None:
 def reference(model: str, folder: str, kind: str) -> None:
     def prepare() -> int:
         import torch
-
-        from benchmarks.digits import HELD_OUT
-        from benchmarks.models import build
+        from models.catalog import build
+        from models.digits import HELD_OUT
 
         case = build(model, trained=kind == "int8")
         with torch.no_grad():

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from tests import native
+from tests.programs import CASES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,43 +16,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--native")
-    if path is None:
-        return
-    name = "rushlight.runtime._native"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.insert(0, str(ROOT / "src"))
-    sys.modules[name] = module
-
-
-@functools.cache
-def programs() -> ModuleType:
-    """tests/programs.py: small programs, each with what is special about it."""
-    name = "rushlight_test_programs"
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("programs.py"))
-    assert spec is not None and spec.loader is not None
-    # Dynamo imports the modules that it traces.
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if path is not None:
+        native.use(path)
 
 
 @functools.cache
 def exported(name: str) -> Any:
-    return programs().CASES[name].export()
+    return CASES[name].export()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that takes `case_name` runs over every program."""
     if "case_name" in metafunc.fixturenames:
-        metafunc.parametrize("case_name", list(programs().CASES))
+        metafunc.parametrize("case_name", list(CASES))
 
 
 @pytest.fixture
 def case(case_name: str) -> Any:
-    return programs().CASES[case_name]
+    return CASES[case_name]
 
 
 @pytest.fixture

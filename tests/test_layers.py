@@ -100,6 +100,28 @@ def test_python_imports(path: Path) -> None:
             assert other in ALLOWED[package], f"{where}:{line}: {package} may not import {other}"
 
 
+def test_tests_and_models_import_no_benchmarks() -> None:
+    """The networks that tests and benchmarks share lie in models/, which imports neither."""
+    for folder, forbidden in (("tests", {"benchmarks"}), ("models", {"benchmarks", "tests"})):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for line, module in imports(path):
+                where = f"{path.relative_to(ROOT)}:{line}"
+                assert module.partition(".")[0] not in forbidden, f"{where}: {folder} may not import {module}"
+
+
+def test_helpers_of_tests_are_imported_by_their_full_name() -> None:
+    """`from tests.<folder>.<module> import ...` is the one way; a conftest.py holds fixtures alone."""
+    own = {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        where = path.relative_to(ROOT)
+        for line, module in imports(path):
+            assert module.partition(".")[0] not in own, f"{where}:{line}: write tests.<folder>.{module}"
+            assert not module.endswith(".conftest"), f"{where}:{line}: a conftest.py holds fixtures alone"
+        if path.name not in ("native.py", "test_layers.py"):
+            found = re.search(r"sys\.path\.(append|insert)|spec_from_file_location", path.read_text())
+            assert not found, f"{where}: {found and found[0]}: import by the full name instead"
+
+
 def module_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 

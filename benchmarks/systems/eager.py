@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -20,8 +20,7 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def read_module(folder: Path, threads: int) -> Any:
     import torch
-
-    from benchmarks.models import import_torchvision
+    from models.catalog import import_torchvision
 
     import_torchvision()
     torch.set_num_threads(threads)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -37,10 +37,9 @@ def _quantized(case: Case, exported: Any) -> tuple[Any, bool]:
         XNNPACKQuantizer,
         get_symmetric_quantization_config,
     )
+    from models.catalog import INT8
+    from models.digits import CALIBRATION
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    from benchmarks.digits import CALIBRATION
-    from benchmarks.models import INT8
 
     is_dynamic = INT8[case.name] == "dynamic"
     config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -28,9 +28,8 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def _quantize(case: Case, path: Path) -> None:
     from ai_edge_quantizer import quantizer, recipe
-
-    from benchmarks.digits import CALIBRATION
-    from benchmarks.models import INT8
+    from models.catalog import INT8
+    from models.digits import CALIBRATION
 
     if INT8[case.name] == "dynamic":
         result = quantizer.Quantizer(str(path), recipe.dynamic_wi8_afp32()).quantize()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -22,11 +22,10 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 
 def _quantize(case: Case, path: Path) -> None:
+    from models.catalog import INT8
+    from models.digits import CALIBRATION
     from onnxruntime import quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    from benchmarks.digits import CALIBRATION
-    from benchmarks.models import INT8
 
     prepared = path.with_name("prepared.onnx")
     quant_pre_process(path, prepared, skip_symbolic_shape=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -19,9 +19,8 @@ def write(case: Case, folder: Path, options: str) -> None:
     model = openvino.convert_model(torch.export.export(case.module, case.inputs))
     if options == "int8":
         import nncf
-
-        from benchmarks.digits import CALIBRATION
-        from benchmarks.models import INT8
+        from models.catalog import INT8
+        from models.digits import CALIBRATION
 
         samples = [[x.numpy() for x in inputs] for inputs in case.samples(16, seed=CALIBRATION)]
         model = nncf.quantize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:
@@ -36,9 +36,9 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def _quantized(case: Case, for_xnnpack: bool) -> Any:
     import torch
+    from models.catalog import INT8
+    from models.digits import CALIBRATION
 
-    from benchmarks.digits import CALIBRATION
-    from benchmarks.models import INT8
     from rushlight.backends.cpu.quantizer import CPUQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from rushlight.quantize import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.systems.eager import as_arrays, read_module
 
 if TYPE_CHECKING:
-    from benchmarks.models import Case
+    from models.catalog import Case
 
 
 def write(case: Case, folder: Path, options: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.delegate.conftest import needs_xnnpack
+from tests.delegate.support import needs_xnnpack
 from torch import nn
 from torch.export import Dim
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.delegate.conftest import assert_close, backends, load, needs_xnnpack, outputs_of
+from tests.delegate.support import assert_close, backends, load, needs_xnnpack, outputs_of
 from torch import nn
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.delegate.conftest import assert_close, backends, load, needs_xnnpack, outputs_of
+from tests.delegate.support import assert_close, backends, load, needs_xnnpack, outputs_of
 from torch import nn
 from torch.export import ExportedProgram, export
 

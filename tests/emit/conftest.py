@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
-import sys
 import warnings
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
-
-HERE = Path(__file__).parent
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"emit_{name}", HERE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dynamo imports the modules that it traces.
-    sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    return module
+from tests.emit.cases import CASES
+from tests.emit.interpreter import Interpreter
 
 
 @pytest.fixture(scope="session")
 def cases() -> dict[str, Any]:
     """Case by name: a module factory, example inputs, dynamic shapes."""
-    return load("cases").CASES
+    return CASES
 
 
 @pytest.fixture(scope="session")
 def run() -> Any:
     """run(pte, inputs, method="forward") -> outputs, on torch's kernels."""
-    return load("interpreter").Interpreter
+    return Interpreter
 
 
 @pytest.fixture(scope="session")

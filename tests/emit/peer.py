@@ -1,25 +1,17 @@
-"""Run in the environment that holds executorch: `peer.py FOLDER`.
+"""Run in the environment that holds executorch: `python -m tests.emit.peer FOLDER`.
 
 Lowers the cases there and runs the .pte files of the folder. Writes `peer.json`: by case, what its own
 program looks like and whether our file's outputs equal eager's.
 """
 
-import importlib.util
 import json
 import sys
 import warnings
 from pathlib import Path
 
 import torch
+from tests.emit.cases import CASES
 from torch.utils import _pytree as pytree
-
-
-def load_cases(path):
-    spec = importlib.util.spec_from_file_location("emit_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["emit_cases"] = module
-    spec.loader.exec_module(module)
-    return module.CASES
 
 
 def structure(program):
@@ -76,7 +68,7 @@ def main(folder):
     from executorch.exir import to_edge
 
     report = {}
-    for name, (make, args, dynamic_shapes) in load_cases(Path(__file__).with_name("cases.py")).items():
+    for name, (make, args, dynamic_shapes) in CASES.items():
         entry = report[name] = {"structure": None, "failure": None}
         torch.manual_seed(0)
         try:

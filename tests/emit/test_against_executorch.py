@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.emit.peer import structure
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-interop" / "bin" / "python"
@@ -41,20 +42,10 @@ def peer(tmp_path_factory, cases, lowered):
     folder = tmp_path_factory.mktemp("peer")
     for name in cases:
         (folder / f"{name}.pte").write_bytes(lowered(name).buffer)
-    script = Path(__file__).with_name("peer.py")
-    done = subprocess.run([PYTHON, script, folder], capture_output=True, text=True, timeout=600, check=False)
+    command = [PYTHON, "-m", "tests.emit.peer", folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads((folder / "peer.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def structure():
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("emit_peer", Path(__file__).with_name("peer.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.structure
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,7 +54,7 @@ def test_our_files_run_there(name, peer):
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_programs_are_alike(name, peer, lowered, structure):
+def test_programs_are_alike(name, peer, lowered):
     ours = json.loads(json.dumps(structure(lowered(name).executorch_program)))
     theirs = peer[name]["structure"]
     assert ours["calls"] == theirs["calls"]
@@ -71,7 +62,7 @@ def test_programs_are_alike(name, peer, lowered, structure):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_signatures_are_alike_and_plans_no_larger(name, peer, lowered, structure):
+def test_signatures_are_alike_and_plans_no_larger(name, peer, lowered):
     theirs = peer[name]["structure"]
     if theirs is None:
         pytest.skip(f"executorch cannot lower it: {peer[name]['unsupported']}")

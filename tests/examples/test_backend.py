@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.examples.conftest import EXAMPLES, python, run
+from tests.examples.support import EXAMPLES, python, run
 from torch import nn
 
 from rushlight.delegate.lowered import get_lowered_backend_modules
@@ -27,9 +27,9 @@ RUNNER = Path(sys.executable).with_name("executor_runner")
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Any]:
-    sys.path.insert(0, str(EXAMPLE))
-    yield importlib.import_module("stack")
-    sys.path.remove(str(EXAMPLE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLE)
+        yield importlib.import_module("stack")
 
 
 class _Mixed(nn.Module):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.examples.conftest import EXAMPLES, python, run
+from tests.examples.support import EXAMPLES, python, run
 from torch.export import Dim
 
 import rushlight
@@ -26,9 +26,9 @@ RUNNER = Path(sys.executable).with_name("executor_runner")
 
 @pytest.fixture(scope="module")
 def sample() -> Iterator[Any]:
-    sys.path.insert(0, str(EXAMPLE))
-    yield importlib.import_module("sample_ops")
-    sys.path.remove(str(EXAMPLE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLE)
+        yield importlib.import_module("sample_ops")
 
 
 @pytest.fixture(scope="module")

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 import torch
+from examples.quantizer import partner
 
 import rushlight
 from rushlight.quantize import QuantizationError, quantize
 
-FILE = Path(__file__).parents[2] / "examples" / "quantizer" / "partner.py"
 
-
-@pytest.fixture(scope="module")
-def partner() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("partner_example", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_linear_and_relu_are_one(partner: ModuleType) -> None:
+def test_linear_and_relu_are_one() -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
     data = [torch.randn(8, 16) for _ in range(4)]
@@ -49,7 +35,7 @@ def test_linear_and_relu_are_one(partner: ModuleType) -> None:
     torch.testing.assert_close(run(data[0]), program.module()(data[0]), atol=1e-2, rtol=0)
 
 
-def test_a_model_without_the_pattern(partner: ModuleType) -> None:
+def test_a_model_without_the_pattern() -> None:
     x = torch.randn(2, 4)
     with pytest.raises(QuantizationError, match="no linear with a ReLU behind it"):
         quantize(torch.nn.Linear(4, 4), x, partner.PartnerQuantizer(), [x])

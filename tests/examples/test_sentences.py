@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.examples.conftest import python
+from tests.examples.support import python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sentences"
 

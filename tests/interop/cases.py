@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import nn
 
-sys.path.append(str(Path(__file__).parents[2]))  # for `benchmarks`, in the other environment too
 # Sends one request to the other environment and fails the test with what went wrong there.
 Ask = Callable[[dict[str, str]], None]
 
@@ -53,7 +50,7 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
         return Add(), (torch.randn(3, 4, generator=generator), torch.randn(4, generator=generator))
     if name == "digits":
         return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
-    from benchmarks.models import build as build_measured
+    from models.catalog import build as build_measured
 
     case = build_measured(name)
     if case.inputs[0].dim() == 4:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.interop.cases import Ask
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cases import Ask  # noqa: E402
-
-PYTHON = Path(__file__).parents[2] / ".venv-interop" / "bin" / "python"
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-interop" / "bin" / "python"
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +25,8 @@ def interop_python() -> Path:
 def peer(interop_python: Path) -> Iterator[Ask]:
     """ask(request) sends one request of peer.py and fails the test with what went wrong there."""
     process = subprocess.Popen(
-        [str(interop_python), str(Path(__file__).with_name("peer.py"))],
+        [str(interop_python), "-m", "tests.interop.peer"],
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

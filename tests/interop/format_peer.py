@@ -1,9 +1,9 @@
 """Runs in the environment of the released `executorch` wheel; speaks JSON with test_format_contract.py.
 
-format_peer.py make FOLDER         compile small models to FOLDER/*.pte and *.ptd
-format_peer.py dump FILE...        what ExecuTorch reads from each file
-format_peer.py run FILE FILE       whether both programs give the same outputs in ExecuTorch's runtime
-format_peer.py classes             fields of ExecuTorch's dataclasses
+python -m tests.interop.format_peer make FOLDER         compile small models to FOLDER/*.pte and *.ptd
+python -m tests.interop.format_peer dump FILE...        what ExecuTorch reads from each file
+python -m tests.interop.format_peer run FILE FILE       whether both give the same outputs in ExecuTorch
+python -m tests.interop.format_peer classes             fields of ExecuTorch's dataclasses
 """
 
 import dataclasses

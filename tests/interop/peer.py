@@ -21,12 +21,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 logging.disable(logging.WARNING)
-sys.path.insert(0, str(Path(__file__).parent))
 
 import torch  # noqa: E402
-from cases import QUANTIZED, build, build_quantized  # noqa: E402
 from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower  # noqa: E402
 from executorch.runtime import Runtime  # noqa: E402
+from tests.interop.cases import QUANTIZED, build, build_quantized  # noqa: E402
 
 
 def compile_case(name: str, folder: Path, backend: str | None) -> None:

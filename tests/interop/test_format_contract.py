@@ -21,7 +21,8 @@ from rushlight.format.header import read_program_layout
 from rushlight.format.ptd import read_ptd, write_ptd
 from rushlight.format.pte import read_pte, write_pte
 
-SCHEMAS = Path(__file__).parents[2] / "schema"
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "schema"
 MODELS = ["small", "aligned", "external", "delegated", "inline", "branch", "methods", "state"]
 
 Ask = Callable[..., Any]
@@ -32,9 +33,8 @@ pytestmark = pytest.mark.xdist_group("format_contract")
 @pytest.fixture(scope="module")
 def ask(interop_python: Path) -> Ask:
     def run(*arguments: str | Path) -> Any:
-        script = Path(__file__).with_name("format_peer.py")
-        command = [str(item) for item in (interop_python, script, *arguments)]
-        process = subprocess.run(command, capture_output=True, text=True)
+        command = [str(item) for item in (interop_python, "-m", "tests.interop.format_peer", *arguments)]
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert process.returncode == 0, process.stderr[-4000:]
         return json.loads(process.stdout.splitlines()[-1])
 

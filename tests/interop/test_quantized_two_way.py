@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from cases import QUANTIZED, Ask, build_quantized
+from tests.interop.cases import QUANTIZED, Ask, build_quantized
 from torchao.quantization import quantize_
 from torchao.quantization.granularity import PerGroup
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig

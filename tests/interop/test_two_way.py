@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from cases import NAMES, Ask, build
+from tests.interop.cases import NAMES, Ask, build
 
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import Runtime

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from cases import HALF, NAMES, Ask, build
+from tests.interop.cases import HALF, NAMES, Ask, build
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.delegate.lowered import get_lowered_backend_modules

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from benchmarks.models import build
+from models.catalog import build
 
 import rushlight
 

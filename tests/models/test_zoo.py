@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from benchmarks.zoo import control_flow as _control_flow  # noqa: F401  (registers its models)
-from benchmarks.zoo import modules as _modules  # noqa: F401
-from benchmarks.zoo.cases import ZOO
-from benchmarks.zoo.run import measure
+from models.zoo import control_flow as _control_flow  # noqa: F401  (registers its models)
+from models.zoo import modules as _modules  # noqa: F401
+from models.zoo.cases import ZOO
+from models.zoo.run import measure
 
 STATE = (
     "state_shared_between_methods kv_cache_slice kv_cache_int_position cache_rolled initialised_state "

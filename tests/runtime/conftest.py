@@ -1,8 +1,9 @@
-"""Small programs, built value by value with the format room; no torch, no compiler."""
+"""Small programs, built value by value with the package `format`; no torch, no compiler."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ from rushlight.format.program import (
 )
 from rushlight.format.pte import PTEFile, write_pte
 
+ROOT = Path(__file__).parents[2]
 LEAF = {"type": None, "context": None, "children_spec": []}
 
 
@@ -198,17 +200,12 @@ def nested_program() -> bytes:
 def run_python(pytestconfig: pytest.Config) -> Callable[[str], str]:
     """Runs a script in a process of its own and returns what it prints."""
     native = pytestconfig.getoption("--native")
-    prefix = ""
-    if native:
-        prefix = (
-            "import sys, importlib.util as u\n"
-            f"sys.path.insert(0, {str(Path(__file__).parents[2] / 'src')!r})\n"
-            f"s = u.spec_from_file_location('rushlight.runtime._native', {str(native)!r})\n"
-            "m = u.module_from_spec(s)\ns.loader.exec_module(m)\nsys.modules[s.name] = m\n"
-        )
+    prefix = f"from tests import native\nnative.use({str(native)!r})\n" if native else ""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
     def run(script: str) -> str:
-        done = subprocess.run([sys.executable, "-c", prefix + script], capture_output=True, text=True)
+        command = [sys.executable, "-c", prefix + script]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--native", metavar="FILE", help="the extension module, instead of the installed one")
     arguments = parser.parse_args()
     if arguments.native:
-        from tests.torture import native
+        from tests import native
 
         native.use(arguments.native)
     from tests.torture import command

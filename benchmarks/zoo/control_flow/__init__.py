@@ -1,4 +1,0 @@
-"""Hand-written modules with control flow, dynamic shapes and sizes that depend on data."""
-
-# They register their models.
-from benchmarks.zoo.control_flow import flow, sizes  # noqa: F401

@@ -1,4 +1,0 @@
-"""Networks after those of their fields: generation, audio, graphs, detection, recommendation."""
-
-# They register their models.
-from benchmarks.zoo.domains import audio, generative, graphs, sequences, vision  # noqa: F401

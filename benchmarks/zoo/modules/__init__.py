@@ -1,4 +1,0 @@
-"""Hand-written modules: state, kinds of inputs and outputs, recurrent layers, seldom used operators."""
-
-# They register their models.
-from benchmarks.zoo.modules import algebra, functions, networks, recurrent, state  # noqa: F401

@@ -1,0 +1,302 @@
+"""The networks that are measured: deterministic random weights and batch norm statistics from data, or, for
+figures in 8 bits, weights trained on digits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from types import ModuleType
+
+import torch
+from torch import nn
+
+from models.digits import COPIES, FIT, digits
+from models.trained import load_trained
+
+MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
+
+
+def model(build: Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]) -> Callable[..., object]:
+    MODELS[build.__name__] = build
+    return build
+
+
+_TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
+"""Held for the process: its definitions end with it."""
+
+
+def import_torchvision() -> ModuleType:
+    """torchvision, also where its compiled operators do not match the installed torch.
+
+    timm and transformers import it too: a model of theirs calls this first.
+    """
+    for name in ("nms", "qnms"):
+        if not hasattr(torch.ops.torchvision, name):
+            _TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    import torchvision
+
+    return torchvision
+
+
+def image(size: int = 224) -> tuple[torch.Tensor]:
+    return (digits(size, 1, seed=1)[0],)
+
+
+def _torchvision(name: str) -> None:
+    def build() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+        return getattr(import_torchvision().models, name)(weights=None), image()
+
+    build.__name__ = name
+    model(build)
+
+
+for _name in (
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "resnet18",
+    "resnet50",
+    "vit_b_16",
+    "efficientnet_b0",
+    "convnext_tiny",
+    "swin_t",
+    "shufflenet_v2_x1_0",
+    "densenet121",
+):
+    _torchvision(_name)
+
+
+@model
+def deit_tiny() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import_torchvision()
+    from timm.models.vision_transformer import VisionTransformer
+
+    return VisionTransformer(embed_dim=192, depth=12, num_heads=3), image()
+
+
+class _Bert(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        import_torchvision()
+        from transformers import BertConfig, BertModel
+
+        config = BertConfig(
+            vocab_size=1000,
+            hidden_size=384,
+            num_hidden_layers=6,
+            num_attention_heads=12,
+            intermediate_size=1536,
+        )
+        self.bert = BertModel(config, add_pooling_layer=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.bert(input_ids=ids).last_hidden_state
+
+
+@model
+def bert() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 384, 128 tokens."""
+    return _Bert(), (torch.randint(0, 1000, (1, 128), generator=torch.Generator().manual_seed(1)),)
+
+
+class _Gpt2(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        import_torchvision()
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        self.gpt2 = GPT2LMHeadModel(
+            GPT2Config(vocab_size=1000, n_embd=384, n_layer=6, n_head=6, n_positions=128)
+        )
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.gpt2(input_ids=ids, use_cache=False).logits
+
+
+@model
+def gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 384, 64 tokens without a cache."""
+    return _Gpt2(), (torch.randint(0, 1000, (1, 64), generator=torch.Generator().manual_seed(1)),)
+
+
+def _seeded(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
+
+@model
+def lstm() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Two layers of width 256, 64 steps."""
+    from models.networks import Lstm
+
+    return Lstm(), (_seeded(1, 64, 256),)
+
+
+@model
+def gpt2_step() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Six layers of width 512: one token after 127 others, whose keys and values are inputs."""
+    from models.networks import Decoder
+
+    past = (6, 1, 8, 127, 64)
+    return Decoder(), (torch.tensor([[17]]), torch.tensor([[127]]), _seeded(*past), _seeded(*past))
+
+
+@model
+def unet() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    from models.networks import UNet
+
+    return UNet(), image(256)
+
+
+@model
+def audio_conv() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One second at 16 kHz."""
+    from models.networks import AudioConv
+
+    return AudioConv(), (_seeded(1, 1, 16000),)
+
+
+def _wide(name: str, *options: int) -> nn.Module:
+    from models import wide
+
+    return getattr(wide, name)(*options)
+
+
+def _tokens(count: int, below: int) -> torch.Tensor:
+    return torch.randint(0, below, (1, count), generator=torch.Generator().manual_seed(1))
+
+
+@model
+def wave_encoder() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One second at 16 kHz."""
+    return _wide("WaveEncoder"), (_seeded(1, 16000),)
+
+
+@model
+def demucs() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A third of a second, stereo, at 44.1 kHz."""
+    return _wide("Demucs"), (_seeded(1, 2, 16384),)
+
+
+@model
+def conformer() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Four seconds: 400 frames of 80 bands."""
+    return _wide("Conformer"), (_seeded(1, 1, 400, 80),)
+
+
+@model
+def llama_prefill() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The first 64 tokens."""
+    return _wide("Llama"), (_tokens(64, 4000), torch.arange(64))
+
+
+@model
+def llama_step() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One token, the 128th, with buffers for 256."""
+    return _wide("Llama"), (_tokens(1, 4000), torch.tensor([127]))
+
+
+@model
+def gru_text() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("GruText"), (_tokens(64, 2000),)
+
+
+@model
+def mixer() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("Mixer"), image()
+
+
+@model
+def upscaler() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    return _wide("Upscaler"), image(128)
+
+
+WIDE = (
+    "efficientnet_b0",
+    "convnext_tiny",
+    "swin_t",
+    "shufflenet_v2_x1_0",
+    "densenet121",
+    "unet",
+    "upscaler",
+    "audio_conv",
+    "wave_encoder",
+    "demucs",
+    "conformer",
+    "llama_prefill",
+    "llama_step",
+    "gru_text",
+    "mixer",
+)
+"""Networks for shapes that the default table lacks."""
+
+# The networks measured in 8 bits, and whether activations are quantized by calibration or at run time.
+INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    module: nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    is_trained: bool = False
+
+    def pictures(self, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Digits of the size of `inputs`, as a trained network knows them, and their labels."""
+        return digits(self.inputs[0].shape[-1], count, seed, COPIES if self.is_trained else 1)
+
+    def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
+        """Other inputs like `inputs`: digits, normal values, or integers of the same range."""
+        generator = torch.Generator().manual_seed(seed)
+        if _is_image(self.inputs):
+            return [(picture[None],) for picture in self.pictures(count, seed)[0]]
+
+        def like(x: torch.Tensor) -> torch.Tensor:
+            if x.is_floating_point():
+                return torch.randn(x.shape, generator=generator)
+            return torch.randint(0, int(x.max()) + 1, x.shape, generator=generator)
+
+        return [tuple(like(x) for x in self.inputs) for _ in range(count)]
+
+
+def _is_image(inputs: tuple[torch.Tensor, ...]) -> bool:
+    return len(inputs) == 1 and inputs[0].dim() == 4 and inputs[0].shape[1] == 3
+
+
+def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    """Batch norm statistics from data: with unit statistics the signal of random weights dies out."""
+    norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None
+    generator = torch.Generator().manual_seed(FIT)
+    data = torch.randn((2, *inputs[0].shape[1:]), generator=generator)
+    if _is_image(inputs):
+        data = digits(inputs[0].shape[-1], 16, FIT)[0]
+    with torch.no_grad():
+        module.train()(data)
+        module.eval()
+
+
+def _fill_heads(module: nn.Module) -> None:
+    """Random weights for classifiers that start as zeros, as torchvision's ViT: zeros would check nothing."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear) and not layer.weight.any():
+            nn.init.normal_(layer.weight, std=0.02)
+
+
+def build(name: str, trained: bool = False) -> Case:
+    """Model `name` in eval mode with its example inputs; the same values in every process.
+
+    trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
+    """
+    if name not in MODELS:
+        raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
+    torch.manual_seed(0)
+    module, inputs = MODELS[name]()
+    if trained and INT8.get(name) == "static":
+        inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
+        return Case(name, load_trained(name, module), inputs, is_trained=True)
+    _fill_heads(module)
+    _calibrate(module, inputs)
+    return Case(name, module.eval(), inputs)
