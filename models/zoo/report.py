@@ -25,23 +25,23 @@ WHAT = {
 
 _HEAD = """# Model zoo
 
-Networks and modules that are exported by `torch.export`, compiled by `rushlight.compile`, loaded, and run
-beside eager torch. This page is written by
+This page shows how many networks and modules of well-known libraries give the results of eager PyTorch. Each
+model is exported by `torch.export`, compiled by `rushlight.compile`, loaded, and run beside eager PyTorch, in
+a process of its own. These commands write the page:
 
     python -m models.zoo.run --out results.json
     python -m models.zoo.report results.json docs/model-zoo.md
 
-`--models 'timm/*,modules/kv_*'` measures some of them, `--backend kernels` or `xnnpack` compiles for these
-instead of the default CPU backend, `--resume` goes on with a run. Each model is measured in a process of its
-own.
+`--models 'timm/*,modules/kv_*'` selects models, `--backend kernels` or `--backend xnnpack` replaces the CPU
+backend, and `--resume` continues an interrupted run.
 
 ## What is measured
 
-A model agrees if every one of its calls does: further inputs of other sizes where shapes are dynamic,
-later steps where there is state, several methods where there are several. Number, dtype and shape of the
-outputs are eager's; integers and bools are equal; real and complex numbers differ by at most 1e-3 of an
-output's largest magnitude (5e-3 for optical flow). Weights are random and networks reduced: few layers,
-small images.
+A model *agrees* if every call of it agrees with eager PyTorch. Models with dynamic shapes are called with
+inputs of several sizes, models with state several times, and models with several methods through each method.
+The number, dtypes and shapes of the outputs must be equal. Integers and bools must be equal; real and complex
+numbers may differ by at most 1e-3 of the largest magnitude of the output (5e-3 for optical flow). Weights are
+random. The networks are reduced to few layers and small images.
 """
 
 
@@ -53,7 +53,7 @@ def page(results: Results) -> str:
         if rows:
             lines.append(f"| {group} | {what} | {len(rows)} | {_agreeing(rows)} |")
     lines.append(f"| all | | {len(results)} | {_agreeing(list(results.values()))} |")
-    lines += ["", *_figures(results), "", "## What remains", "", *_remaining(results)]
+    lines += ["", *_figures(results), "", "## Models that do not agree", "", *_remaining(results)]
     return "\n".join(lines) + "\n"
 
 
@@ -69,10 +69,10 @@ def _figures(results: Results) -> list[str]:
     errors = sorted(rows, key=lambda name: rows[name]["error"], reverse=True)[:5]
     calls = sum(row["calls"] for row in rows.values())
     return [
-        f"Over {calls:,} calls. Compiling takes {statistics.median(ratios):.2f} times as long as exporting "
-        "(median).",
+        f"The runs made {calls:,} calls. Compiling takes {statistics.median(ratios):.2f} times as long as "
+        "exporting (median).",
         "",
-        "| largest differences | of the largest magnitude |",
+        "| models with the largest differences | difference / largest magnitude |",
         "|---|---|",
         *[f"| `{name}` | {rows[name]['error']:.1e} |" for name in errors],
     ]
@@ -81,7 +81,7 @@ def _figures(results: Results) -> list[str]:
 def _remaining(results: Results) -> list[str]:
     failed = {name: row for name, row in results.items() if row["outcome"] != "ok"}
     if not failed:
-        return ["Nothing."]
+        return ["All models agree."]
     lines = ["| model | stage | reason |", "|---|---|---|"]
     for name, row in failed.items():
         reason = " ".join(str(row.get("reason", "")).split())[:200].replace("|", "\\|")
