@@ -1,4 +1,4 @@
-"""From a module to a program file in one call, with this package's own choice of backend."""
+"""`rushlight.compile`: makes a program file from a model in one call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
 class CompiledProgram:
-    """A compiled model: `save` it, take its bytes, or hand them to the runtime."""
+    """A compiled program, which can be saved or loaded by the runtime.
+
+    Attributes:
+        manager: the manager of the program, with the functions of ExecuTorch's API.
+    """
 
     def __init__(self, manager: ExecutorchProgramManager) -> None:
         self.manager = manager
@@ -39,7 +43,11 @@ class CompiledProgram:
         return self.manager.methods
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the .pte file to a path that ends in .pte; it is there whole or not at all."""
+        """Writes the .pte file. If writing fails, no incomplete file is left.
+
+        Args:
+            path: the path of the file; it must end with .pte.
+        """
         self.manager.save(path)
 
     def __repr__(self) -> str:
@@ -63,33 +71,42 @@ def compile(
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
+    Modules are compiled as they behave in evaluation mode. To compile several methods, give `model` as a dict
+    from method name to model; `example_inputs`, `example_kwargs` and `dynamic_shapes` are then dicts from
+    method name too.
+
     Args:
-        model: a module with example inputs, or what torch.export made of it, or several of either by method
-            name. A module is compiled as it behaves in evaluation mode.
-        example_inputs: the positional inputs of a module; by method name for several modules.
-        example_kwargs: the inputs by keyword; by method name for several modules.
-        dynamic_shapes: as torch.export takes them; by method name for several modules.
-        partitioner: by default CpuPartitioner; with `()` everything runs on kernels.
-        constant_methods: methods that return a constant, by name.
-        compile_config: by default every operator that the target has a kernel for is taken, of Core ATen or
-            not.
-        backend_config: by default, with the default partitioner, inputs that its backend alone reads are read
-            where the caller has them; memory for copies is planned otherwise.
-        float32_matmul_precision: "highest" keeps full float32. With "high" large products and convolutions
-            are faster, and steps may add errors of up to 1e-3 of the largest result. This option and the
-            next two belong to the default partitioner.
-        compact: no weights in the file that take more bytes than the model's, at the price of a longer load.
-        weights: torch.float16 or torch.bfloat16 to store float32 weights in half the bytes.
-        exact: deprecated: True is float32_matmul_precision="highest", False is "high".
+        model: a torch.nn.Module, a program of torch.export, or a dict from method name to one of these.
+        example_inputs: the positional inputs of the module: a tuple, or one tensor. A program of torch.export
+            needs none.
+        example_kwargs: the keyword inputs of the module.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+        partitioner: the partitioners that choose which backend runs which operators, in order; or a dict of
+            them by method name. The default is the CPU backend (`CpuPartitioner`). With `()` every operator
+            runs on a kernel.
+        constant_methods: methods that take no input and return a constant: a dict from method name to value.
+        compile_config: options of the conversion to the edge dialect. The default accepts every operator that
+            has a kernel, even if it does not belong to Core ATen.
+        backend_config: options of memory planning and of the file. By default, the program reads an input
+            from the caller's memory if only the CPU backend reads it, and plans memory for a copy of it
+            otherwise.
+        float32_matmul_precision: "highest" computes in full float32. With "high", large products and some
+            convolutions are faster, and all steps together may add errors of up to 1e-3 of the largest
+            result. An option of the default partitioner.
+        compact: store weights in no more bytes than the model does; loading then takes longer. An option of
+            the default partitioner.
+        weights: torch.float16 or torch.bfloat16 stores float32 weights in half the bytes. An option of the
+            default partitioner.
+        exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Returns:
-        The program, ready to be saved.
+        The compiled program.
 
     Raises:
-        ExportError, CompileError: the model cannot be compiled; the message names the operator and the line
-            of your Python.
-        ValueError: a setting of the default partitioner that it does not know, or that is given beside
-            another partitioner.
+        ExportError, CompileError: the model cannot be compiled. The message names the operator and the line
+            of your Python code.
+        ValueError: an option of the default partitioner has an unknown value, or is given together with
+            `partitioner`.
     """
     float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
@@ -123,7 +140,13 @@ def compile(
 
 
 def _exported(name: str, model: Any, given: Sequence[Any]) -> Any:
-    """A method's program; `given` are example inputs, keyword inputs and dynamic shapes by method name."""
+    """Exports the model of one method.
+
+    Args:
+        name: the name of the method.
+        model: a module, or a program that is already exported.
+        given: example inputs, keyword inputs and dynamic shapes, each by method name.
+    """
     if not isinstance(model, torch.nn.Module):
         return model
     if not all(isinstance(item, Mapping) for item in given):
@@ -133,7 +156,9 @@ def _exported(name: str, model: Any, given: Sequence[Any]) -> Any:
 
 
 def _backends_alone_read_inputs(edge: EdgeProgramManager) -> bool:
-    """Whether nothing writes to an input, gives it back or looks at it in another shape."""
+    """Returns whether only backends use the inputs: nothing writes, returns or reshapes an input outside of a
+    backend.
+    """
     for name in edge.methods:
         program = edge.exported_program(name)
         signature = program.graph_signature

@@ -77,7 +77,7 @@ def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -
         (["run", "PROGRAM", "--steps"], "--steps needs --aten"),
         (["run", "PROGRAM", "--aten", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["compile", "model.py"], "'model.py' is not of the form FILE.py:FACTORY"),
-        (["compile", "absent.py:make"], "no file absent.py"),
+        (["compile", "absent.py:make"], "the file absent.py does not exist"),
     ],
 )
 def test_errors_are_one_line(program: Path, capsys: Capture, arguments: list[str], message: str) -> None:
@@ -165,7 +165,7 @@ def test_compile(tmp_path: Path, capsys: Capture) -> None:
     ("output", "message"),
     [
         ("net.bin", "net.bin: the name of a program must end with .pte"),
-        ("absent/net.pte", "absent/net.pte: there is no folder absent"),
+        ("absent/net.pte", "absent/net.pte: the folder absent does not exist; create it first"),
         ("folder.pte", "folder.pte: this is a folder; give the name of a file"),
     ],
 )
@@ -209,9 +209,9 @@ def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:
     assert compiled("--target", "avx2", "--weights", "float16")[1] < 0.6 * compact
     assert compiled("--backend", "xnnpack")[2] == {"XnnpackBackend"}
     printed, _, backends = compiled("--backend", "none", "--explain")
-    assert not backends and "all is left to kernels" in printed
+    assert not backends and "all operators run on kernels" in printed
     assert main(["compile", f"{tmp_path}/net.py:make", "--backend", "none", "--target", "neon"]) == 1
-    assert "--target: only the cpu backend has it, not none" in capsys.readouterr().err
+    assert "--target: this is an option of --backend cpu, not of --backend none" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["compile", f"{tmp_path}/net.py:make", "--float32-matmul-precision", "medium"])
     error = capsys.readouterr().err

@@ -166,7 +166,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         (
             ["quantized_model.py:net", "--config", "weight_only_int4", "--backend", "xnnpack"]
             + ["--float32-matmul-precision", "high"],
-            "--float32-matmul-precision: only the cpu backend has it, not xnnpack",
+            "--float32-matmul-precision: this is an option of --backend cpu, not of --backend xnnpack",
         ),
         (
             ["quantized_model.py:net", "--data", "quantized_model.py:data", "--config", "static_int16"]
@@ -180,7 +180,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         ),
         (
             ["quantized_model.py:net", "--html", "report.html"],
-            "--html: there is nothing to write",
+            "--html: there is no report to write",
         ),
         (["quantized_model.py:net", "--float-modules", "tail"], "the model has no module 'tail'"),
         (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FACTORY"),

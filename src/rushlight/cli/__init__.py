@@ -1,1 +1,1 @@
-"""The `rushlight` command. Needs numpy alone, but for `rushlight compile`."""
+"""The `rushlight` command. It needs numpy only, except `rushlight compile` and `rushlight quantize`."""

@@ -1,4 +1,4 @@
-"""Options that several subcommands have, and the inputs they name."""
+"""Options that several subcommands share, and functions that read the named files."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """The program, its data, the method, threads and inputs."""
+    """Adds the options for a program, its data, the method, threads and inputs."""
     parser.add_argument("program", help="a .pte file")
     parser.add_argument("--method", help="the method to run (default: forward, or the only one)")
     parser.add_argument(
-        "--data", nargs="+", default=[], metavar="FILE", help=".ptd files with data kept outside"
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help=".ptd files with data that the program keeps in other files",
     )
     add_library_option(parser)
     parser.add_argument(
-        "--threads", type=int, help="threads (default: RUSHLIGHT_NUM_THREADS, or one per CPU)"
+        "--threads",
+        type=int,
+        help="number of threads (default: RUSHLIGHT_NUM_THREADS, or the number of CPUs)",
     )
     parser.add_argument(
         "--inputs",
         nargs="+",
         default=[],
         metavar="VALUE",
-        help='one per input: a .npy file, or a number, true, false, null or "text" as JSON '
+        help='one value for each input: a .npy file, or a number, true, false, null or "text" as JSON '
         "(default: tensors of ones)",
     )
 
 
 def add_library_option(parser: argparse.ArgumentParser) -> None:
-    """Shared libraries of kernels and backends."""
+    """Adds the option for shared libraries of kernels and backends."""
     parser.add_argument(
         "--kernel-library",
         "--backend-library",
@@ -52,11 +58,11 @@ def add_library_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
-    """The file that a subcommand writes.
+    """Adds the option for the file that a subcommand writes.
 
     Args:
-        parser: the subcommand's parser.
-        default: how the help text describes the name of a file that is not given.
+        parser: the parser of the subcommand.
+        default: the text that the help shows for the default name.
     """
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"the .pte file (default: {default})"
@@ -64,10 +70,10 @@ def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def check_output(path: Path | None) -> None:
-    """Checks the path of a file that is written at the end of long work, before the work starts.
+    """Checks the path of an output file before long work starts.
 
     Raises:
-        InvalidArgumentError: the path does not end with .pte, is a folder, or lies in no folder.
+        InvalidArgumentError: the path does not end with .pte, is a folder, or its folder does not exist.
     """
     if path is None:
         return
@@ -76,17 +82,19 @@ def check_output(path: Path | None) -> None:
     if path.is_dir():
         raise InvalidArgumentError(f"--output {path}: this is a folder; give the name of a file")
     if not path.parent.is_dir():
-        raise InvalidArgumentError(f"--output {path}: there is no folder {path.parent}")
+        raise InvalidArgumentError(
+            f"--output {path}: the folder {path.parent} does not exist; create it first"
+        )
 
 
 def load_libraries(options: argparse.Namespace) -> None:
-    """Loads the libraries that the options name."""
+    """Loads the libraries of the options."""
     for path in options.libraries:
         load_library(path)
 
 
 def load_program(options: argparse.Namespace) -> Program:
-    """The program that the options name, after their libraries."""
+    """Loads the libraries, then the program of the options."""
     load_libraries(options)
     return Runtime.get().load_program(
         options.program, data_path=options.data or None, threads=getattr(options, "threads", None)
@@ -94,21 +102,30 @@ def load_program(options: argparse.Namespace) -> Program:
 
 
 def load_method(program: Program, options: argparse.Namespace) -> Method:
-    """The method that the options name."""
+    """Loads the method of the options."""
     return program.load_method(method_name(program.method_names, options))
 
 
 def method_name(names: set[str], options: argparse.Namespace) -> str:
-    """Which of the program's methods the options name."""
+    """Returns the name of the method to use: the option, the only method, or "forward".
+
+    Args:
+        names: the names of the program's methods.
+        options: the parsed options.
+    """
     return options.method or (min(names) if len(names) == 1 else "forward")
 
 
 def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
-    """The inputs that the options name, tensors of ones if they name none.
+    """Reads the inputs of the command line.
+
+    Args:
+        meta: the method.
+        given: the texts of the command line; if empty, the inputs are tensors of ones.
 
     Raises:
-        InvalidArgumentError: a value is neither a file nor JSON, or there are none and the method has inputs
-            that are no tensors.
+        InvalidArgumentError: a text is neither a file nor JSON, or no inputs are given for a method that has
+            inputs other than tensors.
         OSError: a file cannot be read.
     """
     if given:
@@ -117,11 +134,11 @@ def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
 
 
 def load_array(path: str) -> Any:
-    """The array of a .npy file.
+    """Reads the array of a .npy file.
 
     Raises:
-        InvalidArgumentError: it is no such file.
-        OSError: it cannot be read.
+        InvalidArgumentError: the file is not a .npy file.
+        OSError: the file cannot be read.
     """
     try:
         return np.load(path, allow_pickle=False)
@@ -154,7 +171,7 @@ def _ones(meta: MethodMeta, index: int) -> Any:
 
 
 def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
-    """The numpy dtype of a tensor.
+    """Returns the numpy dtype of a tensor.
 
     Raises:
         NotSupportedError: numpy has no such dtype, and ml_dtypes is not installed.
@@ -172,7 +189,7 @@ def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
 
 
 def size_text(count: int) -> str:
-    """Bytes for people: "1.50 MB"."""
+    """Formats a number of bytes for people, such as "1.50 MB"."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= scale:
             return f"{count / scale:.2f} {unit}"

@@ -1,4 +1,4 @@
-"""The options that choose what runs a compiled model."""
+"""The options that choose the backend of a compiled model."""
 
 from __future__ import annotations
 
@@ -11,33 +11,49 @@ _TARGETS = ("generic", "avx2", "avx512", "neon", "rvv", "rvv256")
 
 
 def add_backend_options(parser: argparse.ArgumentParser) -> None:
-    """The backend, and the default one's settings."""
+    """Adds the option for the backend, and the options of the CPU backend."""
     parser.add_argument(
         "--backend",
         choices=("cpu", "xnnpack", "none"),
         default="cpu",
-        help="what runs it: plans for a CPU, XNNPACK, or kernels alone (default: %(default)s)",
+        help="the backend that runs the model: the CPU backend, XNNPACK, or none, which uses kernels only "
+        "(default: %(default)s)",
     )
     parser.add_argument(
-        "--target", choices=_TARGETS, help="the instruction set to plan for (default: this machine's)"
+        "--target",
+        choices=_TARGETS,
+        help="the instruction set to compile for (default: that of this machine)",
     )
     parser.add_argument(
         "--float32-matmul-precision",
         choices=("highest", "high"),
-        help="high: faster products and convolutions, with errors of up to 1e-3 of the largest result"
-        " (default: highest, full float32)",
+        help="highest: full float32; high: faster large products and convolutions, with errors of up to "
+        "1e-3 of the largest result (default: highest)",
     )
     parser.add_argument(
-        "--compact", action="store_true", help="no weights larger than the model's; a longer load"
+        "--compact",
+        action="store_true",
+        help="store weights in no more bytes than the model; loading takes longer",
     )
     parser.add_argument(
-        "--weights", choices=("float16", "bfloat16"), help="store float32 weights in 16 bits, half the file"
+        "--weights",
+        choices=("float16", "bfloat16"),
+        help="store float32 weights in 16 bits, which halves the file",
     )
-    parser.add_argument("--explain", action="store_true", help="print what is left to kernels, and why")
+    parser.add_argument(
+        "--explain", action="store_true", help="print the operators that run on kernels, and why"
+    )
 
 
 def partitioners(options: argparse.Namespace) -> list[Any]:
-    """What `rushlight.compile` takes. Raises InvalidArgumentError for settings of another backend."""
+    """Makes the partitioners for `rushlight.compile`.
+
+    Args:
+        options: the parsed options.
+
+    Raises:
+        InvalidArgumentError: an option belongs to another backend.
+    """
     if options.backend == "cpu":
         from rushlight.backends.cpu.partitioner import CpuPartitioner
 
@@ -56,7 +72,9 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
         ]
     for name in ("target", "float32-matmul-precision", "compact", "weights"):
         if getattr(options, name.replace("-", "_")):
-            raise InvalidArgumentError(f"--{name}: only the cpu backend has it, not {options.backend}")
+            raise InvalidArgumentError(
+                f"--{name}: this is an option of --backend cpu, not of --backend {options.backend}"
+            )
     if options.backend == "none":
         return []
     from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
@@ -65,10 +83,17 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
 
 
 def explanation(options: argparse.Namespace, chosen: list[Any]) -> list[str]:
-    """With --explain, tables of the nodes that partitioners left and why; after compiling."""
+    """Returns tables of the nodes that the backends do not take, with reasons.
+
+    The list is empty without --explain.
+
+    Args:
+        options: the parsed options.
+        chosen: the partitioners, after compiling.
+    """
     if not options.explain:
         return []
     tables = [partitioner.report.get_table_report() for partitioner in chosen if partitioner.report.reasons]
     return [table + "\n" for table in tables] or [
-        "nothing is left to kernels\n" if chosen else "all is left to kernels\n"
+        "no operator runs on a kernel\n" if chosen else "all operators run on kernels\n"
     ]

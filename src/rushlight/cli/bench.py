@@ -1,4 +1,4 @@
-"""`rushlight bench`: times a method."""
+"""`rushlight bench`: measures the time of a method."""
 
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ from rushlight.cli.roofline import roofline
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
-    parser = commands.add_parser("bench", help="time a method")
+    """Adds the subcommand."""
+    parser = commands.add_parser("bench", help="measure the time of a method")
     add_program_options(parser)
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long to measure (default: 2)")
-    parser.add_argument("--warmup", type=int, default=3, metavar="RUNS", help="runs before (default: 3)")
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="duration of the measurement in seconds (default: 2)"
+    )
+    parser.add_argument(
+        "--warmup", type=int, default=3, metavar="RUNS", help="runs before the measurement (default: 3)"
+    )
     parser.add_argument(
         "--roofline",
         action="store_true",
-        help="also the time of every step, beside the machine's own peaks, measured in the same run",
+        help="also print the time of every step and its share of the machine's peak speed",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the time of loading and of the first run, the distribution of the others, and memory."""
+    """Prints the time of loading and of the first run, the distribution of the other runs, and the memory."""
     start = time.perf_counter()
     program = load_program(options)
     method = load_method(program, options)

@@ -1,4 +1,4 @@
-"""`rushlight compile`: a model from a Python file to a .pte file."""
+"""`rushlight compile`: compiles a model of a Python file to a .pte file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.cli.factory import load_model
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser(
         "compile",
         help="compile a model (needs rushlight[compile])",
@@ -33,7 +33,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compiles the model and writes the file, which appears whole or not at all."""
+    """Compiles the model and writes the file. If compiling fails, no incomplete file is left."""
     check_output(options.output)
     load_libraries(options)
     chosen = partitioners(options)

@@ -1,4 +1,4 @@
-"""`rushlight config`: where the headers, the libraries and the CMake package are."""
+"""`rushlight config`: prints the folders of headers, libraries and the CMake package."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ PLACES = {"cmake_dir": cmake_dir, "include_dir": include_dir, "library_dir": lib
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser(
         "config",
-        help="print where headers, libraries and the CMake package are",
+        help="print the folders of headers, libraries and the CMake package",
         description="cmake -Drushlight_DIR=$(rushlight config --cmake-dir) ...",
     )
     only = parser.add_mutually_exclusive_group()
     for place in PLACES:
         flag = f"--{place.replace('_', '-')}"
-        only.add_argument(flag, dest="place", action="store_const", const=place, help=f"print {place} alone")
+        only.add_argument(flag, dest="place", action="store_const", const=place, help=f"print only {place}")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints one place, or all with their names."""
+    """Prints one folder, or all with their names."""
     if options.place:
         print(PLACES[options.place]())
         return

@@ -1,4 +1,4 @@
-"""Functions that the command line names as FILE.py:FACTORY or package.module:FUNCTION."""
+"""Loads functions that the command line names as FILE.py:FUNCTION or package.module:FUNCTION."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from rushlight.runtime.errors import InvalidArgumentError
 
 
 def load_function(text: str) -> tuple[str, Callable[[], Any]]:
-    """The name and the function.
+    """Imports a function.
+
+    Args:
+        text: FILE.py:FUNCTION or package.module:FUNCTION.
+
+    Returns:
+        The name and the function.
 
     Raises:
-        InvalidArgumentError: the text has another form, or there is no such file or function.
-        ImportError: a module cannot be imported.
+        InvalidArgumentError: the text has another form, or the file or function does not exist.
+        ImportError: the module cannot be imported.
     """
     where, separator, name = text.rpartition(":")
     if not separator or not name:
@@ -30,10 +36,16 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
 
 
 def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
-    """The name of a factory, and the model and example inputs that it returns.
+    """Imports and calls a function that makes a model.
+
+    Args:
+        text: FILE.py:FUNCTION or package.module:FUNCTION.
+
+    Returns:
+        The name of the function, the model, and its example inputs.
 
     Raises:
-        InvalidArgumentError: as `load_function`, or the factory returns something else.
+        InvalidArgumentError: as `load_function`, or the function returns something else.
     """
     name, factory = load_function(text)
     made = factory()
@@ -51,7 +63,7 @@ def _import(where: str) -> ModuleType:
         return known
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise InvalidArgumentError(f"there is no file {where}")
+        raise InvalidArgumentError(f"the file {where} does not exist")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent))

@@ -1,4 +1,4 @@
-"""`rushlight info`: what a program holds."""
+"""`rushlight info`: prints the contents of a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_NAMES = 3  # of named data, to be listed one by one
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser("info", help="print methods, inputs, outputs, memory, operators and data")
     parser.add_argument("program", help="a .pte file")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -28,7 +28,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints what the program holds."""
+    """Prints the contents of the program."""
     facts = collect(Path(options.program))
     if options.json:
         print(json.dumps(facts, indent=2))
@@ -63,10 +63,10 @@ def _named_data_text(sizes: Mapping[str, int]) -> str:
 
 
 def collect(path: Path) -> dict[str, Any]:
-    """The facts as plain data.
+    """Returns the contents of a program as plain data.
 
     Raises:
-        FileMissingError, InvalidProgramError: as loading the program does.
+        FileMissingError, InvalidProgramError: the program cannot be loaded.
         MalformedError: a payload of CpuBackend is damaged.
     """
     program = Runtime.get().load_program(path)
@@ -120,7 +120,9 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, A
 
 
 def _plan(payload: bytes) -> dict[str, Any]:
-    """Of a part that CpuBackend runs: instruction set, steps by kind, bytes of intermediate results."""
+    """Describes the payload of a CpuBackend part: instruction set, number of steps of each kind, and bytes of
+    intermediate results.
+    """
     plan = read_plan(payload)
     names = {kind.value: kind.name.lower().replace("_", " ") for kind in StepKind}
     kinds = Counter(names.get(step.kind, f"kind {step.kind}") for step in plan.steps)

@@ -1,4 +1,4 @@
-"""`rushlight kernels`: the kernels of this runtime."""
+"""`rushlight kernels`: prints the kernels of this runtime."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from rushlight.runtime.kernels import kernel_table
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser(
-        "kernels", help="print the operators and dtypes that this runtime has kernels for"
+        "kernels", help="print the operators and dtypes that have kernels in this runtime"
     )
     parser.add_argument(
-        "--library", metavar="NAME", help="portable, optimized, quantized or the name of a loaded one alone"
+        "--library",
+        metavar="NAME",
+        help="print only this library: portable, optimized, quantized or the name of a loaded one",
     )
     add_library_option(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints one kernel a line: the operator, then the dtypes of its first tensor argument."""
+    """Prints one kernel in each line: the operator, then the dtypes of its first tensor argument."""
     load_libraries(options)
     print(kernel_table(options.library), end="")

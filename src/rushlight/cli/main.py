@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from rushlight import __version__
 from rushlight.cli import bench, compile, config, info, kernels, quantize, run
 
-# They warn of their own build and deprecations while they are imported.
+# These modules log warnings about their own build and deprecations while they are imported.
 _CHATTY = ("torchao", "torch.utils._pytree")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser; each subcommand stores its function as `command`."""
+    """Makes the parser. Each subcommand stores its function as the option `command`."""
     top = argparse.ArgumentParser(
-        prog="rushlight", description="Compile, quantize, inspect, run and time .pte programs."
+        prog="rushlight", description="Compile, quantize, inspect, run and measure .pte programs."
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
@@ -27,7 +27,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 0, or 1 after an error, which is printed. Wrong usage exits with 2."""
+    """Runs the command.
+
+    Args:
+        arguments: the arguments; None means those of the process.
+
+    Returns:
+        0, or 1 after an error, which is printed. Wrong usage exits the process with 2.
+    """
     options = parser().parse_args(arguments)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.ERROR)

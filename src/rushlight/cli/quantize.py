@@ -1,4 +1,4 @@
-"""`rushlight quantize`: a model from a Python file to a quantized .pte file, with a report on it."""
+"""`rushlight quantize`: quantizes and compiles a model of a Python file, and reports on its accuracy."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _GROUPED = ("dynamic_int8_weight_int4", "weight_only_int8", "weight_only_int4")
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser(
         "quantize",
-        help="quantize and compile a model, and report what it lost (needs rushlight[compile])",
+        help="quantize and compile a model, and report its accuracy (needs rushlight[compile])",
         description="FACTORY() returns the model and a tuple of its example inputs.",
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
@@ -47,40 +47,56 @@ def add_to(commands: Commands) -> None:
         nargs="+",
         default=[],
         metavar="SOURCE",
-        help="inputs to calibrate with and to compare on: FILE.py:FUNCTION, which gives tuples of tensors or "
-        "tensors; or a .npy file for each input, along whose first axis the samples stand",
+        help="inputs for calibration and reports: FILE.py:FUNCTION, which returns tuples of tensors, or "
+        "tensors; or a .npy file for each input, with the samples along the first axis",
     )
     parser.add_argument(
-        "--config", choices=_CONFIGS, default=_CONFIGS[0], help="what is quantized (default: %(default)s)"
+        "--config",
+        choices=_CONFIGS,
+        default=_CONFIGS[0],
+        help="the quantization configuration (default: %(default)s)",
     )
     parser.add_argument(
         "--group-size",
         type=int,
-        help="weights by groups of this size along their input; rows that it does not divide are grouped by "
-        "a divisor of both, or whole",
+        help="number of weights along the input that share a scale; if it does not divide a row, a common "
+        "divisor or the whole row is used",
     )
     parser.add_argument(
         "--by-inputs",
         action="store_true",
-        help="round 4-bit weights by their layers' inputs on the data (GPTQ)",
+        help="round 4-bit weights for the inputs of their layers on the data (GPTQ)",
     )
     add_backend_options(parser)
     parser.add_argument(
         "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
     )
-    parser.add_argument("--float-modules", nargs="+", default=[], metavar="NAME", help="left in float")
-    parser.add_argument("--float-types", nargs="+", default=[], metavar="CLASS", help="left in float")
-    parser.add_argument("--float-layers", nargs="+", default=[], metavar="LAYER", help="left in float")
-    parser.add_argument("--report", action="store_true", help="compare with the float program, by layer")
-    parser.add_argument("--sensitivity", action="store_true", help="rank layers by the damage each does")
+    parser.add_argument(
+        "--float-modules", nargs="+", default=[], metavar="NAME", help="modules to keep in float"
+    )
+    parser.add_argument(
+        "--float-types", nargs="+", default=[], metavar="CLASS", help="module classes to keep in float"
+    )
+    parser.add_argument(
+        "--float-layers", nargs="+", default=[], metavar="LAYER", help="layers to keep in float"
+    )
+    parser.add_argument("--report", action="store_true", help="compare each layer with the float program")
+    parser.add_argument(
+        "--sensitivity", action="store_true", help="rank layers by the error that quantizing each causes"
+    )
     parser.add_argument(
         "--min-snr",
         type=float,
         metavar="DB",
-        help="leave the fewest of the most sensitive layers in float with which the results reach this",
+        help="keep the fewest sensitive layers in float with which the outputs reach this "
+        "signal-to-noise ratio",
     )
     parser.add_argument(
-        "--floor", type=float, default=10.0, metavar="DB", help="a layer below is wrong (default: 10)"
+        "--floor",
+        type=float,
+        default=10.0,
+        metavar="DB",
+        help="the report names the first layer below this ratio (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page with plots")
@@ -89,9 +105,9 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Quantizes, compiles and writes; files appear whole or not at all."""
+    """Quantizes, compiles and writes the files. If this fails, no incomplete file is left."""
     if options.html is not None and not (options.report or options.sensitivity):
-        raise InvalidArgumentError("--html: there is nothing to write; add --report or --sensitivity")
+        raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
     check_output(options.output)
     load_libraries(options)
     backends = partitioners(options)
@@ -134,14 +150,14 @@ def run(options: argparse.Namespace) -> None:
     output = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
     compiled.save(output)
     if left:
-        lines.append(f"left in float: {', '.join(left)}")
+        lines.append(f"layers in float: {', '.join(left)}")
     lines.append(f"{output}: {size_text(output.stat().st_size)}")
     facts |= {"file": str(output), "bytes": output.stat().st_size, "float": left}
     print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
 
 
 def _quantize_package() -> Any:
-    """rushlight.quantize, which needs torch."""
+    """Imports rushlight.quantize, which needs torch."""
     try:
         from rushlight import quantize
     except ModuleNotFoundError as error:
@@ -173,10 +189,12 @@ def _built_in(options: argparse.Namespace) -> Any:
     make: Callable[..., Any] = getattr(quantize, options.config)
     if options.group_size is not None and options.config not in _GROUPED:
         raise InvalidArgumentError(
-            f"--group-size: {options.config} has no groups; {', '.join(_GROUPED)} have"
+            f"--group-size: {options.config} has no groups; use --config {' or '.join(_GROUPED)}"
         )
     if options.by_inputs and options.config != "weight_only_int4":
-        raise InvalidArgumentError(f"--by-inputs: {options.config} has none; weight_only_int4 has it")
+        raise InvalidArgumentError(
+            f"--by-inputs: {options.config} does not have this option; use --config weight_only_int4"
+        )
     if options.group_size is not None and options.group_size < 1:
         raise InvalidArgumentError(f"--group-size: a group has at least one weight, not {options.group_size}")
     settings: dict[str, Any] = {} if options.group_size is None else {"group_size": options.group_size}
@@ -187,7 +205,7 @@ def _built_in(options: argparse.Namespace) -> Any:
 
 
 def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The items of data; without a source there are none."""
+    """Returns the items of the data sources; without a source the list is empty."""
     import torch
 
     if not sources:

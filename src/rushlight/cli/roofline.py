@@ -1,4 +1,4 @@
-"""How near each step of a program comes to what the machine can do."""
+"""Compares the speed of each step of a program with the peak speed of the machine."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ Timing = tuple[str, int, int, bool, float]
 
 
 def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int, threads: int) -> list[str]:
-    """The lines of a table: every instruction and every step of CpuBackend in the order in which they run.
+    """Measures every instruction, and every step of CpuBackend, in the order in which they run.
 
-    method: loaded from `program` to be timed, on `threads` threads. Peaks are measured now, on as many.
+    Args:
+        program: the bytes of the .pte file.
+        method: the timed method, loaded from `program`.
+        name: the name of the method.
+        inputs: the inputs of the method.
+        runs: the number of runs, whose median times are shown.
+        threads: the number of threads, with which the peak speeds are measured too.
+
+    Returns:
+        The lines of a table.
     """
     file = read_pte(program)
     plan = next(plan for plan in file.program.execution_plan if plan.name == name)
@@ -40,7 +49,7 @@ def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: in
 
 
 def _works(file: PTEFile, plan: ExecutionPlan) -> dict[tuple[int, int], list[Work]]:
-    """Of the steps inside each delegate of CpuBackend, by chain and instruction."""
+    """Returns the work of the steps inside each CpuBackend delegate, by chain and instruction."""
     found = {}
     for c, chain in enumerate(plan.chains):
         for i, instruction in enumerate(chain.instructions):

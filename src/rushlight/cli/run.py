@@ -21,26 +21,26 @@ from rushlight.runtime.errors import NotSupportedError
 
 
 def add_to(commands: Commands) -> None:
-    """Declares the subcommand."""
+    """Adds the subcommand."""
     parser = commands.add_parser("run", help="run a method and print or save its outputs")
     add_program_options(parser)
     parser.add_argument("--outputs", type=Path, metavar="DIR", help="save output i as DIR/output_i.npy")
     parser.add_argument(
-        "--aten", action="store_true", help="run on torch's kernels, one instruction at a time"
+        "--aten", action="store_true", help="run on torch's kernels, one instruction at a time (ATen mode)"
     )
     parser.add_argument(
         "--steps",
         action="store_true",
-        help="with --aten: print each instruction and how far the native kernel is from torch's",
+        help="with --aten: print each instruction and the difference between the native and torch's kernel",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the method; prints each output, or saves tensors as .npy files.
+    """Runs the method, and prints its outputs or saves tensors as .npy files.
 
     Raises:
-        NotSupportedError: ATen mode without torch, or steps of another mode.
+        NotSupportedError: ATen mode without torch, or --steps without ATen mode.
     """
     outputs = _run_on_torch(options) if options.aten else _run(options)
     if options.outputs:
@@ -50,7 +50,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _save(folder: Path, outputs: list[Any]) -> None:
-    """Saves the tensors before anything is printed: a reader of a pipe may stop early."""
+    """Saves the tensors.
+
+    This happens before anything is printed, because the reader of a pipe may stop early.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for index, value in enumerate(outputs):
         if isinstance(value, np.ndarray):

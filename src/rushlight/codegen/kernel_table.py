@@ -1,4 +1,4 @@
-"""The kernels of the runtime that this package builds, as text: operator and dtypes, one kernel a line."""
+"""The kernels of the runtime as text: in each line an operator and its dtypes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from importlib import resources
 
 
 def host_kernels() -> str:
-    """The table, such as `aten::add.out float32,float64`; written by `rushlight kernels`."""
+    """Returns the table, with lines such as `aten::add.out float32,float64`.
+
+    `rushlight kernels` prints it.
+    """
     return resources.files("rushlight.codegen").joinpath("kernels.txt").read_text(encoding="utf-8")
 
 
 def loaded_kernels() -> str:
-    """The same for the shared libraries that `rushlight.runtime.load_library` has loaded in this process."""
+    """Returns the table of the shared libraries that `rushlight.runtime.load_library` has loaded."""
     from rushlight.runtime.kernels import kernel_table
     from rushlight.runtime.libraries import loaded_libraries
 

@@ -1,4 +1,4 @@
-"""ExecuTorch's import names, mapped onto Rushlight's: code written for `executorch.*` runs unchanged."""
+"""ExecuTorch's import names: code that is written for `executorch.*` runs unchanged with Rushlight."""
 
 from rushlight.compat.install import install_as_executorch, is_installed
 

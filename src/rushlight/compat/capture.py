@@ -1,4 +1,4 @@
-"""`exir.capture`, which torch.export and `to_edge` have replaced."""
+"""`exir.capture`, an older function of ExecuTorch that torch.export and `to_edge` replace."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class _Function(torch.nn.Module):
 
 
 class CapturedProgram:
-    """A program of one method and what may be made of it."""
+    """An exported program of one method."""
 
     def __init__(self, exported_program: ExportedProgram) -> None:
         self.exported_program = exported_program
 
     @property
     def graph_module(self) -> GraphModule:
-        """The graph."""
+        """The graph of the program."""
         module: GraphModule = self.exported_program.graph_module
         return module
 
     def to_edge(self, config: EdgeCompileConfig | None = None) -> EdgeProgram:
-        """The edge program."""
+        """Converts the program to an edge program."""
         return EdgeProgram(to_edge(self.exported_program, compile_config=config))
 
 
@@ -53,7 +53,7 @@ class EdgeProgram(CapturedProgram):
         self._manager = manager
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
-        """The program file."""
+        """Makes the program file."""
         return self._manager.to_executorch(config)
 
 
@@ -64,6 +64,17 @@ def capture(
     constraints: Any = None,
     dynamic_shapes: Any = None,
 ) -> CapturedProgram:
-    """Exports a module or a function. `config` and `constraints` are accepted, without effect."""
+    """Exports a module or a function.
+
+    Args:
+        f: the module or function.
+        args: its example inputs.
+        config: has no effect.
+        constraints: has no effect.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+
+    Returns:
+        The exported program.
+    """
     module = f if isinstance(f, torch.nn.Module) else _Function(f)
     return CapturedProgram(export(module, args, dynamic_shapes=dynamic_shapes))

@@ -1,4 +1,4 @@
-"""Export in one call, by the names of ExecuTorch's `extension.export_util.utils`."""
+"""Functions that export in one call, with the names of ExecuTorch's `extension.export_util.utils`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def export_to_edge(
     verbose: bool = True,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """The edge program of a module. Without a configuration dialects are not verified.
+    """Exports a module to an edge program. Without a configuration, dialects are not verified.
 
-    Raises ValueError if the model is no module.
+    Raises:
+        ValueError: `model` is not a module.
     """
     if not isinstance(model, torch.nn.Module):
         raise ValueError(f"a model is a torch.nn.Module, not {type(model).__name__}")
@@ -65,7 +66,7 @@ def export_to_exec_prog(
     backend_config: ExecutorchBackendConfig | None = None,
     strict: bool = True,
 ) -> ExecutorchProgramManager:
-    """The program of a module, which is set to inference."""
+    """Exports a module to a program file. The module is set to evaluation mode."""
     edge = export_to_edge(
         model.eval(),
         example_inputs,
@@ -79,9 +80,18 @@ def export_to_exec_prog(
 
 
 def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir: str = "") -> str:
-    """Writes a program to `output_dir/model_name.pte`, and its .ptd files beside it; returns its path.
+    """Writes a program file, and its .ptd files into the same folder.
 
-    A name that ends in .pte is a path itself. Raises OSError.
+    Args:
+        prog: the program.
+        model_name: the name of the file without .pte, or a path that ends with .pte.
+        output_dir: the folder of the file.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OSError: the file cannot be written.
     """
     path = model_name if model_name.endswith(".pte") else os.path.join(output_dir, f"{model_name}.pte")
     prog.save(path)

@@ -18,7 +18,7 @@ _ROOT = "executorch"
 
 
 def _resolve(target: str) -> object:
-    """The object at `module:name`, or the module if there is no name."""
+    """Returns the object at `module:name`, or the module if there is no name."""
     module, _, name = target.partition(":")
     value: object = importlib.import_module(module)
     for part in name.split(".") if name else ():
@@ -27,10 +27,11 @@ def _resolve(target: str) -> object:
 
 
 class _Face(types.ModuleType):
-    """A module under ExecuTorch's name whose attributes are looked up in ours when they are first used.
+    """A module with ExecuTorch's name, whose attributes are looked up in Rushlight's modules at their first
+    use.
 
-    Setting a name sets it in the module of ours that has it, and deleting it brings back what was there: a
-    test's patch holds for both.
+    Setting an attribute also sets it in the Rushlight module that has it, and deleting it restores the old
+    value. A patch of a test therefore affects both.
     """
 
     _names: Names
@@ -56,7 +57,7 @@ class _Face(types.ModuleType):
         return value
 
     def _home(self, name: str) -> types.ModuleType | None:
-        """The first of our modules behind this one that has the name."""
+        """Returns the first Rushlight module behind this one that has the name."""
         modules = (importlib.import_module(module) for module in self._names.modules)
         return next((module for module in modules if hasattr(module, name)), None)
 
@@ -90,13 +91,18 @@ class _FaceLoader(Loader):
         return face
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Names are looked up when they are used; packages offer every submodule of the table."""
+        """Does nothing for modules, whose names are looked up at their first use.
+
+        Packages get the list of their submodules.
+        """
         for statement in MODULES[module.__name__].effects:
             importlib.import_module(statement)
 
 
 class _Finder(MetaPathFinder):
-    """Answers for `executorch` and everything below it, so that no other installation is mixed in."""
+    """Finds `executorch` and its submodules, so that no other installation of ExecuTorch is used at the same
+    time.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -114,20 +120,21 @@ class _Finder(MetaPathFinder):
 
 
 def is_installed() -> bool:
+    """Returns whether `install_as_executorch()` was called in this process."""
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
 def install_as_executorch() -> None:
-    """From here on, `import executorch.<...>` of a public name gives Rushlight's, in this process.
+    """Makes `import executorch.<...>` import Rushlight in this process. Another call does nothing.
 
-    As with ExecuTorch, the compiler then takes operators of libraries that the runtime knows nothing of to
-    have their kernels elsewhere.
+    The compiler then also accepts operators of libraries that the runtime does not know, because ExecuTorch
+    does. Their kernels must exist on the device.
 
-    Takes the name as a whole: a module or name of ExecuTorch that Rushlight lacks raises ImportError or
-    AttributeError also where ExecuTorch itself is installed; a warning says so once. Calling it again does
-    nothing.
+    The name `executorch` belongs to Rushlight alone then: a module or attribute of ExecuTorch that Rushlight
+    lacks raises ImportError or AttributeError, even if ExecuTorch is installed. A warning says so once.
 
-    Raises RuntimeError if ExecuTorch itself has been imported already: the two are never mixed.
+    Raises:
+        RuntimeError: ExecuTorch itself was already imported. The two cannot be used in one process.
     """
     if is_installed():
         return

@@ -1,4 +1,4 @@
-"""ExecuTorch's public modules and where Rushlight keeps what they offer."""
+"""A table of ExecuTorch's public modules and the Rushlight modules that have their contents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Names:
-    """One module: names with a place of their own, modules in which every other name is looked up in order,
-    and modules that importing it imports."""
+    """The contents of one module.
+
+    Attributes:
+        modules: the modules in which a name is searched, in order.
+        names: names with their own `module:name`.
+        effects: modules that are imported when this module is imported.
+    """
 
     modules: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The verifier of edge programs, as ExecuTorch's `exir.verification.verifier` makes it."""
+"""The verifier of edge programs, with the interface of ExecuTorch's `exir.verification.verifier`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ def EXIREdgeDialectVerifier(
     core_aten_ops_exception_list: Sequence[OpOverload] | None = None,
     preserve_ops: Sequence[OpOverload] | None = None,
 ) -> Any:
-    """A verifier of edge programs for a configuration, or its class.
+    """Makes a verifier of edge programs for a configuration.
 
-    It is called with a program or a graph module and raises SpecViolationError; `is_valid` says whether a
-    graph module passes.
+    The verifier is called with a program or a graph module and raises SpecViolationError. Its `is_valid`
+    returns whether a graph module is valid.
+
+    Returns:
+        The verifier, or its class with `class_only=True`.
     """
     config = edge_compile_config or EdgeCompileConfig()
     exceptions = [*(config._core_aten_ops_exception_list or ()), *(core_aten_ops_exception_list or ())]
@@ -33,7 +36,11 @@ def EXIREdgeDialectVerifier(
         dialect = EDGE
 
         def check_valid_edge_op(self, op: Any) -> None:
-            """Raises SpecViolationError for an operator of torch that is no edge operator."""
+            """Checks that an operator is an edge operator.
+
+            Raises:
+                SpecViolationError: it is an operator of torch.
+            """
             if isinstance(op, OpOverload):
                 raise SpecViolationError(f"Operator {op} is not an Edge operator")
 

@@ -1,4 +1,4 @@
-"""Graphs in Google's Model Explorer, by the names of ExecuTorch's `devtools.visualization`."""
+"""Shows graphs in Google's Model Explorer, with the names of ExecuTorch's `devtools.visualization`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ Visualizable = ExportedProgram | EdgeProgramManager | ExecutorchProgramManager
 def visualize(
     visualizable: Visualizable, reuse_server: bool = True, no_open_in_browser: bool = False, **kwargs: Any
 ) -> None:
-    """Shows a program; of a manager its method `forward`. `kwargs` go to `visualize_from_config`.
+    """Shows a program.
+
+    Args:
+        visualizable: the program, or a manager, whose method `forward` is shown.
+        reuse_server: show the graph in a running Model Explorer.
+        no_open_in_browser: start the server without a browser.
+        kwargs: arguments of Model Explorer's `visualize_from_config`.
 
     Raises:
         ModuleNotFoundError: the package ai-edge-model-explorer is not installed.
-        TypeError: it is no program.
+        TypeError: `visualizable` is not a program.
     """
     explorer = _explorer()
     config = explorer.config()
@@ -42,14 +48,14 @@ def visualize_graph(
     no_open_in_browser: bool = False,
     **kwargs: Any,
 ) -> None:
-    """Shows a graph, such as a pass has made of the program's."""
+    """Shows a graph, for example the result of a pass on the graph of a program."""
     program = copy.copy(_program(exported_program))
     program._graph_module = graph_module
     visualize(program, reuse_server, no_open_in_browser, **kwargs)
 
 
 def visualize_model_explorer(**kwargs: Any) -> None:
-    """Model Explorer's `visualize_from_config`."""
+    """Calls Model Explorer's `visualize_from_config`."""
     _explorer().visualize_from_config(**kwargs)
 
 

@@ -1,7 +1,8 @@
-"""From a model to a program file by recipe: what to quantize, lower and write, named once and used again.
+"""Exports a model to a program file with a recipe, which describes how to quantize, lower and write the
+model.
 
-`recipe.py` says what, `stages.py` how a stage does it, `session.py` runs them in order.
-Names and signatures are those of `executorch.export`.
+`recipe.py` defines recipes, `stages.py` the stages of an export, and `session.py` runs the stages in order.
+The names and signatures are those of `executorch.export`.
 """
 
 from __future__ import annotations

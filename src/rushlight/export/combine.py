@@ -1,4 +1,4 @@
-"""Several options of one kind as one: lists are joined, single values must agree."""
+"""Combines several recipes into one: lists are concatenated, and single values must be equal."""
 
 from __future__ import annotations
 
@@ -23,12 +23,28 @@ _QUANTIZATION_LISTS = (
 
 
 def joined(parts: Iterable[Any], name: str) -> list[Any] | None:
-    """The lists `name` of all, one after another; None if there is nothing in them."""
+    """Concatenates the lists that the parts have under one attribute name.
+
+    Args:
+        parts: objects with the attribute.
+        name: the name of the attribute, whose value is a list or None.
+
+    Returns:
+        The concatenated list, or None if it is empty.
+    """
     return [item for part in parts for item in getattr(part, name) or ()] or None
 
 
 def agreed(parts: Sequence[Any], name: str) -> Any:
-    """The value of `name` that all have. Raises ValueError where they differ."""
+    """Returns the value of an attribute that is equal in all parts.
+
+    Args:
+        parts: objects with the attribute.
+        name: the name of the attribute.
+
+    Raises:
+        ValueError: the parts have different values.
+    """
     first = getattr(parts[0], name)
     if any(getattr(part, name) != first for part in parts):
         values = ", ".join(str(getattr(part, name)) for part in parts)
@@ -42,7 +58,14 @@ def _value(config: EdgeCompileConfig, name: str) -> Any:
 
 
 def _edge_config(named: Sequence[tuple[str, EdgeCompileConfig]]) -> EdgeCompileConfig | None:
-    """The one configuration that all mean; ValueError naming the fields on which they disagree."""
+    """Returns a copy of the common edge configuration, or None if there is none.
+
+    Args:
+        named: the configurations with the names of their recipes.
+
+    Raises:
+        ValueError: the configurations differ; the message names the fields.
+    """
     if not named:
         return None
     conflicts = []
@@ -73,7 +96,17 @@ def _partitioners(parts: Sequence[LoweringRecipe]) -> Any:
 
 
 def combine_lowering(named: Sequence[tuple[str, LoweringRecipe]]) -> LoweringRecipe | None:
-    """One lowering for all that are given by name, None if they ask for nothing."""
+    """Combines lowering recipes.
+
+    Args:
+        named: the recipes with their names.
+
+    Returns:
+        One recipe, or None if no recipe sets an option.
+
+    Raises:
+        ValueError: two recipes contradict each other.
+    """
     parts = [part for _, part in named]
     configs = [(name, part.edge_compile_config) for name, part in named]
     config = _edge_config([(name, config) for name, config in configs if config is not None])
@@ -90,7 +123,17 @@ def combine_lowering(named: Sequence[tuple[str, LoweringRecipe]]) -> LoweringRec
 
 
 def combine_quantization(parts: Sequence[QuantizationRecipe]) -> QuantizationRecipe | None:
-    """One quantization for all that are given, None if they ask for nothing."""
+    """Combines quantization recipes.
+
+    Args:
+        parts: the recipes.
+
+    Returns:
+        One recipe, or None if no recipe sets an option.
+
+    Raises:
+        ValueError: two recipes contradict each other.
+    """
     if not parts:
         return None
     is_qat = agreed(parts, "is_qat")

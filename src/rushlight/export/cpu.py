@@ -1,4 +1,4 @@
-"""Recipes for the CPU backend; importing this registers their provider."""
+"""Recipes for the CPU backend. Importing this module registers their provider."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ _OPTIONS = ("target", "float32_matmul_precision", "compact", "weights")
 
 
 class CpuRecipeType(RecipeType):
-    """A program as it is, float32 or quantized before."""
+    """The recipes of the CPU backend.
+
+    `FP32` compiles a model as it is: in float32, or quantized before the export.
+    """
 
     FP32 = "cpu_fp32"
 
     @classmethod
     def get_backend_name(cls) -> str:
+        """Returns "cpu"."""
         return "cpu"
 
 
@@ -29,15 +33,27 @@ class CpuRecipeProvider(BackendRecipeProvider):
 
     @property
     def backend_name(self) -> str:
+        """The name "cpu"."""
         return "cpu"
 
     def get_supported_recipes(self) -> Sequence[RecipeType]:
+        """Returns all recipes of `CpuRecipeType`."""
         return list(CpuRecipeType)
 
     def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
-        """The recipe. Its options are `target`, `float32_matmul_precision`, `compact` and `weights`, as
-        CpuPartitioner takes them. Raises ValueError for another option, and for a value that CpuPartitioner
-        refuses."""
+        """Makes a recipe.
+
+        Args:
+            recipe_type: the recipe to make.
+            kwargs: `target`, `float32_matmul_precision`, `compact` and `weights`, as `CpuPartitioner` takes
+                them.
+
+        Returns:
+            The recipe, or None if the type belongs to another backend.
+
+        Raises:
+            ValueError: an option is unknown, or `CpuPartitioner` refuses its value.
+        """
         if not isinstance(recipe_type, CpuRecipeType):
             return None
         unknown = sorted(kwargs.keys() - set(_OPTIONS))

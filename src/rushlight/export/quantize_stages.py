@@ -1,4 +1,4 @@
-"""The stages that quantize: models by torchao's `quantize_`, graphs by its pt2e flow."""
+"""The stages that quantize: torchao's `quantize_` for modules, and torchao's pt2e flow for graphs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,15 @@ from rushlight.export.types import StageType
 
 
 class SourceTransformStage(FixedStage):
-    """Models → models whose weights torchao's `quantize_` has quantized; the same ones if the recipe has no
-    such step."""
+    """Quantizes the weights of modules with torchao's `quantize_`.
+
+    The input and the output are dicts from method name to module. Without a torchao configuration in the
+    recipe, the stage changes nothing.
+
+    Args:
+        quantization_recipe: the recipe with the torchao configuration, or None.
+        in_place: quantize the given modules instead of copies.
+    """
 
     TYPE = StageType.SOURCE_TRANSFORM
     AFTER = ()
@@ -37,6 +44,14 @@ class SourceTransformStage(FixedStage):
         self._transformed_models: dict[str, torch.nn.Module] = {}
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Quantizes the modules.
+
+        Args:
+            artifact: modules by method name.
+
+        Raises:
+            ValueError: the recipe has more than one torchao configuration.
+        """
         configs = self._quantization_recipe and self._quantization_recipe.ao_quantization_configs
         if not configs:
             self._artifact = artifact
@@ -54,7 +69,14 @@ class SourceTransformStage(FixedStage):
 
 
 class QuantizeStage(FixedStage):
-    """Models → quantized graph modules (torchao's pt2e flow); the same ones if there is no quantizer."""
+    """Quantizes modules with torchao's pt2e flow.
+
+    The input is a dict from method name to module, the output a dict from method name to quantized graph
+    module. Without a quantizer in the recipe, the stage changes nothing.
+
+    Args:
+        quantization_recipe: the recipe with the quantizers, or None.
+    """
 
     TYPE = StageType.QUANTIZE
     AFTER = (StageType.SOURCE_TRANSFORM,)
@@ -65,6 +87,14 @@ class QuantizeStage(FixedStage):
         self._quantization_recipe = quantization_recipe
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Exports, prepares, calibrates or trains, and converts each module.
+
+        Args:
+            artifact: modules by method name; its context has the example inputs.
+
+        Raises:
+            ValueError: a method has no example inputs, or the quantizers cannot be combined.
+        """
         recipe = self._quantization_recipe
         if recipe is None or not recipe.quantizers:
             self._artifact = artifact
@@ -80,7 +110,9 @@ class QuantizeStage(FixedStage):
     def _quantize(
         self, model: torch.nn.Module, examples: Sequence[tuple[Any, ...]], recipe: QuantizationRecipe
     ) -> torch.nn.Module:
-        """Captured, prepared, calibrated or trained, converted; the recipe's passes between."""
+        """Exports, prepares, calibrates or trains, and converts a module, and runs the recipe's passes in
+        between.
+        """
         if recipe.is_qat:
             model.train()
         graph: Any = torch.export.export(
@@ -109,7 +141,11 @@ class QuantizeStage(FixedStage):
         return converted
 
     def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[Any]) -> Any:
-        """The one quantizer, several of torchao's composed. Raises ValueError where they do not compose."""
+        """Returns the quantizer, composed of several ones of torchao if necessary.
+
+        Raises:
+            ValueError: the quantizers cannot be combined.
+        """
         ours = [item for item in quantizers if isinstance(item, Quantizer)]
         if not quantizers:
             raise ValueError("No quantizers detected")

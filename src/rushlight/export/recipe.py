@@ -1,4 +1,4 @@
-"""Recipes: all the options of an export as one value, and the backends' providers of them."""
+"""Recipes, which hold all options of an export in one value, and the backends' providers of recipes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from rushlight.export.types import StageType
 
 @dataclass
 class ExportRecipe:
-    """All that an export does.
+    """All options of an export.
 
-    aten_transform_passes: `(method, program) -> program`, on the exported program.
-    source_transform_in_place: change the caller's own model instead of a copy, for models of which two do not
-    fit into memory.
-    pipeline_stages: None means the usual ones for the kind of model.
+    Attributes:
+        name: a name for messages.
+        quantization_recipe: how to quantize; None does not quantize.
+        aten_transform_passes: functions `(method name, program) -> program` that run on each exported
+            program.
+        source_transform_in_place: quantize the caller's module instead of a copy, for modules that do not fit
+            into memory twice.
+        lowering_recipe: how to lower to backends; None uses kernels only.
+        executorch_backend_config: options of memory planning and of the file.
+        pipeline_stages: the stages in order; None means the usual stages for the kind of model.
+        mode: whether the export is for debugging or for release.
+        strict: the option of torch.export.
     """
 
     name: str | None = None
@@ -38,9 +46,14 @@ class ExportRecipe:
 
     @classmethod
     def get_recipe(cls, recipe: RecipeType, **kwargs: Any) -> ExportRecipe:
-        """The recipe that the provider of its backend makes; `kwargs` are the recipe's own.
+        """Makes a recipe that a backend provides.
 
-        Raises ValueError if it is no recipe type, or the backend or the recipe is not known.
+        Args:
+            recipe: the type of the recipe, such as `CpuRecipeType.FP32`.
+            kwargs: options of the recipe.
+
+        Raises:
+            ValueError: `recipe` is not a recipe type, or its backend or the recipe is unknown.
         """
         if not isinstance(recipe, RecipeType):
             raise ValueError(f"Invalid recipe type: {recipe}")
@@ -53,10 +66,18 @@ class ExportRecipe:
 
     @classmethod
     def combine(cls, recipes: list[ExportRecipe], recipe_name: str | None = None) -> ExportRecipe:
-        """One recipe for several backends: lists are joined in order, single options must agree, the
-        backend configuration is the first that is given.
+        """Combines recipes of several backends into one.
 
-        Raises ValueError if there are none, or naming the option on which they disagree.
+        Lists are concatenated in order, single options must be equal, and the first backend configuration is
+        used.
+
+        Args:
+            recipes: the recipes.
+            recipe_name: the name of the result; by default the names of the recipes, joined.
+
+        Raises:
+            ValueError: `recipes` is empty, or two recipes contradict each other; the message names the
+                option.
         """
         if not recipes:
             raise ValueError("Recipes cannot be empty")
@@ -85,34 +106,46 @@ class ExportRecipe:
 
 
 class BackendRecipeProvider(ABC):
-    """Makes the recipes of one backend."""
+    """Makes the recipes of one backend. Backends derive a class from it."""
 
     @property
     @abstractmethod
     def backend_name(self) -> str:
-        """What `RecipeType.get_backend_name` of its recipes says."""
+        """The name of the backend, equal to `RecipeType.get_backend_name` of its recipes."""
 
     @abstractmethod
     def get_supported_recipes(self) -> Sequence[RecipeType]:
-        """The recipes there are."""
+        """Returns the types of the recipes that this provider makes."""
 
     @abstractmethod
     def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
-        """The recipe, made with its own options `kwargs`; None if the backend has none of this type."""
+        """Makes a recipe.
+
+        Args:
+            recipe_type: the recipe to make.
+            kwargs: options of the recipe.
+
+        Returns:
+            The recipe, or None if the backend has no recipe of this type.
+        """
 
     def supports_recipe(self, recipe_type: RecipeType) -> bool:
-        """Whether the recipe is among `get_supported_recipes()`."""
+        """Returns whether `get_supported_recipes()` contains the type."""
         return recipe_type in self.get_supported_recipes()
 
 
 class RecipeRegistry:
-    """One for the process: every construction gives the same object."""
+    """The recipe providers by backend.
+
+    There is one registry for the process: every construction returns the same object.
+    """
 
     _instance: RecipeRegistry | None = None
     _initialized = False
     _providers: dict[str, BackendRecipeProvider]
 
     def __new__(cls) -> RecipeRegistry:
+        """Returns the registry of the process, and makes it at the first call."""
         if cls._instance is None:
             cls._instance = super().__new__(cls)
         return cls._instance
@@ -123,19 +156,35 @@ class RecipeRegistry:
             RecipeRegistry._initialized = True
 
     def register_backend_recipe_provider(self, provider: BackendRecipeProvider) -> None:
-        """From here on `provider` makes the recipes of its backend."""
+        """Registers a provider, which replaces an earlier one for the same backend."""
         self._providers[provider.backend_name] = provider
 
     def create_recipe(self, recipe_type: RecipeType, backend: str, **kwargs: Any) -> ExportRecipe | None:
-        """The backend's recipe, None if it has none of this type. Raises ValueError if it is unknown."""
+        """Makes a recipe.
+
+        Args:
+            recipe_type: the recipe to make.
+            backend: the name of the backend.
+            kwargs: options of the recipe.
+
+        Returns:
+            The recipe, or None if the backend has no recipe of this type.
+
+        Raises:
+            ValueError: the backend has no provider.
+        """
         return self._provider(backend).create_recipe(recipe_type, **kwargs)
 
     def get_supported_recipes(self, backend: str) -> Sequence[RecipeType]:
-        """The backend's recipes. Raises ValueError for an unknown backend."""
+        """Returns the types of a backend's recipes.
+
+        Raises:
+            ValueError: the backend has no provider.
+        """
         return self._provider(backend).get_supported_recipes()
 
     def list_backends(self) -> Sequence[str]:
-        """The names of the backends that have a provider."""
+        """Returns the names of the backends with a provider."""
         return list(self._providers)
 
     def _provider(self, backend: str) -> BackendRecipeProvider:

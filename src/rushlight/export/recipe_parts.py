@@ -1,4 +1,4 @@
-"""What a recipe is made of: the options of quantizing and of lowering as plain data."""
+"""The parts of a recipe: the options of quantization and lowering as plain data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class _RecipeTypeMeta(EnumMeta, ABCMeta):
 
 
 class RecipeType(Enum, metaclass=_RecipeTypeMeta):
-    """The names of a backend's recipes: backends make an enumeration of their own from it."""
+    """The base class of enumerations of recipe types. Each backend derives one."""
 
     @classmethod
     @abstractmethod
     def get_backend_name(cls) -> str:
-        """The name under which the backend's provider is registered, such as "xnnpack"."""
+        """Returns the name under which the provider of the backend is registered, such as "xnnpack"."""
 
 
 class Mode(str, Enum):
-    """Whether an export is for finding faults or for use."""
+    """Whether an export is for debugging or for release."""
 
     DEBUG = "debug"
     RELEASE = "release"
@@ -43,8 +43,12 @@ class Mode(str, Enum):
 
 @dataclass
 class AOQuantizationConfig:
-    """One call of torchao's `quantize_`, on the modules that `filter_fn(module, name)` chooses (None: its
-    default)."""
+    """One call of torchao's `quantize_`.
+
+    Attributes:
+        ao_base_config: torchao's configuration.
+        filter_fn: `(module, name) -> bool` selects the modules to quantize; None means torchao's default.
+    """
 
     ao_base_config: AOBaseConfig
     filter_fn: Callable[[torch.nn.Module, str], bool] | None = None
@@ -52,11 +56,21 @@ class AOQuantizationConfig:
 
 @dataclass
 class QuantizationRecipe:
-    """How to quantize: torchao's source transforms, then prepare, calibrate or train, and convert.
+    """How to quantize: first torchao's `quantize_`, then the pt2e flow (prepare, calibrate or train,
+    convert).
 
-    calibration_inputs_fn gives tuples of inputs; None calibrates on the example inputs. With `is_qat`,
-    `train_fn` trains the prepared module instead. `dynamic_batch_size` lets dim 0 of every input vary while
-    calibrating and training. The four lists of passes take and give the graph module at their point.
+    Attributes:
+        quantizers: the quantizers of the pt2e flow; None skips it.
+        ao_quantization_configs: at most one configuration for `quantize_`.
+        is_qat: train the prepared module with `train_fn` instead of calibrating it.
+        dynamic_batch_size: dim 0 of every input may vary during calibration and training.
+        calibration_inputs_fn: returns tuples of inputs to calibrate with; None calibrates on the example
+            inputs.
+        train_fn: trains the prepared graph module in place.
+        pre_prepare_passes: functions `(graph module) -> graph module` that run before prepare.
+        post_prepare_passes: the same, after prepare.
+        pre_convert_passes: the same, before convert.
+        post_convert_passes: the same, after convert.
     """
 
     quantizers: list[Quantizer] | None = None
@@ -71,14 +85,20 @@ class QuantizationRecipe:
     post_convert_passes: list[GraphPass] | None = None
 
     def get_quantizers(self) -> list[Quantizer] | None:
-        """The quantizers, None if there are none."""
+        """Returns the quantizers, or None if there are none."""
         return self.quantizers
 
 
 @dataclass
 class LoweringRecipe:
-    """How to lower: partitioners in order, for all methods or by method name; passes for an edge program
-    (`(method, program) -> passes`); passes for the manager of them all (`(manager) -> passes`)."""
+    """How to lower to backends.
+
+    Attributes:
+        partitioners: the partitioners in order, for all methods or by method name.
+        edge_transform_passes: functions `(method name, program) -> passes` for each edge program.
+        edge_manager_transform_passes: functions `(manager) -> passes` for all edge programs together.
+        edge_compile_config: options of the conversion to the edge dialect.
+    """
 
     partitioners: list[Partitioner] | dict[str, list[Partitioner]] | None = None
     edge_transform_passes: list[Callable[[str, ExportedProgram], Any]] | None = None

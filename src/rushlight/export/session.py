@@ -1,4 +1,4 @@
-"""An export: the stages of a recipe, run in order over a model."""
+"""An export session runs the stages of a recipe in order on a model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,17 @@ def export(
     artifact_dir: str | None = None,
     generate_etrecord: bool = False,
 ) -> ExportSession:
-    """A session that has run: see `ExportSession` for the arguments, its `get_…` methods for the results."""
+    """Exports a model and returns the session with the results.
+
+    The arguments are those of `ExportSession`. The results are available from its `get_...` methods.
+
+    Returns:
+        A session whose stages have run.
+
+    Raises:
+        ValueError: the inputs or the recipe do not fit the model.
+        TypeError: `model` is not a model.
+    """
     session = ExportSession(
         model=model,
         example_inputs=example_inputs,
@@ -76,15 +86,24 @@ def export(
 
 
 class ExportSession:
-    """A model, a recipe, and the stages between them and the program file.
+    """A model, a recipe, and the stages that lead to the program file.
 
-    model: an nn.Module, a quantized GraphModule or an ExportedProgram, a dict of one of these by method name,
-    or the path of a saved ExportedProgram.
-    example_inputs: tuples of inputs, the first for torch.export, all of them to calibrate on; by method name
-    for several methods. An ExportedProgram needs none.
-    dynamic_shapes: as torch.export takes them; by method name as a dict.
+    Args:
+        model: a torch.nn.Module, a quantized GraphModule, an ExportedProgram, a dict from method name to one
+            of these, or the path of a saved ExportedProgram.
+        example_inputs: tuples of inputs. The first is used for torch.export, all of them for calibration. For
+            several methods a dict from method name. An ExportedProgram needs none.
+        export_recipe: the options of the export; None means the defaults.
+        name: a name for the session, kept in the context of its artifacts.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export. For several methods a dict from
+            method name.
+        constant_methods: methods that return a constant, by name.
+        artifact_dir: a folder, kept in the context of its artifacts for stages of your own.
+        generate_etrecord: make a record for the developer tools.
 
-    Raises ValueError where the inputs or the recipe do not fit the model, TypeError for what is no model.
+    Raises:
+        ValueError: the inputs or the recipe do not fit the model.
+        TypeError: `model` is not a model.
     """
 
     def __init__(
@@ -158,20 +177,28 @@ class ExportSession:
         return {stage: make[stage]() for stage in stages if stage in make}
 
     def register_stage(self, stage_type: StageType, stage: Stage) -> None:
-        """From here on `stage` does what `stage_type` names; a type of one's own is put into the recipe's
-        `pipeline_stages`."""
+        """Registers the stage that runs for a stage type.
+
+        Args:
+            stage_type: the type. A new type must also be in `pipeline_stages` of the recipe.
+            stage: the stage, which replaces an earlier one.
+        """
         self._stage_registry[stage_type] = stage
 
     def get_registered_stage(self, stage_type: StageType) -> Stage | None:
-        """The stage, None if there is none of this type."""
+        """Returns the stage of a type, or None."""
         return self._stage_registry.get(stage_type)
 
     def get_all_registered_stages(self) -> dict[StageType, Stage]:
-        """The stages by type."""
+        """Returns the stages by type."""
         return self._stage_registry
 
     def _validate_pipeline_sequence(self, stages: Sequence[StageType]) -> None:
-        """Raises ValueError naming the stage that cannot stand where it does."""
+        """Checks that each stage may stand at its position.
+
+        Raises:
+            ValueError: a stage may not; the message names it.
+        """
         if not stages:
             raise ValueError("Pipeline stages cannot be empty")
         done, why = _DONE.get(self._input_model_type, (frozenset(), ""))
@@ -212,11 +239,11 @@ class ExportSession:
             logger.info("%s took %d ms", kind.value if isinstance(kind, StageType) else kind, elapsed)
 
     def export(self) -> None:
-        """Runs every stage, from the model on. A pipeline that is refused leaves earlier results alone."""
+        """Runs all stages. If the order of the stages is invalid, earlier results are kept."""
         self._run_pipeline()
 
     def get_stage_artifacts(self) -> dict[StageType, PipelineArtifact]:
-        """What each stage left, by type."""
+        """Returns the result of each stage that has run, by type."""
         return self._stage_to_artifacts
 
     def _result(self, kind: StageType, missing: str) -> Any:
@@ -226,8 +253,12 @@ class ExportSession:
         return artifact.data
 
     def get_exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The exported program of a method. Raises RuntimeError before the stage has run, KeyError for an
-        unknown method."""
+        """Returns the exported program of a method.
+
+        Raises:
+            RuntimeError: the export stage has not run.
+            KeyError: there is no method of this name.
+        """
         programs = self._result(
             StageType.TORCH_EXPORT, "Exported program is not available. Run Torch Export Stage first."
         )
@@ -240,7 +271,11 @@ class ExportSession:
         return program
 
     def get_edge_program_manager(self) -> EdgeProgramManager:
-        """The edge programs of the last stage that made some. Raises RuntimeError if none has run."""
+        """Returns the edge programs of the last stage that made some.
+
+        Raises:
+            RuntimeError: no such stage has run.
+        """
         for kind in _EDGE_STAGES:
             artifact = self._stage_to_artifacts.get(kind)
             if artifact is not None and artifact.data is not None:
@@ -252,7 +287,11 @@ class ExportSession:
         )
 
     def get_executorch_program_manager(self) -> ExecutorchProgramManager:
-        """The manager of the program file. Raises RuntimeError before the last stage has run."""
+        """Returns the manager of the program file.
+
+        Raises:
+            RuntimeError: the last stage has not run.
+        """
         manager: ExecutorchProgramManager = self._result(
             StageType.TO_EXECUTORCH,
             "Executorch program manager is not initialized. Run Executorch Stage first.",
@@ -260,15 +299,27 @@ class ExportSession:
         return manager
 
     def get_executorch_program(self) -> Program:
-        """The program as data. Raises RuntimeError before the last stage has run."""
+        """Returns the program as dataclasses.
+
+        Raises:
+            RuntimeError: the last stage has not run.
+        """
         return self.get_executorch_program_manager().executorch_program
 
     def get_pte_buffer(self) -> bytes:
-        """The program file's bytes. Raises RuntimeError before the last stage has run."""
+        """Returns the bytes of the program file.
+
+        Raises:
+            RuntimeError: the last stage has not run.
+        """
         return self.get_executorch_program_manager().buffer
 
     def save_to_pte(self, output_name: str) -> None:
-        """Writes the program file, `.pte` added if the name lacks it, and its data files beside it."""
+        """Writes the program file, and its data files into the same folder.
+
+        Args:
+            output_name: the path; `.pte` is appended if it does not end with it.
+        """
         assert output_name, "save_to_pte needs the name of a file"
         path = output_name if output_name.endswith(".pte") else f"{output_name}.pte"
         manager = self.get_executorch_program_manager()
@@ -276,8 +327,12 @@ class ExportSession:
         manager.write_tensor_data_to_file(os.path.dirname(path) or ".")
 
     def get_example_input(self, method_name: str = "forward") -> tuple[Any, ...]:
-        """The first example inputs of a method. Raises KeyError for an unknown method, ValueError if it has
-        none."""
+        """Returns the first example inputs of a method.
+
+        Raises:
+            KeyError: there is no method of this name.
+            ValueError: the method has no example inputs.
+        """
         if method_name not in self._example_inputs:
             raise KeyError(f"Method name '{method_name}' not found in example inputs")
         examples: Sequence[tuple[Any, ...]] = self._example_inputs[method_name]
@@ -288,8 +343,15 @@ class ExportSession:
     def run_method(
         self, method_name: str = "forward", example_inputs: tuple[Any, ...] | None = None
     ) -> Sequence[Any]:
-        """The outputs of a method of the program file, run by the native runtime on the example inputs or on
-        those given."""
+        """Runs a method of the program file in the native runtime.
+
+        Args:
+            method_name: the name of the method.
+            example_inputs: the inputs; None means the first example inputs of the method.
+
+        Returns:
+            The outputs as a flat list.
+        """
         from rushlight.runtime import Runtime, Verification
 
         program = Runtime.get().load_program(self.get_pte_buffer(), verification=Verification.Minimal)
@@ -301,7 +363,11 @@ class ExportSession:
         return outputs
 
     def print_delegation_info(self) -> None:
-        """Prints, method by method, how many operators of each kind were lowered."""
+        """Prints for each method how many operators of each kind are lowered to backends.
+
+        Raises:
+            RuntimeError: no lowering stage has run.
+        """
         stages = [
             kind
             for kind in (StageType.TO_EDGE_TRANSFORM_AND_LOWER, StageType.TO_BACKEND)
@@ -319,7 +385,11 @@ class ExportSession:
             print(info.table())
 
     def get_etrecord(self) -> Any:
-        """The record for the developer tools. Raises RuntimeError if none was asked for."""
+        """Returns the record for the developer tools.
+
+        Raises:
+            RuntimeError: the session was not made with `generate_etrecord=True`.
+        """
         return self.get_executorch_program_manager().get_etrecord()
 
 

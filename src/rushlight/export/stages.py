@@ -1,4 +1,4 @@
-"""The stages of an export from torch.export to the program file: each leaves its own artifact."""
+"""The stages of an export from torch.export to the program file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ EdgePasses = Sequence[Callable[[str, ExportedProgram], Any]]
 
 
 class TorchExportStage(FixedStage):
-    """Models by method name → exported programs."""
+    """Exports modules: its input is a dict from method name to module, its output a dict to exported program.
+
+    Args:
+        aten_transform_passes: functions `(method name, program) -> program` that run on each exported
+            program.
+        strict: the option of torch.export.
+    """
 
     TYPE = StageType.TORCH_EXPORT
     AFTER = (StageType.SOURCE_TRANSFORM, StageType.QUANTIZE)
@@ -40,6 +46,14 @@ class TorchExportStage(FixedStage):
         self.strict = strict
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Exports each module and runs the passes.
+
+        Args:
+            artifact: modules by method name; its context has example inputs and dynamic shapes.
+
+        Raises:
+            ValueError: a method has no example inputs, or a pass is not callable.
+        """
         examples = artifact.get_context("example_inputs")
         shapes = artifact.get_context("dynamic_shapes", {})
         programs = {}
@@ -64,7 +78,12 @@ class TorchExportStage(FixedStage):
 def _resolve_passes(
     makers: EdgePasses | None, programs: Mapping[str, ExportedProgram]
 ) -> PassManager | dict[str, list[Any]] | None:
-    """The passes for every method; the first pass manager that is offered stands for all. None: no passes."""
+    """Calls the functions that make passes, for every method.
+
+    Returns:
+        The passes by method name; the first pass manager that a function returns, instead of all other
+        passes; or None if there are no passes.
+    """
     passes: dict[str, list[Any]] = {}
     for name, program in programs.items():
         for make in makers or ():
@@ -78,7 +97,7 @@ def _resolve_passes(
 
 
 class _DelegationReport:
-    """What a stage that lowers tells of its result."""
+    """The delegation info of a stage that lowers to backends."""
 
     _artifact: PipelineArtifact | None
 
@@ -93,16 +112,23 @@ class _DelegationReport:
 
     @property
     def delegation_info(self) -> Any:
-        """Of `forward`, or of the first method by name."""
+        """The delegation info of `forward`, or of the first method in alphabetical order."""
         return self._artifact.get_context("delegation_info") if self._artifact else None
 
     @property
     def delegation_info_by_method(self) -> dict[str, DelegationInfo]:
+        """The delegation info of every method."""
         return self._artifact.get_context("delegation_info_by_method") if self._artifact else {}
 
 
 class EdgeTransformAndLowerStage(_DelegationReport, FixedStage):
-    """Exported programs → edge programs, transformed and lowered."""
+    """Converts exported programs to edge programs, transforms them, and lowers them to backends.
+
+    Args:
+        partitioners: the partitioners in order, for all methods or by method name.
+        transform_passes: functions `(method name, program) -> passes`.
+        compile_config: options of the conversion to the edge dialect.
+    """
 
     TYPE = StageType.TO_EDGE_TRANSFORM_AND_LOWER
     AFTER = (StageType.TORCH_EXPORT,)
@@ -121,10 +147,16 @@ class EdgeTransformAndLowerStage(_DelegationReport, FixedStage):
 
     @classmethod
     def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> EdgeTransformAndLowerStage:
+        """Makes the stage that a recipe describes."""
         recipe = lowering_recipe or LoweringRecipe()
         return cls(recipe.partitioners, recipe.edge_transform_passes, recipe.edge_compile_config)
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Converts, transforms and lowers the programs.
+
+        Args:
+            artifact: exported programs by method name.
+        """
         with validation_disabled():
             manager = to_edge_transform_and_lower(
                 artifact.data,
@@ -139,7 +171,11 @@ class EdgeTransformAndLowerStage(_DelegationReport, FixedStage):
 
 
 class ToEdgeStage(FixedStage):
-    """Exported programs → edge programs."""
+    """Converts exported programs to edge programs.
+
+    Args:
+        edge_compile_config: options of the conversion.
+    """
 
     TYPE = StageType.TO_EDGE
     AFTER = (StageType.TORCH_EXPORT,)
@@ -151,9 +187,15 @@ class ToEdgeStage(FixedStage):
 
     @classmethod
     def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> ToEdgeStage:
+        """Makes the stage that a recipe describes."""
         return cls((lowering_recipe or LoweringRecipe()).edge_compile_config)
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Converts the programs.
+
+        Args:
+            artifact: exported programs by method name.
+        """
         manager = to_edge(
             artifact.data,
             constant_methods=artifact.get_context("constant_methods"),
@@ -164,7 +206,12 @@ class ToEdgeStage(FixedStage):
 
 
 class EdgeProgramManagerTransformStage(FixedStage):
-    """Edge programs → edge programs, by passes that may look at all of them."""
+    """Runs passes on edge programs.
+
+    Args:
+        edge_transform_passes: functions `(method name, program) -> passes`.
+        edge_manager_transform_passes: functions `(manager) -> passes`.
+    """
 
     TYPE = StageType.EDGE_PROGRAM_MANAGER_TRANSFORM
     AFTER = (StageType.TO_EDGE, StageType.TO_EDGE_TRANSFORM_AND_LOWER)
@@ -180,10 +227,19 @@ class EdgeProgramManagerTransformStage(FixedStage):
 
     @classmethod
     def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> EdgeProgramManagerTransformStage:
+        """Makes the stage that a recipe describes."""
         recipe = lowering_recipe or LoweringRecipe()
         return cls(recipe.edge_transform_passes, recipe.edge_manager_transform_passes)
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Runs the passes.
+
+        Args:
+            artifact: the edge program manager.
+
+        Raises:
+            TypeError: the stage before made no edge program manager.
+        """
         manager = artifact.data
         if not isinstance(manager, EdgeProgramManager):
             raise TypeError(f"Expected EdgeProgramManager but got {type(manager)}")
@@ -202,7 +258,11 @@ class EdgeProgramManagerTransformStage(FixedStage):
 
 
 class ToBackendStage(_DelegationReport, FixedStage):
-    """Edge programs → edge programs with calls to lowered modules, partitioner by partitioner."""
+    """Lowers edge programs to backends, one partitioner after another.
+
+    Args:
+        partitioners: the partitioners in order, for all methods or by method name.
+    """
 
     TYPE = StageType.TO_BACKEND
     AFTER = (StageType.TO_EDGE, StageType.EDGE_PROGRAM_MANAGER_TRANSFORM)
@@ -213,9 +273,18 @@ class ToBackendStage(_DelegationReport, FixedStage):
 
     @classmethod
     def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> ToBackendStage:
+        """Makes the stage that a recipe describes."""
         return cls((lowering_recipe or LoweringRecipe()).partitioners)
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Lowers the programs.
+
+        Args:
+            artifact: the edge program manager.
+
+        Raises:
+            RuntimeError: there is no edge program manager.
+        """
         manager = artifact.data
         if manager is None:
             raise RuntimeError("Edge program manager is not set.")
@@ -236,7 +305,11 @@ class ToBackendStage(_DelegationReport, FixedStage):
 
 
 class ExecutorchStage(FixedStage):
-    """Edge programs → the manager of the program file."""
+    """Makes the program file from edge programs.
+
+    Args:
+        backend_config: options of memory planning and of the file.
+    """
 
     TYPE = StageType.TO_EXECUTORCH
     AFTER = (
@@ -250,6 +323,14 @@ class ExecutorchStage(FixedStage):
         self._backend_config = backend_config
 
     def run(self, artifact: PipelineArtifact) -> None:
+        """Plans memory and emits the program.
+
+        Args:
+            artifact: the edge program manager.
+
+        Raises:
+            RuntimeError: there is no edge program manager.
+        """
         if artifact.data is None:
             raise RuntimeError("Edge program manager is not set.")
         self._artifact = artifact.copy_with_new_data(artifact.data.to_executorch(self._backend_config))

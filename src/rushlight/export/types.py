@@ -1,4 +1,4 @@
-"""The stages of an export."""
+"""The types of stages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class StageType(str, Enum):
-    """What a stage does; a pipeline is a list of these."""
+    """The types of stages; a pipeline is a list of them."""
 
     SOURCE_TRANSFORM = "source_transform"
     QUANTIZE = "quantize"

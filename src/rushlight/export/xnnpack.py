@@ -1,4 +1,4 @@
-"""Recipes for XNNPACK; importing this registers their provider."""
+"""Recipes for XNNPACK. Importing this module registers their provider."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 class XNNPackRecipeType(RecipeType):
-    """Float; int8 by torchao's pt2e flow, whose static recipes calibrate on the example inputs; and int8
-    activations with 4-bit weights by torchao's source transform."""
+    """The recipes of XNNPACK.
+
+    `FP32` is float32. The `PT2E` recipes quantize to int8 with torchao's pt2e flow; the static ones calibrate
+    on the example inputs. The `TORCHAO` recipes have int8 activations and 4-bit weights, which torchao's
+    `quantize_` makes.
+    """
 
     FP32 = "xnnpack_fp32"
     PT2E_INT8_DYNAMIC_PER_CHANNEL = "xnnpack_pt2e_int8_dynamic_per_channel"
@@ -35,6 +39,7 @@ class XNNPackRecipeType(RecipeType):
 
     @classmethod
     def get_backend_name(cls) -> str:
+        """Returns "xnnpack"."""
         return "xnnpack"
 
 
@@ -52,14 +57,27 @@ class XNNPACKRecipeProvider(BackendRecipeProvider):
 
     @property
     def backend_name(self) -> str:
+        """The name "xnnpack"."""
         return "xnnpack"
 
     def get_supported_recipes(self) -> Sequence[RecipeType]:
+        """Returns all recipes of `XNNPackRecipeType`."""
         return list(XNNPackRecipeType)
 
     def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
-        """The recipe. `group_size` (int, weights that share a scale; 32) is for the grouped 4-bit one; other
-        options are ignored with a warning. Raises ValueError for a group size that is no int."""
+        """Makes a recipe.
+
+        Args:
+            recipe_type: the recipe to make.
+            kwargs: `group_size` (int, default 32) is the number of weights that share a scale, for the recipe
+                with groups. Other options are ignored with a warning.
+
+        Returns:
+            The recipe, or None if the type belongs to another backend.
+
+        Raises:
+            ValueError: the group size is not an int.
+        """
         if not isinstance(recipe_type, XNNPackRecipeType):
             return None
         group_size = _read_options(recipe_type, kwargs)

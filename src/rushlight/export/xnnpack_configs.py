@@ -1,4 +1,4 @@
-"""The configurations that suit programs for XNNPACK."""
+"""Compile configurations for programs with XNNPACK."""
 
 from __future__ import annotations
 
@@ -10,17 +10,32 @@ from rushlight.passes.remove_noops import RemoveNoopSlices
 
 
 def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompileConfig:
-    """Edge programs for XNNPACK, whose operators need not all be Core ATen."""
+    """Returns the options to convert programs to the edge dialect for XNNPACK.
+
+    They accept operators outside of Core ATen.
+
+    Args:
+        skip_dim_order: keep operators with memory formats instead of dim orders.
+    """
     return EdgeCompileConfig(_check_ir_validity=False, _skip_dim_order=skip_dim_order)
 
 
 def get_transform_passes(additional_passes: Sequence[Any] | None = None) -> list[Any]:
-    """Passes to run before lowering: slices that take everything go, then those given."""
+    """Returns the passes to run before lowering: slices that select everything are removed, then the given
+    passes run.
+
+    Args:
+        additional_passes: further passes.
+    """
     return [RemoveNoopSlices(), *(additional_passes or ())]
 
 
 def get_xnnpack_executorch_backend_config(
     additional_passes: Sequence[Any] | None = None,
 ) -> ExecutorchBackendConfig:
-    """Program files whose delegates' payloads are segments."""
+    """Returns the options of program files that store the payloads of backends as separate segments.
+
+    Args:
+        additional_passes: further passes.
+    """
     return ExecutorchBackendConfig(passes=list(additional_passes or ()), extract_delegate_segments=True)

@@ -1,4 +1,4 @@
-"""Views of buffer objects as bytes."""
+"""Returns the bytes of buffer objects."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import numpy as np
 
 
 def byte_view(data: Any) -> memoryview:
-    """A read-only view of the bytes of a C-contiguous buffer object (bytes, memoryview, numpy array).
+    """Returns a read-only view of the bytes of a C-contiguous buffer object, without a copy.
 
-    Copies nothing. Raises TypeError for anything else.
+    Args:
+        data: bytes, a memoryview, a numpy array or another buffer object.
+
+    Raises:
+        TypeError: `data` is not such an object.
     """
     try:
         view = memoryview(data)

@@ -1,6 +1,6 @@
-"""Whether the indices of a program lead where they should: what a schema cannot say.
+"""Checks the indices of a program, which a schema cannot express.
 
-The runtime makes the same checks once when it loads a file; here they name the place in a Program.
+The runtime makes the same checks when it loads a file. Here the errors name the place in the Program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ MAX_RANK = 16
 
 
 def check_program(program: Program) -> None:
-    """Raises FormatError naming the method and the place at fault."""
+    """Checks that all indices of a program are valid.
+
+    Raises:
+        FormatError: an index is invalid; the message names the method and the place.
+    """
     names = set()
     for plan in program.execution_plan:
         if plan.name in names:

@@ -1,4 +1,4 @@
-"""The bindings of the formats that this package reads and writes."""
+"""The schemas of the formats that this package reads and writes, bound to dataclasses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rushlight.format.wire_tables import FLAT_TENSOR, PROGRAM
 
 @cache
 def program_binding() -> Binding:
-    """Schema `program.fbs`, bound to `rushlight.format.program`."""
+    """Returns schema `program.fbs`, bound to `rushlight.format.program`."""
     return bind(PROGRAM, vars(program))
 
 
 @cache
 def flat_tensor_binding() -> Binding:
-    """Schema `flat_tensor.fbs`, bound to `rushlight.format.flat_tensor`."""
+    """Returns schema `flat_tensor.fbs`, bound to `rushlight.format.flat_tensor`."""
     return bind(FLAT_TENSOR, vars(flat_tensor))

@@ -1,4 +1,4 @@
-"""Which tensors use which constant, and where the constants are in their segment."""
+"""Finds the tensors that use each constant, and the place of each constant in its segment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from rushlight.format.program import Program, Tensor, TensorDataLocation
 
 
 def constant_users(program: Program, *, is_mutable: bool = False) -> dict[int, tuple[str, int | None]]:
-    """By index of each constant in use: the value that needs most of it, as text, and the bytes it needs.
+    """Finds the tensors that use each constant.
 
-    is_mutable: the initial values of planned tensors instead. The bytes are None for sub-byte elements.
+    Args:
+        program: the program.
+        is_mutable: find the initial values of planned tensors instead of constants.
+
+    Returns:
+        For each constant in use, by index: the value that needs the most bytes of it, as text, and the number
+        of bytes, or None for elements smaller than a byte.
     """
     users: dict[int, tuple[str, int | None]] = {}
     for plan in program.execution_plan:
@@ -39,9 +45,20 @@ def constant_users(program: Program, *, is_mutable: bool = False) -> dict[int, t
 def locate(
     segment: memoryview, offsets: Sequence[int], users: Mapping[int, tuple[str, int | None]], what: str
 ) -> list[memoryview]:
-    """A view per offset: as long as the tensors that use it need, else up to the next offset.
+    """Finds the bytes of each constant in a segment.
 
-    Entry 0 is empty. Raises MalformedError if an offset, or what a tensor needs, is not inside.
+    Args:
+        segment: the bytes of the segment.
+        offsets: the offset of each constant.
+        users: the result of `constant_users`.
+        what: the name of the constants in error messages.
+
+    Returns:
+        A view for each offset: as long as its users need, or up to the next offset if no user is known. Entry
+        0 is empty.
+
+    Raises:
+        MalformedError: a constant is not inside the segment.
     """
     table = "SubsegmentOffsets"
     for index, (user, _) in users.items():

@@ -1,4 +1,4 @@
-"""Sizes of elements and tensors in bytes."""
+"""Sizes of tensors in bytes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ ELEMENT_SIZES: Mapping[ScalarType, int] = {
 
 
 def tensor_nbytes(scalar_type: ScalarType, sizes: Sequence[int]) -> int | None:
-    """Bytes of a dense tensor of non-negative sizes, or None for a sub-byte type."""
+    """Returns the bytes of a dense tensor of non-negative sizes, or None for a type smaller than a byte."""
     element_size = ELEMENT_SIZES.get(scalar_type)
     return None if element_size is None else element_size * math.prod(sizes)

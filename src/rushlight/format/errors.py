@@ -4,14 +4,16 @@ from __future__ import annotations
 
 
 class FormatError(ValueError):
-    """A file, or what was to be written to one, is not well-formed. Names what and where."""
+    """A file, or a value to be written to a file, is not valid. The message names what and where."""
 
 
 class MalformedError(FormatError):
-    """Bytes that are refused.
+    """Bytes that are not valid.
 
-    `table` and `field` name the place in the schema, `offset` counts bytes from the start of the file;
-    each is None where it does not apply.
+    Attributes:
+        table: the table of the schema, or None.
+        field: the field of the table, or None.
+        offset: the offset in bytes from the start of the file, or None.
     """
 
     def __init__(
@@ -27,4 +29,4 @@ class MalformedError(FormatError):
 
 
 class EncodeError(FormatError):
-    """A value that the file format cannot hold."""
+    """A value that the file format cannot represent."""

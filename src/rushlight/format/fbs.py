@@ -42,6 +42,8 @@ class SchemaSyntaxError(ValueError):
 
 @dataclass
 class EnumDecl:
+    """An enumeration with its members by name."""
+
     name: str
     base: str
     members: dict[str, int]
@@ -72,6 +74,8 @@ class FieldDecl:
 
 @dataclass
 class TableDecl:
+    """A table with its fields."""
+
     name: str
     fields: list[FieldDecl]
 

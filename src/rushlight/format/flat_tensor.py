@@ -1,4 +1,4 @@
-"""The tables of a `.ptd` file as dataclasses, field by field as in `schema/flat_tensor.fbs`."""
+"""The tables of a `.ptd` file as dataclasses, with the fields of `schema/flat_tensor.fbs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.format.program import DataSegment, ScalarType
 
 @dataclass
 class TensorLayout:
-    """Shape of a tensor; `dim_order` lists dimensions from outermost to innermost."""
+    """The shape of a tensor. `dim_order` lists the dimensions from outermost to innermost."""
 
     scalar_type: ScalarType
     sizes: list[int]
@@ -18,7 +18,7 @@ class TensorLayout:
 
 @dataclass
 class NamedData:
-    """A segment known by name; without a layout it is an opaque blob."""
+    """A segment with a name. Without a layout, its bytes have no known structure."""
 
     key: str
     segment_index: int

@@ -43,6 +43,14 @@ def stale(root: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: the arguments; None means those of the process.
+
+    Returns:
+        1 if `--check` finds a file that is not current, else 0.
+    """
     parser = argparse.ArgumentParser(description="Generate sources from schema/*.fbs.")
     parser.add_argument("--check", action="store_true", help="fail if a generated file is not current")
     parser.add_argument("--root", type=Path, default=Path.cwd(), help="top of the source tree")

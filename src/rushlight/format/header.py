@@ -27,7 +27,9 @@ _TABLE = "file header"
 
 @dataclass(frozen=True)
 class FileLayout:
-    """Bytes [0, tables_size) are the tables, [segment_base, segment_base + segment_size) the segments."""
+    """The places of the tables, bytes [0, tables_size), and the segments, [segment_base, segment_base +
+    segment_size).
+    """
 
     tables_size: int
     segment_base: int
@@ -35,20 +37,24 @@ class FileLayout:
 
 
 def program_header(layout: FileLayout) -> bytes:
-    """PROGRAM_HEADER_SIZE bytes to be put at START."""
+    """Returns the PROGRAM_HEADER_SIZE bytes of the header at offset START."""
     sizes = (layout.tables_size, layout.segment_base, layout.segment_size)
     return _PROGRAM.pack(PROGRAM_MAGIC, _PROGRAM.size, *sizes)
 
 
 def flat_tensor_header(layout: FileLayout) -> bytes:
-    """FLAT_TENSOR_HEADER_SIZE bytes to be put at START."""
+    """Returns the FLAT_TENSOR_HEADER_SIZE bytes of the header at offset START."""
     start = FLAT_TENSOR_HEADER_SIZE
     sizes = (start, layout.tables_size - start, layout.segment_base, layout.segment_size)
     return _FLAT_TENSOR.pack(FLAT_TENSOR_MAGIC, _FLAT_TENSOR.size, *sizes).ljust(start, b"\0")
 
 
 def read_program_layout(data: memoryview) -> FileLayout:
-    """Layout of a `.pte` file; one without a header is all tables. Raises MalformedError."""
+    """Reads the header of a `.pte` file. A file without a header consists of tables only.
+
+    Raises:
+        MalformedError: the header is invalid.
+    """
     head = data[START : START + _PROGRAM.size]
     if head[:4] != PROGRAM_MAGIC:
         return FileLayout(len(data), 0, 0)
@@ -63,7 +69,11 @@ def read_program_layout(data: memoryview) -> FileLayout:
 
 
 def read_flat_tensor_layout(data: memoryview) -> FileLayout:
-    """Layout of a `.ptd` file. Raises MalformedError."""
+    """Reads the header of a `.ptd` file.
+
+    Raises:
+        MalformedError: the header is invalid.
+    """
     head = data[START : START + _FLAT_TENSOR.size]
     if head[:4] != FLAT_TENSOR_MAGIC:
         raise MalformedError(f"no {FLAT_TENSOR_MAGIC!r} header", table=_TABLE, offset=START)

@@ -1,7 +1,6 @@
-"""The tables of a `.pte` program as dataclasses, field by field as in `schema/program.fbs`.
+"""The tables of a `.pte` program as dataclasses, with the fields of `schema/program.fbs`.
 
-The meaning of each field is told there. Names and constructor signatures are those of
-`executorch.exir.schema`.
+The schema explains each field. Names and constructor signatures are those of `executorch.exir.schema`.
 """
 
 from __future__ import annotations
@@ -51,21 +50,21 @@ class TensorShapeDynamism(IntEnum):
 
 
 class TensorDataLocation(IntEnum):
-    """Whether a constant lies in the program file or in a data file beside it."""
+    """Whether a constant is in the program file or in a separate data file."""
 
     SEGMENT = 0
     EXTERNAL = 1
 
 
 class DeviceType(IntEnum):
-    """Device on which a tensor or planned buffer lives."""
+    """The device of a tensor or planned buffer."""
 
     CPU = 0
     CUDA = 1
 
 
 class DataLocation(IntEnum):
-    """Whether delegate data lies among the tables or in a segment."""
+    """Whether delegate data are among the tables or in a segment."""
 
     INLINE = 0
     SEGMENT = 1
@@ -73,7 +72,7 @@ class DataLocation(IntEnum):
 
 @dataclass
 class AllocationDetails:
-    """Place of a tensor in a planned arena. The low and high halves of the offset have 32 bits each."""
+    """The place of a tensor in a planned arena. The offset is split into its low and high 32 bits."""
 
     memory_id: int
     memory_offset_low: int
@@ -81,13 +80,13 @@ class AllocationDetails:
 
     @property
     def memory_offset(self) -> int:
-        """Bytes from the start of the arena."""
+        """The offset in bytes from the start of the arena."""
         return self.memory_offset_high << 32 | self.memory_offset_low
 
 
 @dataclass
 class ExtraTensorInfo:
-    """What few tensors have: a name for external data, an initial value's place, a device."""
+    """Information of few tensors: a name for external data, the place of an initial value, a device."""
 
     mutable_data_segments_idx: int = 0
     fully_qualified_name: str | None = None
@@ -98,7 +97,10 @@ class ExtraTensorInfo:
 
 @dataclass
 class Tensor:
-    """A tensor value. `schema/program.fbs` tells which fields make it a constant, planned or given."""
+    """A tensor value.
+
+    `schema/program.fbs` explains which fields make it a constant, a planned tensor or an input.
+    """
 
     scalar_type: ScalarType
     storage_offset: int
@@ -119,21 +121,21 @@ class Null:
 
 @dataclass
 class Int:
-    """An integer of 64 bits."""
+    """A 64-bit integer."""
 
     int_val: int
 
 
 @dataclass
 class Bool:
-    """A truth value."""
+    """A boolean."""
 
     bool_val: bool
 
 
 @dataclass
 class Double:
-    """A float of 64 bits. The strings "inf" and "-inf" are taken for the infinities."""
+    """A 64-bit float. The strings "inf" and "-inf" mean the infinities."""
 
     double_val: float
 
@@ -145,14 +147,14 @@ class Double:
 
 @dataclass
 class String:
-    """Text."""
+    """A text."""
 
     string_val: str
 
 
 @dataclass
 class ContainerMetadata:
-    """Pytree specs of a method's inputs and outputs, as JSON text."""
+    """The structures (pytree specs) of a method's inputs and outputs, as JSON text."""
 
     encoded_inp_str: str
     encoded_out_str: str
@@ -160,35 +162,35 @@ class ContainerMetadata:
 
 @dataclass
 class IntList:
-    """Value indices of integers."""
+    """A list of integers, by the indices of their values."""
 
     items: list[int]
 
 
 @dataclass
 class DoubleList:
-    """Floats of 64 bits."""
+    """A list of 64-bit floats."""
 
     items: list[float]
 
 
 @dataclass
 class BoolList:
-    """Truth values."""
+    """A list of booleans."""
 
     items: list[bool]
 
 
 @dataclass
 class TensorList:
-    """Value indices of tensors."""
+    """A list of tensors, by the indices of their values."""
 
     items: list[int]
 
 
 @dataclass
 class OptionalTensorList:
-    """Value indices of tensors, -1 for none."""
+    """A list of tensors, by the indices of their values; -1 means None."""
 
     items: list[int]
 
@@ -231,7 +233,7 @@ class BackendDelegateInlineData:
 
 @dataclass
 class KernelCall:
-    """A call of an operator; arguments and results are value indices."""
+    """A call of an operator. Its arguments and results are indices of values."""
 
     op_index: int
     args: list[int]
@@ -239,7 +241,7 @@ class KernelCall:
 
 @dataclass
 class DelegateCall:
-    """A call of a delegate; inputs and outputs are value indices."""
+    """A call of a delegate. Its inputs and outputs are indices of values."""
 
     delegate_index: int
     args: list[int]
@@ -280,7 +282,7 @@ class Instruction:
 
 @dataclass
 class Frame:
-    """A line of the user's Python."""
+    """A line of the user's Python code."""
 
     filename: str
     lineno: int
@@ -290,14 +292,14 @@ class Frame:
 
 @dataclass
 class FrameList:
-    """A stack of frames, outermost first."""
+    """A call stack, with the outermost frame first."""
 
     items: list[Frame]
 
 
 @dataclass
 class BackendDelegateDataReference:
-    """Index of a delegate's data among the inline data or the segments, by location."""
+    """The index of a delegate's data, among the inline data or the segments."""
 
     location: DataLocation
     index: int
@@ -305,7 +307,7 @@ class BackendDelegateDataReference:
 
 @dataclass
 class CompileSpec:
-    """A setting handed to a backend."""
+    """An option for a backend."""
 
     key: str
     value: bytes
@@ -322,7 +324,7 @@ class BackendDelegate:
 
 @dataclass
 class Chain:
-    """Instructions that run in order. `stacktrace`, if there, has one entry per instruction."""
+    """Instructions that run in order. `stacktrace` is empty or has one entry for each instruction."""
 
     inputs: list[int]
     outputs: list[int]
@@ -332,7 +334,7 @@ class Chain:
 
 @dataclass
 class Operator:
-    """A kernel's name, such as "aten::add" and "out"."""
+    """The name of a kernel, such as "aten::add", and its overload, such as "out"."""
 
     name: str
     overload: str
@@ -340,7 +342,7 @@ class Operator:
 
 @dataclass
 class NonConstBufferDevice:
-    """Device of a planned buffer; buffers that are not mentioned are on the CPU."""
+    """The device of a planned buffer. Buffers without an entry are on the CPU."""
 
     buffer_idx: int = 0
     device_type: DeviceType = DeviceType.CPU
@@ -349,7 +351,7 @@ class NonConstBufferDevice:
 
 @dataclass
 class ExecutionPlan:
-    """One method. `non_const_buffer_sizes` are bytes by memory id, entry 0 unused."""
+    """One method. `non_const_buffer_sizes` has the bytes of each memory id; entry 0 is unused."""
 
     name: str
     container_meta_type: ContainerMetadata
@@ -365,7 +367,7 @@ class ExecutionPlan:
 
 @dataclass
 class DataSegment:
-    """Bytes after the tables; `offset` counts from the segment base in the file header."""
+    """A range of bytes after the tables. `offset` counts from the segment base in the file header."""
 
     offset: int
     size: int
@@ -373,7 +375,7 @@ class DataSegment:
 
 @dataclass
 class SubsegmentOffsets:
-    """Byte offsets into one segment."""
+    """Offsets in bytes inside one segment."""
 
     segment_index: int
     offsets: list[int]
@@ -381,7 +383,7 @@ class SubsegmentOffsets:
 
 @dataclass
 class NamedData:
-    """A segment known by name."""
+    """A segment with a name."""
 
     key: str
     segment_index: int

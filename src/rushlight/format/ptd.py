@@ -1,4 +1,4 @@
-"""`.ptd` files: named tensors and blobs that programs refer to by name."""
+"""`.ptd` files: tensors and bytes that programs refer to by name."""
 
 from __future__ import annotations
 
@@ -38,10 +38,17 @@ _VERSION = 0
 
 
 def write_ptd(entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128) -> bytes:
-    """The bytes of a file; they depend on the entries and their order alone. Data are copied once.
+    """Makes the bytes of a `.ptd` file. They depend only on the entries and their order.
 
-    An entry with a `tensor_layout` is a dense tensor, one without an opaque blob. segment_alignment: of
-    every entry, a power of two, besides the entry's own. Equal data are stored once. Raises FormatError.
+    Equal data are stored once. Data are copied once.
+
+    Args:
+        entries: the data by name. An entry with a `tensor_layout` is a dense tensor; other entries are bytes
+            without a known structure.
+        segment_alignment: the alignment of every entry in bytes, a power of two; an entry may ask for more.
+
+    Raises:
+        FormatError: an entry cannot be written.
     """
     return b"".join(_assemble(entries, segment_alignment))
 
@@ -52,12 +59,35 @@ def write_ptd_to_file(
     *,
     segment_alignment: int = 128,
 ) -> int:
-    """Writes to a path, which is replaced in one step, or to an open binary file. Returns the byte count."""
+    """Writes a `.ptd` file. A path is replaced in one step; no incomplete file is left.
+
+    Args:
+        entries: as for `write_ptd`.
+        target: a path, or an open binary file.
+        segment_alignment: as for `write_ptd`.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        FormatError: an entry cannot be written.
+        OSError: the file cannot be written.
+    """
     return write_pieces(_assemble(entries, segment_alignment), target)
 
 
 def read_ptd(data: Any) -> dict[str, NamedDataEntry]:
-    """Reads a file from a buffer object. The data of the entries are views of it. Raises FormatError."""
+    """Reads a `.ptd` file.
+
+    Args:
+        data: a buffer object.
+
+    Returns:
+        The entries by name. Their data are views of `data`.
+
+    Raises:
+        FormatError: the file is invalid.
+    """
     try:
         view = byte_view(data)
     except TypeError as error:

@@ -1,4 +1,6 @@
-"""`.pte` files: a program's tables, then segments of constants, initial values, delegate and named data."""
+"""`.pte` files: the tables of a program, then segments with constants, initial values, delegate data and
+named data.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +56,13 @@ MAX_VERSION = 0
 
 @dataclass
 class PTEFile:
-    """A program and its data, as yet without segments.
+    """A program and its data, before the data are placed in segments.
 
-    In `program`, a constant's `data_buffer_idx` counts in `constants`, that of a planned tensor with an
-    initial value in `mutable_data`; entry 0 of both is reserved and empty. A delegate's
-    `processed.index` counts in `delegate_data`. The segment fields of `program` are empty, and so are
-    `constant_buffer` and `backend_delegate_data`; if these two are not, they stand for `constants` and
-    `delegate_data`. Data are buffer objects, such as bytes, memoryviews and numpy arrays.
+    In `program`, `data_buffer_idx` of a constant is an index of `constants`, and that of a planned tensor
+    with an initial value is an index of `mutable_data`. Entry 0 of both lists is reserved and empty.
+    `processed.index` of a delegate is an index of `delegate_data`. The segment fields of `program` are empty.
+    `constant_buffer` and `backend_delegate_data` are normally empty too; if they are not, they replace
+    `constants` and `delegate_data`. Data are buffer objects, such as bytes, memoryviews and numpy arrays.
     """
 
     program: Program
@@ -78,12 +80,20 @@ def write_pte(
     delegate_alignment: int | None = None,
     extract_delegate_segments: bool = True,
 ) -> bytes:
-    """The bytes of a file; they depend on its contents alone. Data are copied once. `file` is not changed.
+    """Makes the bytes of a `.pte` file. They depend only on the contents.
 
-    constant_tensor_alignment: of each constant, delegate_alignment: of each delegate's data,
-    segment_alignment: of every segment, all in bytes from the start of the file and powers of two.
-    extract_delegate_segments: whether delegate data become segments, not part of the tables.
-    Equal constants are stored once. Raises FormatError.
+    Equal constants are stored once. Data are copied once. `file` is not changed.
+
+    Args:
+        file: the contents.
+        constant_tensor_alignment: the alignment of each constant.
+        segment_alignment: the alignment of each segment.
+        delegate_alignment: the alignment of the data of each delegate. All alignments are powers of two, in
+            bytes from the start of the file.
+        extract_delegate_segments: store delegate data in segments instead of the tables.
+
+    Raises:
+        FormatError: the contents are invalid.
     """
     return b"".join(
         _assemble(
@@ -105,9 +115,24 @@ def write_pte_to_file(
     delegate_alignment: int | None = None,
     extract_delegate_segments: bool = True,
 ) -> int:
-    """Writes to a path, which is replaced in one step, or to an open binary file. Returns the byte count.
+    """Writes a `.pte` file without copying the data.
 
-    Data are not copied on the way. Options and errors are those of `write_pte`, and OSError.
+    A path is replaced in one step; no incomplete file is left.
+
+    Args:
+        file: the contents.
+        target: a path, or an open binary file.
+        constant_tensor_alignment: as for `write_pte`.
+        segment_alignment: as for `write_pte`.
+        delegate_alignment: as for `write_pte`.
+        extract_delegate_segments: as for `write_pte`.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        FormatError: the contents are invalid.
+        OSError: the file cannot be written.
     """
     pieces = _assemble(
         file, constant_tensor_alignment, segment_alignment, delegate_alignment, extract_delegate_segments
@@ -116,9 +141,16 @@ def write_pte_to_file(
 
 
 def read_pte(data: Any) -> PTEFile:
-    """Reads a file from a buffer object. The data of the result are views of it, not copies.
+    """Reads a `.pte` file, also an old one that keeps constants among the tables.
 
-    Takes old files too, which keep constants among the tables. Raises FormatError.
+    Args:
+        data: a buffer object.
+
+    Returns:
+        The contents. Their data are views of `data`.
+
+    Raises:
+        FormatError: the file is invalid.
     """
     try:
         view = byte_view(data)
@@ -158,7 +190,7 @@ def _assemble(
     delegate_alignment: int | None,
     extract_delegate_segments: bool,
 ) -> list[Piece]:
-    """The file as pieces to be written one after the other."""
+    """Returns the file as pieces, in the order in which they are written."""
     check_alignment("constant_tensor_alignment", constant_tensor_alignment)
     if delegate_alignment is not None:
         check_alignment("delegate_alignment", delegate_alignment)
@@ -335,7 +367,7 @@ def _read_mutable_data(program: Program, segments: Sequence[memoryview]) -> list
 def _read_delegates(
     program: Program, inline: Sequence[BackendDelegateInlineData], segments: Sequence[memoryview]
 ) -> list[Any]:
-    """Delegate data in the order of first use; makes all references of `program` inline ones."""
+    """Returns delegate data in the order of first use, and makes all references of `program` inline ones."""
     data: list[Any] = []
     places: dict[tuple[DataLocation, int], int] = {}
     for plan in program.execution_plan:

@@ -19,18 +19,26 @@ Piece = bytes | bytearray | memoryview
 
 
 def align_up(size: int, alignment: int) -> int:
-    """The smallest multiple of `alignment` that is not below `size`."""
+    """Returns the smallest multiple of `alignment` that is at least `size`."""
     return -(-size // alignment) * alignment
 
 
 def check_alignment(name: str, alignment: int) -> None:
-    """Raises EncodeError unless `alignment` is a power of two."""
+    """Checks that an alignment is a power of two.
+
+    Raises:
+        EncodeError: it is not.
+    """
     if alignment <= 0 or alignment & (alignment - 1):
         raise EncodeError(f"{name} must be a power of two, got {alignment}")
 
 
 def view_of(what: str, data: Any) -> memoryview:
-    """The bytes of a buffer object. Raises EncodeError naming `what`."""
+    """Returns the bytes of a buffer object.
+
+    Raises:
+        EncodeError: `data` is not a buffer object; the message has the name `what`.
+    """
     try:
         return byte_view(data)
     except TypeError as error:
@@ -39,9 +47,12 @@ def view_of(what: str, data: Any) -> memoryview:
 
 @dataclass
 class NamedDataEntry:
-    """Data known by a name. data: a buffer object. alignment: bytes, honoured when written, 1 when read.
+    """Data with a name.
 
-    tensor_layout: for a tensor in a `.ptd` file.
+    Attributes:
+        data: a buffer object.
+        alignment: the alignment in bytes when the data are written; 1 for data that were read.
+        tensor_layout: the layout of a tensor in a `.ptd` file, or None.
     """
 
     data: Any
@@ -50,14 +61,14 @@ class NamedDataEntry:
 
 
 class Deduplicator:
-    """Finds equal buffers. Hashes only those of equal length and ends."""
+    """Finds equal buffers. It computes hashes only of buffers with equal length, start and end."""
 
     def __init__(self) -> None:
         self._candidates: dict[tuple[int, bytes, bytes], list[tuple[memoryview, int]]] = {}
         self._digests: dict[int, bytes] = {}
 
     def find(self, data: memoryview, index: int) -> int:
-        """The index under which equal bytes were first given, or `index` if they are new."""
+        """Returns the index of the first buffer with equal bytes, or `index` if the bytes are new."""
         key = (data.nbytes, bytes(data[:64]), bytes(data[-64:]))
         candidates = self._candidates.setdefault(key, [])
         digest = hashlib.sha256(data).digest() if candidates and data.nbytes > 64 else b""
@@ -74,7 +85,7 @@ class Deduplicator:
 
 
 class SegmentWriter:
-    """Collects segments and places them; keeps views of the data, not copies."""
+    """Collects segments and chooses their places. It keeps views of the data, not copies."""
 
     def __init__(self, alignment: int) -> None:
         check_alignment("segment_alignment", alignment)
@@ -85,7 +96,16 @@ class SegmentWriter:
         self.size = 0
 
     def add(self, parts: Sequence[memoryview], *, alignment: int = 1, part_alignment: int = 1) -> list[int]:
-        """Appends a segment of parts, each padded to `part_alignment`; gives their offsets in the segment."""
+        """Appends a segment.
+
+        Args:
+            parts: the data of the segment.
+            alignment: the alignment of the segment in bytes.
+            part_alignment: the alignment to which each part is padded, in bytes.
+
+        Returns:
+            The offset of each part in the segment.
+        """
         alignment = math.lcm(alignment, self._alignment)
         self.base_alignment = math.lcm(self.base_alignment, alignment)
         start = align_up(self.size, alignment)
@@ -105,12 +125,16 @@ class SegmentWriter:
             self.size += size
 
     def pieces(self) -> list[Piece]:
-        """All segments with their padding, from the segment base on."""
+        """Returns all segments with their padding, from the segment base on."""
         return list(self._pieces)
 
 
 def add_named(writer: SegmentWriter, entries: Mapping[str, NamedDataEntry]) -> dict[str, int]:
-    """Adds each entry as a segment, equal data once; gives the segment of each name."""
+    """Adds each entry as a segment; equal data are stored once.
+
+    Returns:
+        The index of the segment for each name.
+    """
     views = {key: view_of(f"named data {key!r}", entry.data) for key, entry in entries.items()}
     known = Deduplicator()
     first: dict[str, int] = {}
@@ -131,7 +155,11 @@ def add_named(writer: SegmentWriter, entries: Mapping[str, NamedDataEntry]) -> d
 def read_segments(
     data: memoryview, base: int, size: int, segments: Sequence[DataSegment], table: str
 ) -> list[memoryview]:
-    """Views of the segments. Raises MalformedError if one is not inside of [base, base + size)."""
+    """Returns views of the segments.
+
+    Raises:
+        MalformedError: a segment is not inside [base, base + size).
+    """
     views = []
     for i, segment in enumerate(segments):
         if segment.offset + segment.size > size:
@@ -145,9 +173,12 @@ def read_segments(
 
 
 def write_pieces(pieces: Iterable[Piece], target: str | os.PathLike[str] | BinaryIO) -> int:
-    """Writes to a path, or to an open binary file at its position. Returns the number of bytes.
+    """Writes pieces to a path, or to an open binary file at its position.
 
-    A path is replaced only once all is written; what was there stays whole until then.
+    A path is replaced only after everything is written; the old file stays intact until then.
+
+    Returns:
+        The number of bytes.
     """
     if not isinstance(target, (str, os.PathLike)):
         return _write_all(pieces, target)

@@ -1,4 +1,4 @@
-"""A program as text for people. The text is no format: nothing reads it back."""
+"""Prints a program as text for people. No function reads this text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TYPE_NAMES = {
 
 
 def format_pte(file: PTEFile) -> str:
-    """Methods with their memory, values and instructions, then the data, one thing a line."""
+    """Returns the methods with their memory, values and instructions, then the data, one in each line."""
     lines = [f"program, version {file.program.version}"]
     for plan in file.program.execution_plan:
         lines += ["", *format_method(plan)]
@@ -56,7 +56,7 @@ def format_pte(file: PTEFile) -> str:
 
 
 def format_method(plan: ExecutionPlan) -> Iterator[str]:
-    """The lines of one method. Values are written %0, %1, ... by their index."""
+    """Yields the lines of one method. A value is written as % and its index, such as %0."""
     yield f"method {plan.name}({_values(plan.inputs)}) -> ({_values(plan.outputs)})"
     devices = {device.buffer_idx: device for device in plan.non_const_buffer_device or []}
     for number, size in enumerate(plan.non_const_buffer_sizes):
@@ -76,7 +76,7 @@ def format_method(plan: ExecutionPlan) -> Iterator[str]:
 
 
 def format_value(value: KernelTypes) -> str:
-    """Such as `float32[2, 3] in memory 1 at 64`, `int 3` or `[%1, none]`."""
+    """Returns the text of a value, such as `float32[2, 3] in memory 1 at 64`, `int 3` or `[%1, none]`."""
     if isinstance(value, Tensor):
         return _tensor(value)
     if isinstance(value, Int):
@@ -97,7 +97,7 @@ def format_value(value: KernelTypes) -> str:
 
 
 def scalar_type_name(scalar_type: ScalarType) -> str:
-    """The name that PyTorch gives to an element type, such as `float32`."""
+    """Returns PyTorch's name of an element type, such as `float32`."""
     return _TYPE_NAMES.get(scalar_type, scalar_type.name.lower())
 
 

@@ -1,4 +1,4 @@
-"""The native runtime: loads .pte files and runs them. Imports no torch."""
+"""The native runtime, which loads and runs .pte files. This package does not import torch."""
 
 from __future__ import annotations
 

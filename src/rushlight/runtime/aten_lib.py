@@ -1,4 +1,4 @@
-"""The names of ExecuTorch's `extension.pybindings.aten_lib`: those of `portable_lib`, on torch's kernels."""
+"""ExecuTorch's `extension.pybindings.aten_lib`: the functions of `portable_lib`, on torch's kernels."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ _load_program_from_buffer = _LOADERS.program_of_bytes
 
 
 def _get_operator_names() -> list[str]:
-    """Names of the operators that torch has."""
+    """Returns the names of all operators that torch has."""
     return sorted(aten.Runtime.get().operator_registry.operator_names)

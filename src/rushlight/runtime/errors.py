@@ -1,15 +1,23 @@
-"""What the runtime raises: each error is a RushlightError, and the built-in exception of its kind."""
+"""The exceptions of the runtime.
+
+Each derives from RushlightError and from the built-in exception of its kind.
+"""
 
 from __future__ import annotations
 
 
 class RushlightError(RuntimeError):
-    """An error of the runtime. `code` is the runtime's error number.
+    """An error of the runtime.
 
-    Where an execution failed, `method` names the method and `instruction` is the index in it, the key of
-    `ExecutorchProgramManager.debug_handle_map[method]`. `delegate_operator` is what the backend of a delegate
-    says has failed, a key of its debug handle map. None where that is not known.
-    `ExecutorchProgramManager.locate(error)` gives the lines of the model.
+    `ExecutorchProgramManager.locate(error)` returns the lines of the model that belong to the error.
+
+    Attributes:
+        code: the error number of the runtime.
+        method: the name of the method that failed, or None.
+        instruction: the index of the instruction that failed, a key of
+            `ExecutorchProgramManager.debug_handle_map[method]`, or None.
+        delegate_operator: the operator that failed inside a backend, a key of the debug handle map of the
+            delegate, or None.
     """
 
     code: int = 0x01
@@ -27,75 +35,75 @@ class RushlightError(RuntimeError):
 
 
 class InvalidStateError(RushlightError):
-    """The object is not ready for the call, or in use."""
+    """The object is not ready for the call, or another call uses it."""
 
     code = 0x02
 
 
 class NotSupportedError(RushlightError, NotImplementedError):
-    """The runtime does not do this."""
+    """The runtime does not support the request."""
 
     code = 0x10
 
 
 class InvalidArgumentError(RushlightError, ValueError):
-    """A value that was passed is wrong: the number of inputs, a shape, an index."""
+    """An argument has a wrong value: for example a wrong number of inputs, a wrong shape or a wrong index."""
 
     code = 0x12
 
 
 class InvalidTypeError(RushlightError, TypeError):
-    """A value that was passed has the wrong type or dtype."""
+    """An argument has a wrong type or dtype."""
 
     code = 0x13
 
 
 class OperatorMissingError(RushlightError, NotImplementedError):
-    """The program needs operators that this build of the runtime has no kernel for."""
+    """The program needs operators for which this runtime has no kernel."""
 
     code = 0x14
 
 
 class NotFoundError(RushlightError, KeyError):
-    """The program has nothing of that name."""
+    """There is no method, buffer or backend of this name."""
 
     code = 0x20
 
 
 class OutOfMemoryError(RushlightError, MemoryError):
-    """Memory could not be had, or more was asked for than was planned."""
+    """An allocation failed, or a tensor needs more memory than was planned."""
 
     code = 0x21
 
 
 class AccessFailedError(RushlightError, OSError):
-    """A file could not be read."""
+    """A file cannot be read."""
 
     code = 0x22
 
 
 class FileMissingError(AccessFailedError, FileNotFoundError):
-    """There is no file of that name."""
+    """A file does not exist."""
 
 
 class InvalidProgramError(RushlightError, ValueError):
-    """The bytes are no valid program: truncated, damaged, or of another format."""
+    """The bytes are not a valid program: they are truncated, damaged, or have another format."""
 
     code = 0x23
 
 
 class InvalidExternalDataError(RushlightError, ValueError):
-    """The data file is not valid, or does not fit the program."""
+    """The data file is invalid, or does not belong to the program."""
 
     code = 0x24
 
 
 class BackendMissingWarning(RuntimeWarning):
-    """A program has been loaded of which a method cannot be, since it needs a backend that is not here."""
+    """A program was loaded, but one of its methods needs a backend that this runtime does not have."""
 
 
 class DelegateError(RushlightError):
-    """A backend refused its part of the program, or failed in it."""
+    """A backend refused its part of the program, or failed while it ran it."""
 
     code = 0x30
 
@@ -120,5 +128,10 @@ _BY_CODE: dict[int, type[RushlightError]] = {
 
 
 def error_for(code: int, message: str) -> RushlightError:
-    """The exception for an error number of the native runtime."""
+    """Makes the exception for an error number of the native runtime.
+
+    Args:
+        code: the error number.
+        message: the text of the error.
+    """
     return _BY_CODE.get(code, RushlightError)(message, code)

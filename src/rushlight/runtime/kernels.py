@@ -1,4 +1,4 @@
-"""The kernels that this build of the runtime has."""
+"""The kernels of this runtime, and a function that calls one of them."""
 
 from __future__ import annotations
 
@@ -14,38 +14,48 @@ Written = Shape | list[Shape] | bool | int | float
 def call_kernel(
     name: str, args: Sequence[Any], library: str | None = None, threads: int = 1
 ) -> list[Written]:
-    """Calls one kernel and returns the shapes of the tensors that it wrote.
+    """Calls one kernel, which writes its results into the given out tensors.
 
     Args:
         name: operator and overload, such as "aten::add.out".
-        args: as the operator's schema has them, outs last. Tensors are torch tensors, numpy arrays or
-            anything with DLPack, densely packed in some dim order. The kernel writes into the outs
-            given; one that is larger than the result is resized: its first elements hold the result. dtypes
-            and memory formats are torch's or their numbers.
-        library: "portable", "optimized", "quantized" or the name of a loaded one; all if None, those loaded
-            first, then the fastest.
-        threads: how many threads the kernel may use.
+        args: the arguments in the order of the operator's schema, with the outs at the end. Tensors are torch
+            tensors, numpy arrays or other objects with DLPack, and are dense in some dim order. If an out
+            tensor is larger than the result, its first elements hold the result. Dtypes and memory formats
+            are those of torch or their numbers.
+        library: the kernel library: "portable", "optimized", "quantized" or the name of a loaded one. None
+            searches loaded libraries first, then the faster kernels first.
+        threads: the number of threads that the kernel may use.
 
     Returns:
-        One shape per out tensor, a list of shapes per out list, the number for an out that is none of these,
-        in the order of the arguments.
+        For each out argument, in order: the shape of a tensor, a list of shapes for a list of tensors, or the
+        value of a number.
 
     Raises:
         OperatorMissingError: there is no such kernel.
-        NotSupportedError: the kernel does not take the dtype of one of the tensors.
-        RushlightError: the kernel failed; the message is its own.
+        NotSupportedError: the kernel does not support the dtype of a tensor.
+        RushlightError: the kernel failed, with the message of the kernel.
     """
     return _native.call_kernel(name, args, library, threads)
 
 
 def kernel_names(library: str | None = None) -> list[str]:
-    """Names of the kernels, sorted: of one library, or of all."""
+    """Returns the sorted names of the kernels, such as "aten::add.out".
+
+    Args:
+        library: the name of a kernel library; None means all.
+    """
     return _native.kernel_names(library)
 
 
 def kernel_table(library: str | None = None) -> str:
-    """The kernels with the dtypes that each takes in its first tensor argument, one a line, such as
-    `aten::add.out float32,float64`; no dtypes for a kernel without tensors."""
+    """Returns a table of kernels and dtypes, one kernel in each line, such as `aten::add.out
+    float32,float64`.
+
+    The dtypes are those of the first tensor argument. A kernel without tensors has none.
+
+    Args:
+        library: the name of a kernel library; None means all.
+    """
     return "".join(
         f"{name} {','.join(dtypes)}".rstrip() + "\n" for name, dtypes in _native.kernel_table(library)
     )

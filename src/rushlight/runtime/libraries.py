@@ -1,4 +1,4 @@
-"""Shared libraries of kernels and backends, and what is needed to build one."""
+"""Shared libraries of kernels and backends, and the folders that are needed to build one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Library:
-    """A loaded library: its name, its file, and what it has rows for."""
+    """A loaded library.
+
+    Attributes:
+        name: the name of the library.
+        path: its file.
+        operators: the names of the operators that it has kernels for.
+        backends: the names of its backends.
+    """
 
     name: str
     path: Path
@@ -23,22 +30,29 @@ class Library:
 
 
 def load_library(path: PathLike) -> Library:
-    """Loads a shared library of kernels or backends, for the rest of the process.
+    """Loads a shared library of kernels or backends for the rest of the process.
 
-    Methods that are loaded from then on find its kernels, before those that the runtime has of the same name,
-    and its backends; programs that are compiled from then on may call its operators. A file that is loaded
-    already is not loaded again.
+    Methods that are loaded later use its kernels, in preference to the runtime's kernels of the same name,
+    and its backends. Programs that are compiled later may use its operators. A library that is already loaded
+    is not loaded again.
+
+    Args:
+        path: the path of the library.
+
+    Returns:
+        The name and contents of the library.
 
     Raises:
-        AccessFailedError: there is no such file, or the system cannot load it; it is an OSError.
-        NotSupportedError: it has no table of rows, or was built for another version.
-        InvalidArgumentError: a row is wrong, or another library has a row of the same name.
+        AccessFailedError: the file does not exist, or the system cannot load it. The error is also an
+            OSError.
+        NotSupportedError: the file has no table of kernels or backends, or was built for another version.
+        InvalidArgumentError: a row of the table is wrong, or another library has a row of the same name.
     """
     return _library(_native.load_library(os.fspath(path)))
 
 
 def loaded_libraries() -> list[Library]:
-    """The libraries loaded so far, in the order of their loading."""
+    """Returns the loaded libraries in the order in which they were loaded."""
     return [_library(row) for row in _native.loaded_libraries()]
 
 
@@ -48,21 +62,29 @@ def _library(row: tuple[str, str, list[str], list[str]]) -> Library:
 
 
 def cmake_dir() -> Path:
-    """The folder of the CMake package, for `find_package(rushlight)`: `-Drushlight_DIR=...`.
+    """Returns the folder of the CMake package, for `find_package(rushlight)` with `-Drushlight_DIR=...`.
 
     Raises:
-        NotFoundError: the package was installed without its headers and libraries.
+        NotFoundError: the package was installed without headers and libraries.
     """
     return _existing("lib", "cmake", "rushlight")
 
 
 def include_dir() -> Path:
-    """The folder of the headers `rushlight/...`. Raises as `cmake_dir`."""
+    """Returns the folder that contains the headers `rushlight/...`.
+
+    Raises:
+        NotFoundError: the package was installed without headers and libraries.
+    """
     return _existing("include")
 
 
 def library_dir() -> Path:
-    """The folder of the static libraries. Raises as `cmake_dir`."""
+    """Returns the folder of the static libraries.
+
+    Raises:
+        NotFoundError: the package was installed without headers and libraries.
+    """
     return _existing("lib")
 
 

@@ -1,4 +1,4 @@
-"""A program as a callable of the model's own signature."""
+"""Loads a program as a callable with the signature of the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from rushlight.runtime.pytree import LEAF, Tree, parse_tree
 
 
 class ModuleMethod:
-    """A method that takes and gives what the model's did: nested tuples, lists and dicts of tensors."""
+    """A method with the signature of the model: it takes and returns nested tuples, lists and dicts of
+    tensors.
+
+    Args:
+        method: the loaded method, which takes and returns flat lists.
+    """
 
     def __init__(self, method: Method) -> None:
         self._method = method
@@ -42,13 +47,19 @@ class ModuleMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the method.
 
-        Tensors are numpy arrays, torch tensors or anything with DLPack. The results are torch tensors if one
-        of the inputs is, else numpy arrays; they own their memory.
+        Args:
+            args: the positional arguments of the model. Tensors are numpy arrays, torch tensors or other
+                objects with DLPack.
+            kwargs: the keyword arguments of the model.
+
+        Returns:
+            The outputs in the structure of the model. Tensors are torch tensors if an input is one, else
+            numpy arrays. They own their memory.
 
         Raises:
-            InvalidArgumentError: an argument is missing or too many, or has another structure, shape or
+            InvalidArgumentError: an argument is missing or unexpected, or has another structure, shape or
                 dtype.
-            InvalidTypeError: an argument is no tensor.
+            InvalidTypeError: an argument is not a tensor.
         """
         if self._is_plain and len(args) == len(self._positional) and not kwargs:
             outputs = self._method.execute(args)
@@ -60,7 +71,7 @@ class ModuleMethod:
 
     @property
     def metadata(self) -> MethodMeta:
-        """What the program says about the method."""
+        """The names, types and sizes that the program states for the method."""
         return self._method.metadata
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -93,7 +104,7 @@ class ModuleMethod:
 
 
 def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
-    """The trees of positional and keyword arguments."""
+    """Returns the structures of the positional and of the keyword arguments."""
     if inputs is None or inputs.count() != meta.num_inputs():
         return (LEAF,) * meta.num_inputs(), {}
     match inputs.children:
@@ -103,9 +114,13 @@ def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...],
 
 
 class Module:
-    """A loaded program. Calling it runs `forward`, or the only method; each method is an attribute too.
+    """A loaded program. Calling it runs `forward`, or the only method. Each method is an attribute too.
 
-    A copy, also one that was pickled, is the program loaded anew: its state is that of the file.
+    A copy or an unpickled module is loaded from the file again, so that its buffers have their first values.
+
+    Args:
+        program: the program.
+        origin: the arguments of `load`, with which copies are loaded.
     """
 
     def __init__(self, program: Program, origin: tuple[Any, ...] | None = None) -> None:
@@ -118,20 +133,23 @@ class Module:
 
     @property
     def method_names(self) -> set[str]:
-        """Names of the program's methods."""
+        """The names of the program's methods."""
         return self._program.method_names
 
     @property
     def program(self) -> Program:
-        """The program itself, whose methods take and give flat lists."""
+        """The program, whose methods take and return flat lists."""
         return self._program
 
     def method(self, name: str) -> ModuleMethod:
-        """The method of that name, loaded the first time.
+        """Returns a method, and loads it at the first call.
+
+        Args:
+            name: the name of the method.
 
         Raises:
-            NotFoundError: the program has no such method; it is a KeyError.
-            OperatorMissingError: it needs operators or backends that this build does not have.
+            NotFoundError: the program has no such method. The error is also a KeyError.
+            OperatorMissingError: the method needs operators that this runtime does not have.
         """
         method = self._loaded.get(name)
         if method is None:
@@ -139,7 +157,13 @@ class Module:
         return method
 
     def run_method(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Runs the method of that name: `module.run_method("encode", x)` is `module.encode(x)`."""
+        """Runs a method: `module.run_method("encode", x)` is `module.encode(x)`.
+
+        Args:
+            name: the name of the method.
+            args: the positional arguments of the method.
+            kwargs: the keyword arguments of the method.
+        """
         return self.method(name)(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -178,18 +202,21 @@ def load(
     threads: int | None = None,
     backend_options: BackendOptions | None = None,
 ) -> Module:
-    """Loads a .pte file as a module with the model's own signature.
+    """Loads a .pte file as a module with the signature of the model.
 
     Args:
         source: a path, bytes, a file object, or a compiled program.
-        data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
-        threads: how many threads a call may use. By default RUSHLIGHT_NUM_THREADS, or as many as the process
-            has CPUs.
-        backend_options: what backends are told when methods are loaded, as for `Program.load_method`.
+        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+        threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
+            number of CPUs that the process may use.
+        backend_options: options of backends for all methods: a dict from backend name to a dict of options.
+
+    Returns:
+        The module.
 
     Raises:
-        FileMissingError: there is no such file; it is a FileNotFoundError.
-        InvalidProgramError: truncated, damaged, or no .pte file.
+        FileMissingError: a file does not exist. The error is also a FileNotFoundError.
+        InvalidProgramError: the program is truncated, damaged, or not a .pte file.
     """
     held = contents(source)
     if held is not None:

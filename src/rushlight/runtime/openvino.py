@@ -1,4 +1,4 @@
-"""Where the installed `openvino` package keeps its library; OpenvinoBackend asks when a program needs it."""
+"""Finds the library of the installed `openvino` package, which OpenvinoBackend loads on demand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def library_path() -> str | None:
-    """The path of OpenVINO's C library, None if there is no such package. The package is not imported."""
+    """Returns the path of OpenVINO's C library, or None if the package is not installed.
+
+    The package is not imported.
+    """
     spec = importlib.util.find_spec("openvino")
     for folder in (spec and spec.submodule_search_locations) or ():
         found = sorted(Path(folder, "libs").glob("libopenvino_c.*"))

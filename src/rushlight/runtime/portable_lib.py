@@ -1,6 +1,6 @@
-"""The names of ExecuTorch's `extension.pybindings.portable_lib`, over this runtime.
+"""The functions of ExecuTorch's `extension.pybindings.portable_lib`.
 
-Outputs own their memory whatever `clone_outputs` says.
+Outputs always own their memory, also with `clone_outputs=False`.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ _load_program_from_buffer = _LOADERS.program_of_bytes
 
 
 def _is_available(backend_name: str) -> bool:
-    """Whether a backend is here and can run on this machine."""
+    """Returns whether a backend exists and can run on this machine."""
     return _native.is_backend_available(backend_name)
 
 
 def _get_operator_names() -> list[str]:
-    """Names of the operators that there are kernels for."""
+    """Returns the names of the operators that have kernels."""
     return _native.kernel_names()
 
 
 def _get_registered_backend_names() -> list[str]:
-    """Names of all backends."""
+    """Returns the names of all backends."""
     return _native.backend_names()
 
 
 def _unsafe_reset_threadpool(num_threads: int) -> None:
-    """Sets the number of threads of the process's pool; programs that are already loaded use them too."""
+    """Sets the number of threads of the process's pool, also for programs that are already loaded."""
     _native.set_thread_count(num_threads)
 
 
 def _threadpool_get_thread_count() -> int:
-    """The number of threads of the process's pool."""
+    """Returns the number of threads of the process's pool."""
     return _native.get_thread_count()

@@ -1,4 +1,4 @@
-"""Runtime, Program and the registries: loading a .pte file and its methods."""
+"""Loads .pte files and their methods: `Runtime`, `Program` and the registries of operators and backends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Compiled(Protocol):
-    """A compiled program that is not in a file yet: `CompiledProgram`, `ExecutorchProgramManager`."""
+    """A compiled program that is not in a file yet: `CompiledProgram` or `ExecutorchProgramManager`."""
 
     @property
     def buffer(self) -> bytes:
@@ -37,21 +37,25 @@ DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str
 
 
 class Verification(Enum):
-    """How much of a program is checked when it is loaded. Here all of it always is."""
+    """How much of a program is checked at load. Rushlight always checks all of it."""
 
     Minimal = 0
     InternalConsistency = 1
 
 
 def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
-    """Loads a program from a path, a buffer (used in place), a file object or a compiled program.
+    """Loads a program, and warns with BackendMissingWarning about each backend that it needs and does not
+    find.
 
-    Warns with BackendMissingWarning of each backend that is not here, and says what would provide it.
+    Args:
+        source: a path, bytes (used without a copy), a file object or a compiled program.
+        data: .ptd files, or the bytes of one.
+        threads: the number of threads that a call may use; None means the default.
 
     Raises:
-        FileMissingError: there is no such file; it is a FileNotFoundError.
-        InvalidProgramError: the bytes are no valid program.
-        TypeError: `source` is of another type.
+        FileMissingError: a file does not exist. The error is also a FileNotFoundError.
+        InvalidProgramError: the bytes are not a valid program.
+        TypeError: `source` has another type.
     """
     program = _load_native(source, _data(data), threads)
     for backend, method, provision in program.missing_backends():
@@ -77,7 +81,7 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
 
 
 def contents(source: Any) -> bytes | memoryview | None:
-    """The bytes of a file object or of a compiled program; None for what is neither."""
+    """Returns the bytes of a file object or of a compiled program, or None for other objects."""
     if hasattr(source, "read"):
         read: bytes = source.read()
         return read
@@ -105,9 +109,13 @@ def _existing(path: PathLike) -> str:
 
 
 class Program:
-    """A program, and the methods that have been loaded from it.
+    """A program and its loaded methods.
 
     Methods keep the program and its bytes alive.
+
+    Args:
+        program: the native program.
+        backend_options: options of backends for all methods: a dict from backend name to a dict of options.
     """
 
     def __init__(self, program: _native.Program, backend_options: BackendOptions | None = None) -> None:
@@ -117,23 +125,23 @@ class Program:
 
     @property
     def method_names(self) -> set[str]:
-        """Names of the program's methods."""
+        """The names of the program's methods."""
         return set(self._program.method_names())
 
     def load_method(self, name: str, *, backend_options: BackendOptions | None = None) -> Method:
-        """The method of that name, loaded the first time.
+        """Returns a method, and loads it at the first call.
 
         Args:
-            backend_options: what the method's backends are told, beside what the program was loaded with:
-                {"XnnpackBackend": {"own_kernels": True}}. A method loaded with options is loaded anew each
-                time.
+            name: the name of the method.
+            backend_options: options of the method's backends, added to those of the program, such as
+                {"XnnpackBackend": {"own_kernels": True}}. With options, every call loads the method again.
 
         Raises:
-            NotFoundError: the program has no such method, or needs a backend that is not here; it is a
-                KeyError.
-            OperatorMissingError: it needs operators that this build does not have.
+            NotFoundError: the program has no such method, or needs a backend that does not exist. The error
+                is also a KeyError.
+            OperatorMissingError: the method needs operators that this runtime does not have.
             NotSupportedError: a backend has no such option.
-            InvalidProgramError: its instructions do not suit their kernels.
+            InvalidProgramError: the arguments of an instruction do not fit its kernel.
         """
         if backend_options:
             options = {id: dict(values) for id, values in self._backend_options.items()}
@@ -146,14 +154,18 @@ class Program:
         return method
 
     def load_timed_method(self, name: str) -> Method:
-        """A method of its own that tells, by `timings()`, how long each instruction of its last run took.
+        """Loads a method whose `timings()` returns the time of each instruction of its last run.
 
-        Raises as `load_method` does.
+        Args:
+            name: the name of the method.
+
+        Raises:
+            RushlightError: as `load_method`.
         """
         return Method(self._program, name, is_timed=True)
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """What the program says about a method, which need not be loaded.
+        """Returns the names, types and sizes that the program states for a method, without loading it.
 
         Raises:
             NotFoundError: the program has no such method.
@@ -161,11 +173,11 @@ class Program:
         return self._program.method_meta(method_name)
 
     def named_data(self) -> list[str]:
-        """Keys of the blobs that the program stores by name."""
+        """Returns the names of the data that the program stores by name."""
         return self._program.named_data()
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
-        """Writes the trace of the program's runs.
+        """Writes the event trace of the program's runs.
 
         Raises:
             NotFoundError: the program was not loaded with `enable_etdump=True`.
@@ -177,46 +189,56 @@ class Program:
 
 
 class BackendRegistry:
-    """The backends that this build of the runtime has."""
+    """The backends of this runtime."""
 
     @property
     def registered_backend_names(self) -> list[str]:
-        """Names of all backends."""
+        """The names of all backends."""
         return _native.backend_names()
 
     def is_available(self, backend_name: str) -> bool:
-        """Whether the backend is here and can run on this machine."""
+        """Returns whether a backend exists and can run on this machine."""
         return _native.is_backend_available(backend_name)
 
     def set_option(self, backend_name: str, key: str, value: bool | int | str) -> None:
-        """Sets an option of a backend for methods that are loaded from then on.
+        """Sets an option of a backend for all methods that are loaded later.
+
+        Args:
+            backend_name: the name of the backend.
+            key: the name of the option.
+            value: its value.
 
         Raises:
             NotFoundError: there is no such backend.
-            NotSupportedError: it has no such option.
+            NotSupportedError: the backend has no such option.
         """
         _native.set_backend_option(backend_name, key, value)
 
     def get_option(self, backend_name: str, key: str) -> bool | int | str:
-        """The value of a backend's option. Raises as `set_option`."""
+        """Returns the value of a backend's option.
+
+        Raises:
+            NotFoundError: there is no such backend.
+            NotSupportedError: the backend has no such option.
+        """
         return _native.get_backend_option(backend_name, key)
 
 
 class OperatorRegistry:
-    """The operators that this build of the runtime has kernels for."""
+    """The operators that this runtime has kernels for."""
 
     @property
     def operator_names(self) -> set[str]:
-        """Names with overload, such as "aten::add.out"."""
+        """The names of the operators with overload, such as "aten::add.out"."""
         return set(_native.kernel_names())
 
 
 class Runtime:
-    """Loads programs. There is one, `Runtime.get()`.
+    """Loads programs. There is one runtime, `Runtime.get()`.
 
     Attributes:
-        backend_registry: which backends there are.
-        operator_registry: which operators there are kernels for.
+        backend_registry: the backends.
+        operator_registry: the operators that have kernels.
     """
 
     def __init__(self) -> None:
@@ -226,7 +248,7 @@ class Runtime:
     @staticmethod
     @functools.lru_cache(maxsize=1)
     def get() -> Runtime:
-        """The runtime of this process."""
+        """Returns the runtime of this process."""
         return Runtime()
 
     def load_program(
@@ -243,20 +265,25 @@ class Runtime:
         """Loads a program.
 
         Args:
-            data: a path, which is mapped; bytes, which are used in place; a file object; or a compiled
+            data: a path (the file is mapped), bytes (used without a copy), a file object, or a compiled
                 program.
-            verification: all of the program is checked whatever this says.
-            enable_etdump: record an event trace.
-            debug_buffer_size: bytes for intermediate values in the trace.
-            data_path: .ptd files with the data that the program keeps outside, or the bytes of one.
-            threads: how many threads a call may use. By default those of the process's pool:
-                RUSHLIGHT_NUM_THREADS, or as many as the process has CPUs.
-            backend_options: what backends are told when methods are loaded, as for `Program.load_method`.
+            verification: has no effect: the whole program is always checked.
+            enable_etdump: record an event trace. This build refuses True.
+            debug_buffer_size: the bytes for intermediate values in the event trace.
+            data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+            threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
+                number of CPUs that the process may use.
+            backend_options: options of backends for all methods: a dict from backend name to a dict of
+                options.
+
+        Returns:
+            The program.
 
         Raises:
-            FileMissingError: there is no such file; it is a FileNotFoundError.
-            InvalidProgramError: truncated, damaged, or no .pte file.
-            InvalidExternalDataError: the same of a .ptd file.
+            FileMissingError: a file does not exist. The error is also a FileNotFoundError.
+            InvalidProgramError: the program is truncated, damaged, or not a .pte file.
+            InvalidExternalDataError: a .ptd file is truncated, damaged, or not a .ptd file.
+            NotSupportedError: `enable_etdump` is True.
         """
         if enable_etdump:
             raise NotSupportedError("this build of the runtime records no event traces")

@@ -1,4 +1,4 @@
-"""What the modules of ExecuTorch's `extension.pybindings` share: methods, programs, modules, loaders."""
+"""The classes and loaders of ExecuTorch's `extension.pybindings`, shared by `portable_lib` and `aten_lib`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.runtime.program import DataSource, Program, ProgramSource, Verifi
 
 
 class ExecuTorchMethod:
-    """A method whose inputs, execution and outputs are separate steps."""
+    """A method for which setting inputs, execution and reading outputs are separate steps."""
 
     def __init__(self, method: Method) -> None:
         self._method = method
@@ -21,15 +21,15 @@ class ExecuTorchMethod:
         self._outputs: list[Any] | None = None
 
     def set_inputs(self, inputs: Sequence[Any]) -> None:
-        """Keeps the inputs for execute()."""
+        """Stores the inputs for `execute`."""
         self._inputs = inputs
 
     def execute(self) -> None:
-        """Runs the method on the inputs that were set; without any if none were."""
+        """Runs the method on the stored inputs, or without inputs if none are stored."""
         self._outputs = self._method.execute(() if self._inputs is None else self._inputs)
 
     def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
-        """The outputs of the last execute().
+        """Returns the outputs of the last `execute`.
 
         Raises:
             InvalidStateError: the method has not been executed.
@@ -47,11 +47,11 @@ class ExecuTorchMethod:
     __call__ = call
 
     def method_meta(self) -> MethodMeta:
-        """What the program says about the method."""
+        """Returns the names, types and sizes that the program states for the method."""
         return self._method.metadata
 
     def get_attribute(self, name: str) -> Any:
-        """A copy of the buffer of that fully qualified name."""
+        """Returns a copy of a buffer by its fully qualified name."""
         return self._method.get_attribute(name)
 
 
@@ -62,14 +62,14 @@ class ExecuTorchProgram:
         self._program = program
 
     def num_methods(self) -> int:
-        """How many methods the program has."""
+        """Returns the number of methods."""
         return len(self._program.method_names())
 
     def get_method_name(self, method_index: int) -> str:
-        """The name of a method by its index.
+        """Returns the name of a method by its index.
 
         Raises:
-            InvalidArgumentError: there is none.
+            InvalidArgumentError: there is no such method.
         """
         names = self._program.method_names()
         if not 0 <= method_index < len(names):
@@ -81,11 +81,11 @@ class ExecuTorchProgram:
         return ExecuTorchMethod(Method(self._program, method_name))
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """What the program says about a method."""
+        """Returns the names, types and sizes that the program states for a method."""
         return self._program.method_meta(method_name)
 
     def has_etdump(self) -> bool:
-        """Whether an event trace is recorded."""
+        """Returns whether an event trace is recorded."""
         return False
 
     def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
@@ -94,7 +94,7 @@ class ExecuTorchProgram:
 
 
 class ExecuTorchModule:
-    """A program whose methods are loaded when they are first run."""
+    """A program that loads a method when the method first runs."""
 
     def __init__(self, program: ExecuTorchProgram) -> None:
         self._program = program
@@ -109,7 +109,13 @@ class ExecuTorchModule:
     def run_method(
         self, method_name: str, inputs: Sequence[Any] = (), clone_outputs: bool = True
     ) -> list[Any]:
-        """Runs a method and returns its outputs. A single tensor stands for a sequence of one."""
+        """Runs a method and returns its outputs.
+
+        Args:
+            method_name: the name of the method.
+            inputs: the inputs; a single tensor means a sequence of one.
+            clone_outputs: has no effect: outputs always own their memory.
+        """
         return self._method(method_name).call(inputs)
 
     def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
@@ -119,21 +125,21 @@ class ExecuTorchModule:
     __call__ = forward
 
     def plan_execute(self, method_name: str, clone_outputs: bool = True) -> list[Any]:
-        """Runs a method on the inputs that it was last run with."""
+        """Runs a method on the inputs of its last run."""
         method = self._method(method_name)
         method.execute()
         return method.get_outputs()
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """What the program says about a method."""
+        """Returns the names, types and sizes that the program states for a method."""
         return self._program.method_meta(method_name)
 
     def method_names(self) -> list[str]:
-        """Names of the program's methods."""
+        """Returns the names of the program's methods."""
         return [self._program.get_method_name(i) for i in range(self._program.num_methods())]
 
     def has_etdump(self) -> bool:
-        """Whether an event trace is recorded."""
+        """Returns whether an event trace is recorded."""
         return False
 
     def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
@@ -143,7 +149,12 @@ class ExecuTorchModule:
 
 @dataclass(frozen=True)
 class Loaders:
-    """The four ways into a runtime. `open` takes a program, its external data, whether to record events."""
+    """The four functions that load a program or module, from a file or from bytes.
+
+    Attributes:
+        open: a function of the program, its external data, and whether to record events; it returns the
+            program.
+    """
 
     open: Callable[[ProgramSource, DataSource | None, bool], ExecuTorchProgram]
 
@@ -155,7 +166,7 @@ class Loaders:
         debug_buffer_size: int = 0,
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
-        """Loads a program from a file."""
+        """Loads a module from a file."""
         return ExecuTorchModule(self.open(program_path, data_path, enable_etdump))
 
     def module_of_bytes(
@@ -166,7 +177,7 @@ class Loaders:
         debug_buffer_size: int = 0,
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
-        """Loads a program from bytes, and its external data from others."""
+        """Loads a module from bytes, and its external data from other bytes."""
         return ExecuTorchModule(self.open(buffer, data_map_buffer, enable_etdump))
 
     def program_of_file(

@@ -1,6 +1,6 @@
-"""How a method's inputs and outputs nest: the JSON text that torch.utils._pytree writes, read without torch.
+"""The nesting of a method's inputs and outputs, read without torch from the JSON text of torch.utils._pytree.
 
-Containers that only a library knows become a tuple, or a dict where their keys are known.
+A container type of another library becomes a tuple, or a dict if its keys are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ PROTOCOL = 1
 
 @dataclass(frozen=True)
 class Tree:
-    """A leaf, or a container with the trees of its children and, for a mapping, their keys."""
+    """A leaf, or a container with the trees of its children.
+
+    Attributes:
+        kind: "leaf", "sequence" or "mapping".
+        build: makes the container from a list of its children.
+        children: the trees of the children.
+        keys: the keys of a mapping, in the order of the children.
+    """
 
     kind: str  # "leaf", "sequence" or "mapping"
     build: Callable[[list[Any]], Any]
@@ -27,10 +34,15 @@ class Tree:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether the tree is a leaf."""
         return self.kind == "leaf"
 
     def paths(self, prefix: str = "") -> list[str]:
-        """How each leaf is reached, such as "[0]['mask']"."""
+        """Returns the path to each leaf, such as "[0]['mask']".
+
+        Args:
+            prefix: a text before each path.
+        """
         if self.is_leaf:
             return [prefix]
         labels = self.keys if self.kind == "mapping" else range(len(self.children))
@@ -41,7 +53,12 @@ class Tree:
         ]
 
     def flatten(self, value: Any, leaves: list[Any], where: str = "the value") -> None:
-        """Appends the leaves of a value of this structure.
+        """Appends the leaves of a value to a list.
+
+        Args:
+            value: a value of this structure.
+            leaves: the list.
+            where: the name of the value in error messages.
 
         Raises:
             InvalidArgumentError: the value has another structure; the message says where.
@@ -64,13 +81,17 @@ class Tree:
                 child.flatten(value[index], leaves, f"{where}[{index}]")
 
     def unflatten(self, leaves: Iterator[Any]) -> Any:
-        """A value of this structure, its leaves taken in order."""
+        """Makes a value of this structure.
+
+        Args:
+            leaves: the leaves in order.
+        """
         if self.is_leaf:
             return next(leaves)
         return self.build([child.unflatten(leaves) for child in self.children])
 
     def count(self) -> int:
-        """How many leaves there are."""
+        """Returns the number of leaves."""
         return 1 if self.is_leaf else sum(child.count() for child in self.children)
 
 
@@ -86,10 +107,16 @@ def _describe(value: Any) -> str:
 
 
 def parse_tree(text: str) -> Tree | None:
-    """The tree that the text describes, None for an empty text.
+    """Parses the JSON text of a structure.
+
+    Args:
+        text: the text.
+
+    Returns:
+        The tree, or None for an empty text.
 
     Raises:
-        InvalidProgramError: the text is not of this form.
+        InvalidProgramError: the text has another form.
     """
     if not text:
         return None

@@ -1,15 +1,13 @@
-"""ATen mode: programs run instruction by instruction on torch's own kernels, from Python.
+"""ATen mode: runs programs in Python on torch's kernels, one instruction at a time.
 
-`Runtime.get().load_program(...)`, `load_method` and `execute` are those of `rushlight.runtime`, and `load`
-gives a module of the model's own signature. Every operator that is registered with torch is available, also
-one without a kernel of the native runtime. It is a reference and a tool for debugging, not fast: a hook sees
-each instruction with what it read and wrote, and `NativeComparison` is a hook that runs each kernel call
-again in the native runtime.
+`Runtime`, `Program` and `Method` have the functions of `rushlight.runtime`, and `load` returns a module with
+the signature of the model. Every operator that is registered with torch is available, also without a native
+kernel. ATen mode is slow; it is a reference and a tool for debugging. A hook sees what each instruction reads
+and writes. `NativeComparison` is a hook that runs each kernel call again in the native runtime.
 
-Memory is the plan's: values lie in its arenas where the program puts them, and a kernel's results are copied
-there after it has returned. So a plan that lets two living values overlap gives the same wrong results as on
-a device. Parts that were lowered to a backend run on the native runtime, or on the modules that they were
-lowered from.
+Values lie in memory as the program plans it: a kernel's result is copied to its planned place after the
+kernel returns. A plan in which two live values overlap therefore gives the same wrong results as on a device.
+Parts that were lowered to a backend run on the native backend, or on the modules that they were lowered from.
 """
 
 from __future__ import annotations

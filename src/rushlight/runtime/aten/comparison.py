@@ -1,4 +1,4 @@
-"""Each kernel call of a run compared with the native runtime's kernel."""
+"""Compares each kernel call of a run with the kernel of the native runtime."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rushlight.runtime.kernels import call_kernel, kernel_names
 
 @dataclass(frozen=True)
 class ComparedStep:
-    """An instruction and how far the native kernel is from torch's on the same inputs.
+    """An instruction, and the difference between the native kernel and torch's kernel on the same inputs.
 
     Attributes:
         event: the instruction with its values.
-        difference: the largest absolute difference over all results; NaN equals NaN, and an infinity itself.
-            None where nothing was compared.
+        difference: the largest absolute difference of all results, or None if nothing was compared. Two NaNs
+            are equal, and so are two equal infinities.
         scale: the largest finite absolute value of torch's results.
-        note: why nothing was compared, or the native kernel's error.
+        note: the reason why nothing was compared, or the error of the native kernel.
     """
 
     event: InstructionEvent
@@ -31,29 +31,35 @@ class ComparedStep:
 
 
 class NativeComparison:
-    """A hook that runs each kernel call again in the native runtime, on what torch's kernel read.
+    """A hook that runs each kernel call again in the native runtime, on the inputs of torch's kernel.
 
-    Each step starts from torch's values, so that an error does not spread: the step where it
-    arises stands out.
-    Operators that draw random numbers differ, naturally.
+    Because each step starts from torch's values, an error does not propagate: the table shows the step that
+    causes it. Operators that draw random numbers always differ.
+
+    Args:
+        library: the kernel library, as for `call_kernel`; None means the kernels that a program would use.
+
+    Attributes:
+        steps: the compared instructions in order.
     """
 
     def __init__(self, library: str | None = None) -> None:
-        """library: whose kernels, as for `call_kernel`; None for those that a program would use."""
+        """Makes a hook that has compared nothing yet."""
         self.library = library
         self.steps: list[ComparedStep] = []
         self._names = set(kernel_names(library))
 
     def __call__(self, event: InstructionEvent) -> None:
+        """Compares one instruction and appends the result to `steps`."""
         self.steps.append(self._compare(event))
 
     def worst(self) -> ComparedStep | None:
-        """The step with the largest difference relative to its scale (at least 1e-6), if one was compared."""
+        """Returns the step with the largest difference divided by its scale (at least 1e-6), or None."""
         compared = [step for step in self.steps if step.difference is not None]
         return max(compared, key=_relative, default=None)
 
     def table(self) -> str:
-        """One line a step, for people: place, operator, results, difference, source."""
+        """Returns a table with place, operator, results, difference and source line of each step."""
         rows = [("step", "instruction", "writes", "difference", "")]
         for step in self.steps:
             event = step.event
@@ -122,7 +128,7 @@ def _copy(value: Any) -> Any:
 
 
 def _blank(value: Any) -> Any:
-    """What a kernel may write such a result into, without the result."""
+    """Makes zeros that have the shape and type of a value, as memory for a kernel's result."""
     if isinstance(value, torch.Tensor):
         return torch.zeros_like(value, memory_format=torch.preserve_format)
     return [_blank(item) for item in value] if isinstance(value, list) else type(value)(0)

@@ -1,4 +1,6 @@
-"""Parts lowered to a backend, run by the native runtime or by the module that they were lowered from."""
+"""Runs a part that was lowered to a backend: on the native backend, or on the module that it was lowered
+from.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ _ALIGNMENT = 64
 
 
 class NativeDelegate:
-    """One delegate of a method with its state, as a program of its own.
+    """A delegate with its state, as a native program of its own.
 
-    Which arguments are results only the backend knows. So all are inputs of the program, in memory of their
-    own, and what all tensors are afterwards is copied back.
+    Only the backend knows which arguments are results. All arguments are therefore inputs of the program,
+    each in memory of its own, and the values of all tensors are copied back afterwards.
     """
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan, call: p.DelegateCall, data: Any) -> None:
@@ -53,7 +55,7 @@ class NativeDelegate:
             ) from None
 
     def __call__(self, slots: list[Slot]) -> None:
-        """Runs on the values of the call, inputs and outputs."""
+        """Runs the delegate on the values of the call, inputs and outputs."""
         given = [slot.tensor if isinstance(slot, TensorSlot) else slot for slot in slots]
         results = self._method.execute(given)
         for position, result in zip(self._tensors, results, strict=True):
@@ -64,13 +66,13 @@ class NativeDelegate:
 
 
 class LoweredDelegate:
-    """A delegate that runs as a Python callable: of the inputs, giving the outputs in a pytree."""
+    """A delegate that runs as a Python callable from inputs to a pytree of outputs."""
 
     def __init__(self, module: Callable[..., Any]) -> None:
         self._module = module
 
     def __call__(self, slots: list[Slot]) -> None:
-        """Runs on the values of the call; the last ones are as many as the results."""
+        """Runs the callable on the values of the call. The last values receive the results."""
         values = [slot.tensor if isinstance(slot, TensorSlot) else slot for slot in slots]
         # How many results there are is known once it has run, and modules of one program take a fixed number.
         count = _input_count(self._module, len(values))
@@ -87,13 +89,15 @@ class LoweredDelegate:
 
 
 def _input_count(module: Any, arguments: int) -> int:
-    """Inputs of a lowered module: those of the program that it was made from; else all but one."""
+    """Returns the number of inputs of a lowered module: that of its original program, or all arguments except
+    one.
+    """
     program = getattr(module, "original_module", None)
     return arguments - 1 if program is None else len(program.graph_signature.user_inputs)
 
 
 def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
-    """The values with each tensor in memory of its own, and the size of that memory in bytes."""
+    """Gives each tensor its own memory; returns the values and the size of the memory in bytes."""
     placed: list[p.KernelTypes] = []
     end = 0
     for value in values:

@@ -1,4 +1,4 @@
-"""What a hook is told."""
+"""The event that a hook receives."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class InstructionEvent:
-    """An instruction that has run. Tensors are copies.
+    """An instruction that has run. Its tensors are copies.
 
     Attributes:
-        chain, index: its place in the plan.
+        chain: the index of the instruction's chain in the plan.
+        index: the index of the instruction in its chain.
         kind: "kernel", "delegate", "move", "jump" or "free".
-        name: the operator with its overload, such as "aten::add.out", or the backend's id, or the kind.
-        inputs: the values that it read, as they were before it ran, in the order of its arguments.
-        outputs: the values that it wrote.
-        written_inputs: which of `inputs` it wrote in place; these are in `outputs` too.
-        source: the line of the user's Python, if the program was emitted with stack traces.
+        name: the operator with its overload, such as "aten::add.out"; the name of the backend; or the kind.
+        inputs: the values that the instruction read, as they were before it ran, in the order of its
+            arguments.
+        outputs: the values that the instruction wrote.
+        written_inputs: the indices of those `inputs` that the instruction wrote in place; `outputs` has them
+            too.
+        source: the line of the user's Python code, if the program has stack traces.
     """
 
     chain: int

@@ -1,4 +1,4 @@
-"""A method's inputs, checked by the native runtime as it checks its own."""
+"""Checks the inputs of a method with the checks of the native runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCALARS = (p.Int, p.Double, p.Bool, p.String)
 
 
 class InputChecker:
-    """A program with the inputs of a method which does nothing with them but give its tensors back."""
+    """A native program with the inputs of a method; it only checks them and returns its tensors."""
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan) -> None:
         # Guards may name integers that the program computes.
@@ -48,7 +48,18 @@ class InputChecker:
         self._method = _native.Method(_native.load_buffer(data, [], None), plan.name)
 
     def check(self, inputs: Sequence[Any], names: list[str]) -> list[Any]:
-        """The inputs, each tensor as a dense torch tensor; errors are those of the native runtime."""
+        """Checks inputs.
+
+        Args:
+            inputs: the inputs of the method.
+            names: a name for each input in error messages.
+
+        Returns:
+            The inputs, with each tensor as a dense torch tensor.
+
+        Raises:
+            InvalidArgumentError, InvalidTypeError: as the native runtime.
+        """
         self._method.input_names = names
         results = self._method.execute(inputs)
         checked = list(inputs)
@@ -58,7 +69,7 @@ class InputChecker:
 
 
 def _as_input(value: p.KernelTypes) -> p.KernelTypes:
-    """A value without memory and data of the plan."""
+    """Returns a value without planned memory and data."""
     if not isinstance(value, p.Tensor):
         return value
     return replace(value, data_buffer_idx=0, allocation_info=None, extra_tensor_info=None)
@@ -81,7 +92,9 @@ def _read_values(plan: p.ExecutionPlan) -> Iterator[int]:
 
 
 def has_torch(inputs: Sequence[Any]) -> bool:
-    """Whether results are torch tensors: an input is one, or none is a tensor of another kind."""
+    """Returns whether results are torch tensors: an input is a torch tensor, or no input is a tensor of
+    another kind.
+    """
     return any(isinstance(item, torch.Tensor) for item in inputs) or not any(
         hasattr(item, "__dlpack__") for item in inputs
     )

@@ -1,4 +1,4 @@
-"""A method, executed instruction by instruction."""
+"""A method that runs instruction by instruction."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ _COPIES = {"dim_order_ops", "et_copy"}
 
 
 class Method:
-    """A method with its memory and state. One call at a time.
+    """A method with its memory and state. It runs one call at a time.
 
-    `hook` is called after each instruction; what it raises ends the call.
+    Attributes:
+        hook: a function that is called after each instruction, or None. An exception of the hook ends the
+            call.
+        metadata: the names, types and sizes that the program states for the method.
+        input_names: a name for each input in error messages.
     """
 
     def __init__(
@@ -65,13 +69,18 @@ class Method:
                     )
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
-        """Runs the method on tensors (of torch, numpy or DLPack) and scalars.
+        """Runs the method.
 
-        The outputs are torch tensors if one of the inputs is, or if none is a tensor; else numpy arrays.
+        Args:
+            inputs: tensors (of torch, numpy or DLPack) and scalars.
+
+        Returns:
+            The outputs. Tensors are torch tensors if an input is one, or if no input is a tensor; else numpy
+            arrays.
 
         Raises:
-            InvalidArgumentError, InvalidTypeError: a wrong number of inputs, a wrong shape, dtype or type.
-            RushlightError: an instruction failed; the message names it, the cause is what torch raised.
+            InvalidArgumentError, InvalidTypeError: the inputs have a wrong number, shape, dtype or type.
+            RushlightError: an instruction failed. The message names it; the cause is torch's exception.
         """
         if self._runner == threading.get_ident():
             raise InvalidStateError("a method cannot be called from within its own call")
@@ -92,7 +101,11 @@ class Method:
     __call__ = execute
 
     def get_attribute(self, name: str) -> torch.Tensor:
-        """A copy of the buffer of that fully qualified name. Raises NotFoundError."""
+        """Returns a copy of a buffer by its fully qualified name.
+
+        Raises:
+            NotFoundError: there is no such buffer.
+        """
         for value, slot in zip(self._plan.values, self._first, strict=True):
             tensor = value.val
             if isinstance(tensor, p.Tensor) and isinstance(slot, TensorSlot) and tensor.extra_tensor_info:
@@ -101,7 +114,7 @@ class Method:
         raise NotFoundError(f"method {self._plan.name!r} has no buffer or parameter named {name!r}")
 
     def _reset(self, inputs: Sequence[Any]) -> None:
-        """Values as they are at the beginning of a call."""
+        """Sets the values to their state at the start of a call."""
         checked = self._inputs.check(inputs, self.input_names)
         self._values = list(self._first)
         for slot in self._first:
@@ -120,7 +133,7 @@ class Method:
     # ---- values ----
 
     def _get(self, index: int) -> Any:
-        """A value as torch takes it."""
+        """Returns a value in the form that torch's kernels take."""
         value = self._values[index]
         if isinstance(value, TensorSlot):
             return value.tensor
@@ -129,7 +142,7 @@ class Method:
         return value
 
     def _slots(self, index: int) -> list[TensorSlot]:
-        """The tensors of a value, a list's included."""
+        """Returns the tensors of a value, which may be a list of tensors."""
         value = self._values[index]
         if isinstance(value, TensorSlot):
             return [value]
@@ -138,7 +151,7 @@ class Method:
         return []
 
     def _empty(self, index: int) -> Any:
-        """What a kernel may resize and write instead of the value."""
+        """Makes empty tensors that a kernel may resize and write in place of a value."""
         value = self._values[index]
         if isinstance(value, TensorSlot):
             return torch.empty(0, dtype=value.dtype)
@@ -202,7 +215,9 @@ class Method:
             self._torch_operator(operators.find_operator(op.name, op.overload), args)
 
     def _copy_index(self, target: int, source: int, index: int) -> None:
-        """Writes a slice at `index` of dimension 0, which ends there from now on."""
+        """Writes a slice at position `index` of dimension 0, and sets the size of this dimension to `index +
+        1`.
+        """
         whole, piece, at = self._values[target], self._get(source), int(self._get(index))
         assert isinstance(whole, TensorSlot)
         before = whole.tensor
@@ -225,7 +240,7 @@ class Method:
     # ---- events ----
 
     def _describe(self, call: p.InstructionArguments) -> tuple[str, str]:
-        """Kind and name."""
+        """Returns the kind and the name of an instruction."""
         match call:
             case p.KernelCall():
                 op = self._plan.operators[call.op_index]
@@ -239,7 +254,9 @@ class Method:
         return "free", "free"
 
     def _roles(self, call: p.InstructionArguments) -> tuple[list[int], list[int], tuple[int, ...]]:
-        """Indices of the values that an instruction reads and writes, and which of the former it writes."""
+        """Returns the indices of the values that an instruction reads and writes, and which of the read ones
+        it writes.
+        """
         match call:
             case p.DelegateCall():
                 return call.args, [i for i in call.args if not self._is_constant(i)], ()

@@ -1,4 +1,4 @@
-"""Operators with torch's kernels: out variants, or functional overloads in their place."""
+"""Finds and calls torch's operators: out variants, or functional overloads instead."""
 
 from __future__ import annotations
 
@@ -55,9 +55,14 @@ _DEFINING = (own_ops, quantized_ops)
 
 @cache
 def find_operator(name: str, overload: str) -> OpOverload:
-    """The overload with a kernel: the named one, or else the functional one of the same arguments.
+    """Returns the overload to call: the named one, or the functional overload with the same arguments.
 
-    Raises OperatorMissingError where torch knows neither.
+    Args:
+        name: the operator, such as "aten::add".
+        overload: the overload, such as "out".
+
+    Raises:
+        OperatorMissingError: torch has no implementation of either.
     """
     library, _, base = name.partition("::")
     packet = getattr(getattr(torch.ops, library), base, None)
@@ -101,7 +106,11 @@ def _stands_for(functional: OpOverload, named: OpOverload | None, overload: str)
 
 
 def check(name: str, overload: str) -> None:
-    """Raises OperatorMissingError if there is no such operator here."""
+    """Checks that an operator exists.
+
+    Raises:
+        OperatorMissingError: it does not exist.
+    """
     library, _, base = name.partition("::")
     if library == "executorch_prim":
         if base not in PRIMS and base not in ("et_view", "et_copy_index"):
@@ -111,15 +120,23 @@ def check(name: str, overload: str) -> None:
 
 
 def outs(op: OpOverload) -> list[int]:
-    """Positions of the out arguments."""
+    """Returns the positions of the out arguments."""
     return [i for i, argument in enumerate(op._schema.arguments) if argument.is_out]
 
 
 def roles(op: OpOverload, args: list[int]) -> tuple[list[int], list[int], tuple[int, ...]]:
-    """Of the values of a kernel call: those read, those written, and which of the former are also written.
+    """Returns which values a kernel call reads and writes.
 
-    After the arguments of a functional overload come its results, or the outs of the overload that it
-    stands for.
+    The arguments of a functional overload are followed by its results, or by the outs of the overload that it
+    replaces.
+
+    Args:
+        op: the operator.
+        args: the indices of the values of the call.
+
+    Returns:
+        The values that are read, those that are written, and the positions of the read ones that are also
+        written.
     """
     arguments = op._schema.arguments
     count = len(arguments)

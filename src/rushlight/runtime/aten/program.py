@@ -1,4 +1,4 @@
-"""Runtime and Program of the ATen mode."""
+"""`Runtime` and `Program` of the ATen mode."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from rushlight.runtime.program import (
 
 
 class OperatorRegistry:
-    """The operators that torch has."""
+    """The operators of torch."""
 
     @property
     def operator_names(self) -> set[str]:
-        """Names with overload, such as "aten::add.out"."""
+        """The names of the operators with overload, such as "aten::add.out"."""
         return set(torch._C._dispatch_get_all_op_names())
 
 
@@ -50,7 +50,7 @@ class Program:
 
     @property
     def method_names(self) -> set[str]:
-        """Names of the program's methods."""
+        """The names of the program's methods."""
         return set(self.native.method_names())
 
     def load_method(
@@ -59,19 +59,20 @@ class Program:
         hook: Hook | None = None,
         lowered: Sequence[Callable[..., Any]] | None = None,
     ) -> Method:
-        """The method of that name, loaded the first time.
+        """Returns a method, and loads it at the first call.
 
         Args:
-            name: as in `method_names`.
-            hook: becomes the method's, if given.
-            lowered: what runs in place of each delegate, in the plan's order: the lowered modules that it was
-                made from (`rushlight.delegate.lowered.get_lowered_backend_modules`), or functions of one
-                result. By default the native runtime's backends run them. Loads the method anew.
+            name: the name of the method.
+            hook: the hook of the method; None keeps the present one.
+            lowered: a callable for each delegate, in the order of the plan: the module that the delegate was
+                made from (`rushlight.delegate.lowered.get_lowered_backend_modules`), or a function with one
+                result. By default the native backends run the delegates. With `lowered`, every call loads the
+                method again.
 
         Raises:
-            NotFoundError: the program has no such method, or it needs a backend that is not here.
+            NotFoundError: the program has no such method, or it needs a backend that does not exist.
             OperatorMissingError: torch has no such operator.
-            InvalidArgumentError: `lowered` has another number of modules than the method has delegates.
+            InvalidArgumentError: `lowered` has a wrong number of callables.
         """
         method = self._methods.get(name)
         if method is None or lowered is not None:
@@ -81,21 +82,25 @@ class Program:
         return method
 
     def new_method(self, name: str, lowered: Sequence[Callable[..., Any]] | None = None) -> Method:
-        """The method loaded anew, with state of its own. Arguments and errors as of `load_method`."""
+        """Loads a method with state of its own. The arguments and errors are those of `load_method`."""
         metadata = self.metadata(name)
         (plan,) = (plan for plan in self._file.program.execution_plan if plan.name == name)
         return Method(self._file, plan, metadata, self._external, self._data, lowered=lowered)
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """What the program says about a method. Raises NotFoundError."""
+        """Returns the names, types and sizes that the program states for a method.
+
+        Raises:
+            NotFoundError: the program has no such method.
+        """
         return self.native.method_meta(method_name)
 
     def named_data(self) -> list[str]:
-        """Keys of the blobs that the program stores by name."""
+        """Returns the names of the data that the program stores by name."""
         return self.native.named_data()
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
-        """Raises NotFoundError: this mode records no traces; `load_method` takes a hook."""
+        """Raises NotFoundError: ATen mode records no event traces. Use a hook instead."""
         raise NotFoundError("there is no event trace in ATen mode; use a hook")
 
     def __repr__(self) -> str:
@@ -103,7 +108,7 @@ class Program:
 
 
 class Runtime:
-    """Loads programs for torch's kernels. There is one, `Runtime.get()`."""
+    """Loads programs for torch's kernels. There is one runtime, `Runtime.get()`."""
 
     def __init__(self) -> None:
         self.backend_registry = BackendRegistry()
@@ -112,7 +117,7 @@ class Runtime:
     @staticmethod
     @functools.lru_cache(maxsize=1)
     def get() -> Runtime:
-        """The runtime of this process."""
+        """Returns the runtime of this process."""
         return Runtime()
 
     def load_program(
@@ -125,8 +130,18 @@ class Runtime:
     ) -> Program:
         """Loads a program, with the checks of the native runtime.
 
-        Arguments and errors are those of `rushlight.runtime.Runtime.load_program`; `threads` is for the parts
-        that were lowered to backends, torch has settings of its own.
+        Args:
+            data: a path, bytes, a file object, or a compiled program.
+            verification: has no effect: the whole program is always checked.
+            data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+            threads: the number of threads for parts that were lowered to backends. torch has settings of its
+                own.
+
+        Returns:
+            The program.
+
+        Raises:
+            RushlightError: as `rushlight.runtime.Runtime.load_program`.
         """
         contents = _contents(data)
         native = load_native(contents, data_path, threads)
@@ -138,7 +153,12 @@ class Runtime:
 
 
 def load(source: ProgramSource, *, data_path: DataSource | None = None) -> Module:
-    """Loads a .pte file in ATen mode as a module with the model's own signature, as `rushlight.load` does."""
+    """Loads a .pte file in ATen mode as a module with the signature of the model, like `rushlight.load`.
+
+    Args:
+        source: a path, bytes, a file object, or a compiled program.
+        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+    """
     # A module asks of its program and methods what those of both modes have.
     return Module(cast(Any, Runtime.get().load_program(source, data_path=data_path)))
 

@@ -1,4 +1,4 @@
-"""The values of a method: tensors in the memory that the plan gives them, and scalars."""
+"""The values of a method: tensors in their planned memory, lists and scalars."""
 
 from __future__ import annotations
 
@@ -41,9 +41,17 @@ DTYPES: dict[int, torch.dtype] = {
 
 @dataclass
 class TensorSlot:
-    """A tensor value. `memory` (uint8) is the plan's, None where the value owns what it holds.
+    """A tensor value.
 
-    `tensor` is what it holds now; `sizes` are upper bounds if the shape is dynamic.
+    Attributes:
+        dtype: its dtype.
+        sizes: its sizes; upper bounds if the shape is dynamic.
+        dim_order: the order of its dimensions, from outermost to innermost.
+        dynamism: which of its sizes may change.
+        memory: the planned memory (uint8), or None if the value owns its memory.
+        is_constant: whether the program may not write it.
+        tensor: the present tensor.
+        is_view: whether `tensor` is a view of another value.
     """
 
     dtype: torch.dtype
@@ -56,7 +64,7 @@ class TensorSlot:
     is_view: bool = False
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether a tensor of that shape may be written here."""
+        """Returns whether a tensor of this shape may be written to the slot."""
         if self.dynamism == p.TensorShapeDynamism.STATIC:
             return shape == self.sizes
         return len(shape) == len(self.sizes) and (
@@ -65,9 +73,11 @@ class TensorSlot:
         )
 
     def place(self, shape: tuple[int, ...]) -> torch.Tensor:
-        """The tensor of that shape in this slot's memory.
+        """Returns a tensor of the given shape in the memory of the slot.
 
-        Raises InvalidProgramError for a constant, InvalidArgumentError for a shape that was not planned.
+        Raises:
+            InvalidProgramError: the value is a constant.
+            InvalidArgumentError: no memory is planned for the shape.
         """
         if self.is_constant:
             raise InvalidProgramError("the program writes a constant")
@@ -86,15 +96,15 @@ class TensorSlot:
         return self.tensor
 
     def write(self, value: torch.Tensor) -> None:
-        """Copies a result here, in this slot's dtype and dim order."""
+        """Copies a tensor into the slot, in the slot's dtype and dim order."""
         self.place(tuple(value.shape)).copy_(value)
 
     def point_at(self, tensor: torch.Tensor) -> None:
-        """Makes it a view of another tensor, until `restore`."""
+        """Makes the slot a view of another tensor, until `restore`."""
         self.tensor, self.is_view = tensor, True
 
     def restore(self) -> None:
-        """Points it back at its own memory after it was a view."""
+        """Points the slot at its own memory again after it was a view."""
         if self.is_view and self.memory is not None:
             self.tensor = over_memory(self.memory, self.dtype, self.sizes, self.dim_order)
         self.is_view = False
@@ -102,7 +112,7 @@ class TensorSlot:
 
 @dataclass
 class ListSlot:
-    """A list whose items are other values, or None."""
+    """A list whose items are indices of other values; a negative index means None."""
 
     items: list[int]
 
@@ -111,7 +121,12 @@ Slot = TensorSlot | ListSlot | list[float] | list[bool] | int | float | bool | s
 
 
 def strides_of(sizes: tuple[int, ...], dim_order: tuple[int, ...]) -> list[int]:
-    """Strides in elements of a dense tensor, `dim_order` naming dimensions from outermost to innermost."""
+    """Returns the strides of a dense tensor, in elements.
+
+    Args:
+        sizes: the sizes of the tensor.
+        dim_order: the dimensions from outermost to innermost.
+    """
     strides = [0] * len(sizes)
     step = 1
     for dim in reversed(dim_order if len(dim_order) == len(sizes) else range(len(sizes))):
@@ -123,7 +138,7 @@ def strides_of(sizes: tuple[int, ...], dim_order: tuple[int, ...]) -> list[int]:
 def over_memory(
     memory: torch.Tensor, dtype: torch.dtype, shape: tuple[int, ...], dim_order: tuple[int, ...]
 ) -> torch.Tensor:
-    """A dense tensor over the first bytes of `memory`."""
+    """Makes a dense tensor over the first bytes of `memory`."""
     count = math.prod(shape)
     if count == 0:
         return torch.empty(shape, dtype=dtype)
@@ -131,7 +146,7 @@ def over_memory(
 
 
 class ValueReader:
-    """Makes a method's values from the file's tables and data."""
+    """Makes the values of a method from the tables and data of the file."""
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan, external: Mapping[str, Any]) -> None:
         self.file = file
@@ -210,7 +225,7 @@ def _bytes_tensor(data: Any) -> torch.Tensor:
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> torch.Tensor:
-    """The array as a tensor, without a copy; ml_dtypes' dtypes too."""
+    """Returns an array as a tensor, without a copy. It supports the dtypes of ml_dtypes."""
     if array.dtype.kind != "V" and array.dtype.name in _NUMPY_NAMES:
         return torch.from_numpy(array)
     bits = {1: np.uint8, 2: np.int16}[array.dtype.itemsize]
@@ -218,9 +233,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def to_numpy(tensor: Any) -> Any:
-    """A tensor as an array, without a copy.
+    """Returns a tensor as an array, without a copy.
 
-    Gives back what is no tensor, and a tensor of a dtype that numpy lacks unless ml_dtypes has it.
+    Other objects, and tensors whose dtype neither numpy nor ml_dtypes has, are returned as they are.
     """
     if not isinstance(tensor, torch.Tensor):
         return tensor
