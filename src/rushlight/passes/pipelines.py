@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.passes.body_layouts import SettleBodyLayouts
 from rushlight.passes.dead_code import RemoveDeadCode
 from rushlight.passes.debug_handles import GiveDebugHandles
 from rushlight.passes.fold_batch_norm import FoldBatchNorm
@@ -35,6 +36,7 @@ def core_aten_to_edge() -> list[Any]:
         RemoveAsserts(METADATA_ASSERTS),
         WidenSelections(),
         FunctionalViews(),
+        SettleBodyLayouts(),
         ScalarToTensor(),
         SymToTensor(),
         RemoveNoopSlices(),
