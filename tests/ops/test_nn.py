@@ -219,6 +219,9 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 3, 5, 7), [9, 4], None),
         Case(x(2, 3, 5, 7), None, [2.0, 1.3]),
         Case(byte_image(2, 3, 5, 7), None, [2.0, 0.5]),
+        # An axis keeps its size or doubles, and the factor is not that of the sizes.
+        Case(x(2, 3, 10, 2), None, [1.3, 1.3]),
+        Case(x(2, 8, 2, 2), None, [2.2, 1.4]),
     ],
     **{
         f"aten::{name}.out": lambda n=n, byte=byte: [

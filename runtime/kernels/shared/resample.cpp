@@ -43,10 +43,22 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
   });
 }
 
+// Images of two spatial dims, and of three with more than three channels in channels-last order: eager PyTorch then
+// copies an axis of equal size and doubles one of half the size, whatever factor is given.
+bool prefers_sizes(const Resample& r, const Tensor& in) {
+  if (r.interpolation != Interpolation::Nearest) return false;
+  return r.dims == 2 || (r.dims == 3 && in.size(1) > 3 && in.dim_order()[1] != 1);
+}
+
 // One tap each: elements are only moved.
 template <typename T>
-void run_nearest(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
+void run_nearest(KernelRuntimeContext& context, const Resample& request, const Tensor& in, const Tensor& out) {
+  Resample r = request;
   const Image image(in, r.dims);
+  for (int64_t dim = 0; dim < r.dims && prefers_sizes(r, in); ++dim) {
+    const int64_t source = image.size[3 - r.dims + dim];
+    if (r.size[dim] == source || r.size[dim] == 2 * source) r.scale[dim].reset();
+  }
   Taps<float> taps[3];
   for (int64_t dim = 0; dim < r.dims; ++dim) {
     if (!make_taps<float>(context, r, dim, image.size[3 - r.dims + dim], &taps[dim])) return;

@@ -253,6 +253,13 @@ CASES: dict[str, Case] = {
     ),
     "resample_nearest_size": Case(lambda x: F.interpolate(x * 2, (5, 16)) + F.interpolate(x, (5, 16)), IMAGE),
     "resample_nearest_factor": Case(lambda x: F.interpolate(x, scale_factor=(1.7, 0.6)) * 2, IMAGE),
+    "resample_nearest_same_size": Case(
+        lambda x: F.interpolate(x, scale_factor=(1.3, 2.2)) * 2, ((1, 8, 2, 2),)
+    ),
+    "resample_bilinear_same_size": Case(
+        lambda x: F.interpolate(x, scale_factor=(1.3, 2.2), mode="bilinear") * 2, ((1, 8, 2, 2),)
+    ),
+    "resample_rows_same_size": Case(lambda x: F.interpolate(x, scale_factor=1.3) * 2, ((2, 6, 2),)),
     "resample_rows": Case(lambda x: F.interpolate(x, scale_factor=3.0) * 2, ((2, 6, 11),)),
     "resample_bilinear": Case(
         nn.Sequential(nn.Conv2d(6, 8, 1), nn.Upsample(scale_factor=2, mode="bilinear"), nn.ReLU()), IMAGE

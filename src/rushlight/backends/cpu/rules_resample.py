@@ -42,7 +42,7 @@ def resample(lowering: Lowering, node: Node) -> None:
     corners = is_bilinear and bool(argument(node, 2))
     factors = _factors(node, x.rank - 2)
     scales = [
-        _scale(int(before), int(after), factor, corners)
+        _scale(int(before), int(after), _factor_in_use(node, int(before), int(after), factor), corners)
         for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
     ]
     source = image_of(lowering, x, node)
@@ -54,6 +54,14 @@ def resample(lowering: Lowering, node: Node) -> None:
     )
     lowering.emit(draft, node)
     lowering.set(node, out)
+
+
+def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:
+    """The user's factor, None where eager PyTorch takes the sizes instead: it copies an axis of equal size,
+    and the nearest pixel of an image also doubles one of half the size."""
+    op = aten_op(node.target)
+    ratios = (1,) if op in BILINEAR else (1, 2) if op in (NEAREST[1], NEAREST[3]) else ()
+    return None if any(after == ratio * before for ratio in ratios) else factor
 
 
 def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
