@@ -50,6 +50,7 @@ class Pooled(nn.Module):
         return self.linear(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
 
 
+torch.manual_seed(0)
 CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "pointwise": (nn.Conv2d(20, 37, 1), (2, 20, 7, 9)),
     "pointwise_grouped": (nn.Conv2d(12, 9, 1, groups=3), (2, 12, 5, 6)),

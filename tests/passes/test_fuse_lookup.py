@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.nn import functional as F
 
 from rushlight.passes.fuse_lookup import fuse_lookups
-from rushlight.passes.quantized_nodes import Rewriter
+from rushlight.passes.quantized_rewriter import Rewriter
 
 qd = torch.ops.quantized_decomposed
 IN = (0.05, 3, -128, 127, torch.int8)

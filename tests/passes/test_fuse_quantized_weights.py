@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.nn import functional as F
 
 from rushlight.passes.fuse_quantized_weights import fuse_quantized_weights
-from rushlight.passes.quantized_nodes import Rewriter
+from rushlight.passes.quantized_rewriter import Rewriter
 from rushlight.quantize import (
     dynamic_int8,
     dynamic_int8_weight_int4,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.passes.support import Build, counted, output_scale, quantized_edge
+from tests.passes.support import counted, output_scale, quantized_edge
 from torch.nn import functional as F
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.passes.fuse_quantized import FuseQuantized
-from rushlight.passes.fuse_static_quantized import clamp_bounds, fuse_static
-from rushlight.passes.quantized_nodes import Rewriter
+from rushlight.passes.fuse_static_quantized import fuse_static
+from rushlight.passes.quantized_rewriter import Rewriter
 from rushlight.quantize import quantize, static_int8
 
 qd = torch.ops.quantized_decomposed
@@ -93,16 +93,6 @@ def test_operators_that_the_target_lacks_stay() -> None:
     rewriter = Rewriter(edge, lambda op, dtype: False)
     fuse_static(rewriter)
     assert not rewriter.changed and counted(edge)[aten.relu.default] == 1
-
-
-def test_the_range_of_a_clamp() -> None:
-    build = Build()
-    x = build.input("x", 2)
-    assert clamp_bounds(build.call(aten.relu.default, x)) == (0.0, None)
-    assert clamp_bounds(build.call(aten.hardtanh.default, x)) == (-1.0, 1.0)
-    assert clamp_bounds(build.call(aten.hardtanh.default, x, 0, 6)) == (0.0, 6.0)
-    assert clamp_bounds(build.call(aten.clamp.default, x, None, 3)) == (None, 3.0)
-    assert clamp_bounds(build.call(aten.neg.default, x)) is None
 
 
 class Upward(torch.nn.Module):

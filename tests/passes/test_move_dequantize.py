@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from rushlight.ir import meta
 from rushlight.passes.move_dequantize import move_dequantize
-from rushlight.passes.quantized_nodes import Rewriter
+from rushlight.passes.quantized_rewriter import Rewriter
 
 qd = torch.ops.quantized_decomposed
 PARAMETERS = (0.05, 3, -128, 127, torch.int8)

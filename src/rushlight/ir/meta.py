@@ -82,6 +82,18 @@ def get_tensor(node: Node) -> torch.Tensor | None:
     return val if isinstance(val, torch.Tensor) else None
 
 
+def get_dtype(node: object) -> torch.dtype | None:
+    """The dtype of a node with one tensor result, None for any other value."""
+    tensor = get_tensor(node) if isinstance(node, Node) else None
+    return None if tensor is None else tensor.dtype
+
+
+def get_shape(node: object) -> tuple[Any, ...]:
+    """The sizes of a node with one tensor result, () for any other value."""
+    tensor = get_tensor(node) if isinstance(node, Node) else None
+    return () if tensor is None else tuple(tensor.shape)
+
+
 def has_spec(node: Node) -> bool:
     return SPEC in node.meta
 

@@ -256,7 +256,7 @@ class QuantizedWeight:
     Args:
         dequantize: the node that dequantizes.
         source: the node that gives the int8 tensor.
-        scale: one number; [channels]; or [channels, groups] for a matrix whose rows are cut into groups.
+        scale: one number; float32 [channels]; or [channels, groups], for groups within rows of a matrix.
         zero_points: of the shape of `scale`, None if all are 0.
         axis: the dimension of the channels, None for one scale.
         group_size: the elements of a group, None without groups.
@@ -285,8 +285,8 @@ class QuantizedWeight:
 
     @property
     def zero_point_node(self) -> Node | None:
-        """The node that gives the zero points, None for one scale or without zero points."""
-        return self._parameter(2)
+        """The node that gives the zero points, None for one scale or if all are 0."""
+        return None if self.zero_points is None else self._parameter(2)
 
     def _parameter(self, index: int) -> Node | None:
         given = self.dequantize.args[index]
@@ -295,7 +295,7 @@ class QuantizedWeight:
     def channel_scales(self, channels: int) -> torch.Tensor:
         """The scales as float32 [channels] or [channels, groups]."""
         if isinstance(self.scale, torch.Tensor):
-            return self.scale.to(torch.float32)
+            return self.scale
         return torch.full((channels,), self.scale)
 
 
@@ -322,9 +322,10 @@ def quantized_weight(
             node, source, params.scale, zeros, None, None, params.quant_min, params.quant_max
         )
     arguments: list[Any] = list(node.args)
-    scale = constant_value(arguments[1])
-    if is_op(node, qd.dequantize_per_tensor.default) or scale is None:
+    given = constant_value(arguments[1])
+    if is_op(node, qd.dequantize_per_tensor.default) or given is None:
         return None
+    scale = given.to(torch.float32)
     zeros = None if arguments[2] is None else constant_value(arguments[2])
     if arguments[2] is not None and zeros is None:
         return None

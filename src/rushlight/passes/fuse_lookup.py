@@ -8,17 +8,10 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_aggregate
 
-from rushlight.ir.edge_ops import ops
-from rushlight.passes.quantized_nodes import (
-    Params,
-    Rewriter,
-    aten,
-    dequantized,
-    is_op,
-    qd,
-    quantized,
-    shape_of,
-)
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import is_op, ops
+from rushlight.ir.quantization import QuantParams, dequantize_params, qd, quantize_params
+from rushlight.passes.quantized_rewriter import Rewriter, aten
 
 _ELEMENTWISE = tuple(
     getattr(getattr(aten, name), overload)
@@ -45,7 +38,7 @@ def fuse_lookups(rewriter: Rewriter) -> None:
     Also where nothing but the scale and zero point changes.
     """
     for node in list(rewriter.program.graph.nodes):
-        params = quantized(node)
+        params = quantize_params(node)
         if params is None or not rewriter.available(
             ops.backend.rushlight.quantized_lookup.default, params.dtype
         ):
@@ -58,21 +51,21 @@ def fuse_lookups(rewriter: Rewriter) -> None:
 def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | None:
     """The elementwise nodes between one dequantized tensor and `quantize`, in order, and that tensor."""
     members: dict[Node, None] = {}
-    sources: dict[tuple[Any, Params], None] = {}
-    shape = shape_of(quantize)
+    sources: dict[tuple[Any, QuantParams], None] = {}
+    shape = meta.get_shape(quantize)
 
     def visit(node: Any) -> bool:
         """Whether all that `node` needs is the tensor and single numbers."""
         if not isinstance(node, Node) or node in members:
             return True
-        params = dequantized(node)
+        params = dequantize_params(node)
         if params is not None and rewriter.value(node.args[0]) is None:
             sources[node.args[0], params] = None
             return True
         constant = rewriter.value(node)
         if constant is not None:
             return constant.numel() == 1
-        if not is_op(node, *_ELEMENTWISE) or shape_of(node) != shape or len(members) > _LIMIT:
+        if not is_op(node, *_ELEMENTWISE) or meta.get_shape(node) != shape or len(members) > _LIMIT:
             return False
         if not all(visit(used) for used in node.all_input_nodes):
             return False
@@ -84,16 +77,16 @@ def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | No
     if any(user not in members and user is not quantize for node in members for user in node.users):
         return None
     (source, _params), *_ = sources
-    return (list(members), source) if shape_of(source) == shape else None
+    return (list(members), source) if meta.get_shape(source) == shape else None
 
 
-def _fuse(rewriter: Rewriter, quantize: Node, params: Params, members: list[Node], source: Node) -> None:
-    reader = next(node for node in source.users if dequantized(node) is not None)
-    given = dequantized(reader)
+def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list[Node], source: Node) -> None:
+    reader = next(node for node in source.users if dequantize_params(node) is not None)
+    given = dequantize_params(reader)
     assert given is not None
     limits = torch.iinfo(given.dtype)
     entries = torch.arange(limits.min, limits.max + 1, dtype=given.dtype)
-    real = qd.dequantize_per_tensor.default(entries, *reader.args[1:])
+    inputs = qd.dequantize_per_tensor.default(entries, *reader.args[1:])
     values: dict[Node, Any] = {}
 
     def value(item: Any) -> Any:
@@ -101,7 +94,7 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: Params, members: list[Node
             return item
         if item not in values:
             constant = rewriter.value(item)
-            values[item] = real if constant is None else constant.reshape(())
+            values[item] = inputs if constant is None else constant.reshape(())
         return values[item]
 
     for node in members:

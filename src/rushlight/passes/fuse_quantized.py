@@ -1,4 +1,4 @@
-"""Quantized programs for kernels: whole numbers from operator to operator."""
+"""Quantized programs for kernels: quantized tensors from operator to operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.passes.fuse_quantized_weights import fuse_quantized_weights
 from rushlight.passes.fuse_static_quantized import fuse_static
 from rushlight.passes.move_dequantize import move_dequantize
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
-from rushlight.passes.quantized_nodes import Available, Rewriter
+from rushlight.passes.quantized_rewriter import Available, Rewriter
 
 _QUANTIZED = "quantized_decomposed"
 

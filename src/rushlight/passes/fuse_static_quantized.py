@@ -1,4 +1,4 @@
-"""Dequantize, compute, quantize become one operator over whole numbers."""
+"""Dequantize, compute, quantize become one operator over quantized tensors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.ir.edge_ops import ops
-from rushlight.passes.quantized_nodes import (
-    MOVEMENT,
-    Params,
-    Rewriter,
-    aten,
-    dequantized,
-    is_op,
-    linear_parts,
-    quantized,
-    shape_of,
-    tensor_dtype,
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import is_op, ops
+from rushlight.ir.quantization import (
+    QuantParams,
+    clamp_bounds,
+    dequantize_params,
+    linear_operands,
+    quantize_params,
 )
+from rushlight.passes.quantized_rewriter import MOVEMENT, Rewriter, aten
 
 rl = ops.backend.rushlight
 
@@ -32,15 +29,15 @@ def fuse_static(rewriter: Rewriter) -> None:
     Expected: y = rushlight.quantized_convolution(x, ..., w, scales, bias, ..., s, z, z, 127)
 
     Linear, addition, multiplication, means and average pooling likewise, with a clamp behind them and with
-    views or permutes between, which then move whole numbers.
+    views or permutes between, which then move quantized tensors.
     """
     for node in list(rewriter.program.graph.nodes):
-        params = quantized(node)
+        params = quantize_params(node)
         if params is not None:
             _fuse(rewriter, node, params)
 
 
-def _fuse(rewriter: Rewriter, quantize: Node, params: Params) -> None:
+def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams) -> None:
     core, moves, low, high = _walk_back(quantize.args[0], params)
     if core is None:
         return
@@ -61,15 +58,15 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: Params) -> None:
     rewriter.replace(quantize, result)
 
 
-def _walk_back(node: Any, params: Params) -> tuple[Node | None, list[Node], int, int]:
+def _walk_back(node: Any, params: QuantParams) -> tuple[Node | None, list[Node], int, int]:
     """The operator before clamps and movements of which nobody else reads, those movements, and the range."""
-    low, high = params.low, params.high
+    low, high = params.quant_min, params.quant_max
     moves: list[Node] = []
     while isinstance(node, Node) and len(node.users) == 1:
         bounds = clamp_bounds(node)
         if bounds is not None:
-            low = max(low, params.whole(bounds[0])) if bounds[0] is not None else low
-            high = min(high, params.whole(bounds[1])) if bounds[1] is not None else high
+            low = max(low, params.quantize_number(bounds[0]))
+            high = min(high, params.quantize_number(bounds[1]))
         elif is_op(node, *MOVEMENT):
             moves.append(node)
         else:
@@ -78,32 +75,19 @@ def _walk_back(node: Any, params: Params) -> tuple[Node | None, list[Node], int,
     return None, moves, low, high
 
 
-def clamp_bounds(node: Node) -> tuple[float | None, float | None] | None:
-    """The least and greatest result if a node clamps."""
-    if is_op(node, aten.relu.default):
-        return 0.0, None
-    if is_op(node, aten.hardtanh.default):
-        given = [*node.args[1:3], *[-1.0, 1.0][len(node.args) - 1 :]]
-        return float(given[0]), float(given[1])  # type: ignore[arg-type]
-    if is_op(node, aten.clamp.default):
-        bounds: list[Any] = [*node.args[1:3], None, None]
-        return tuple(None if value is None else float(value) for value in bounds[:2])  # type: ignore[return-value]
-    return None
-
-
 def _input(node: Any, dtype: torch.dtype) -> tuple[Node, float, int] | None:
-    """The whole numbers behind an operand, with scale and zero point."""
-    params = dequantized(node)
-    if params is None or params.dtype != dtype or tensor_dtype(node) != torch.float32:
+    """The quantized tensor of an operand, with scale and zero point."""
+    params = dequantize_params(node)
+    if params is None or params.dtype != dtype or meta.get_dtype(node) != torch.float32:
         return None
     return node.args[0], params.scale, params.zero_point
 
 
 def _bias(node: Any) -> bool:
-    return node is None or tensor_dtype(node) == torch.float32
+    return node is None or meta.get_dtype(node) == torch.float32
 
 
-def _convolution(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+def _convolution(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
     if not is_op(node, aten.convolution.default):
         return None
     arguments: list[Any] = list(node.args)
@@ -112,28 +96,28 @@ def _convolution(rewriter: Rewriter, node: Node, params: Params, low: int, high:
     if source is None or weight is None or weight.zero_points is not None or not _bias(bias):
         return None
     transposed, groups = bool(numbers[3]), int(numbers[5])
-    if weight.scales is not None and weight.axis != (1 if transposed else 0):
+    if weight.axis not in (None, int(transposed)) or weight.group_size:
         return None
     scales = rewriter.scales(weight, node, groups if transposed else 1)
-    args = (*source, weight.node, scales, bias, *numbers, params.scale, params.zero_point, low, high)
+    args = (*source, weight.source, scales, bias, *numbers, params.scale, params.zero_point, low, high)
     return rl.quantized_convolution.default, args
 
 
-def _linear(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
-    parts = linear_parts(node)
+def _linear(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
+    parts = linear_operands(node)
     if parts is None:
         return None
-    source, weight = _input(parts[0], params.dtype), rewriter.weight(parts[1])
-    if source is None or weight is None or weight.zero_points is not None or not _bias(parts[2]):
+    source, weight = _input(parts.input, params.dtype), rewriter.weight(parts.weight)
+    if source is None or weight is None or weight.zero_points is not None or not _bias(parts.bias):
         return None
-    if weight.scales is not None and weight.axis != 0:
+    if weight.axis not in (None, 0) or weight.group_size:
         return None
     scales = rewriter.scales(weight, node)
-    args = (*source, weight.node, scales, parts[2], params.scale, params.zero_point, low, high)
+    args = (*source, weight.source, scales, parts.bias, params.scale, params.zero_point, low, high)
     return rl.quantized_linear.default, args
 
 
-def _binary(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+def _binary(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
     if is_op(node, aten.add.Tensor) and node.kwargs.get("alpha", 1) == 1:
         target: Any = ops.backend.quantized_decomposed.add.default
     elif is_op(node, aten.mul.Tensor):
@@ -142,27 +126,27 @@ def _binary(rewriter: Rewriter, node: Node, params: Params, low: int, high: int)
         return None
     args: list[Any] = []
     for operand in node.args[:2]:
-        found, source = dequantized(operand), _input(operand, params.dtype)
+        found, source = dequantize_params(operand), _input(operand, params.dtype)
         if found is None or source is None:
             return None
-        args += [*source, found.low, found.high]
+        args += [*source, found.quant_min, found.quant_max]
     return target, (*args, params.scale, params.zero_point, low, high)
 
 
-def _mean(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+def _mean(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
     if not is_op(node, aten.mean.dim) or node.kwargs.get("dtype") is not None:
         return None
     source = _input(node.args[0], params.dtype)
     if source is None:
         return None
-    rank = len(shape_of(node.args[0]))
+    rank = len(meta.get_shape(node.args[0]))
     dims = node.args[1] if node.args[1] else list(range(rank))
     keep = bool(node.args[2]) if len(node.args) > 2 else False
     args = (*source, dims, keep, params.scale, params.zero_point, low, high)
     return rl.quantized_mean.default, args
 
 
-def _avg_pool(rewriter: Rewriter, node: Node, params: Params, low: int, high: int) -> Fused | None:
+def _avg_pool(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
     if not is_op(node, aten.avg_pool2d.default):
         return None
     source = _input(node.args[0], params.dtype)
@@ -174,7 +158,7 @@ def _avg_pool(rewriter: Rewriter, node: Node, params: Params, low: int, high: in
     return rl.quantized_avg_pool2d.default, (*source, *window, params.scale, params.zero_point, low, high)
 
 
-_MATCHES: tuple[Callable[[Rewriter, Node, Params, int, int], Fused | None], ...] = (
+_MATCHES: tuple[Callable[[Rewriter, Node, QuantParams, int, int], Fused | None], ...] = (
     _convolution,
     _linear,
     _binary,

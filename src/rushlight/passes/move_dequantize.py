@@ -1,4 +1,4 @@
-"""Elements are moved as whole numbers, and dequantized after that."""
+"""Quantized tensors are moved first and dequantized after that."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ from typing import Any
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.passes.quantized_nodes import (
-    MOVEMENT,
-    Params,
-    Rewriter,
-    aten,
-    dequantized,
-    is_op,
-    quantized,
-)
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_params
+from rushlight.passes.quantized_rewriter import MOVEMENT, Rewriter, aten
 
 _POOL = aten.max_pool2d_with_indices.default
 
@@ -32,16 +26,17 @@ def move_dequantize(rewriter: Rewriter) -> None:
         if is_op(node, *MOVEMENT):
             _move(rewriter, node, [node.args[0]], lambda q, node=node: (q[0], *node.args[1:]))
         elif is_op(node, aten.cat.default):
-            _move(rewriter, node, list(node.args[0]), lambda q, node=node: (q, *node.args[1:]))
+            sources: Any = node.args[0]
+            _move(rewriter, node, list(sources), lambda q, node=node: (q, *node.args[1:]))
         elif node.target is operator.getitem and node.args[1] == 0 and is_op(node.args[0], _POOL):
             _move_pool(rewriter, node)
-        elif quantized(node) is not None and quantized(node) == dequantized(node.args[0]):
+        elif quantize_params(node) is not None and quantize_params(node) == dequantize_params(node.args[0]):
             rewriter.replace(node, node.args[0].args[0])
 
 
-def _shared(rewriter: Rewriter, sources: list[Any]) -> Params | None:
+def _shared(rewriter: Rewriter, sources: list[Any]) -> QuantParams | None:
     """The parameters if all sources are dequantized by the same ones, from values that are no constants."""
-    found = [dequantized(source) for source in sources]
+    found = [dequantize_params(source) for source in sources]
     if not found or found[0] is None or any(params != found[0] for params in found):
         return None
     if any(rewriter.value(source.args[0]) is not None for source in sources):
@@ -53,8 +48,8 @@ def _move(rewriter: Rewriter, node: Node, sources: list[Any], arguments: Any) ->
     params = _shared(rewriter, sources)
     if params is None or not rewriter.available(node.target, params.dtype):
         return
-    whole = [source.args[0] for source in sources]
-    moved = rewriter.call(node, node.target, arguments(whole), **node.kwargs)
+    quantized = [source.args[0] for source in sources]
+    moved = rewriter.call(node, node.target, arguments(quantized), **node.kwargs)
     _dequantize(rewriter, node, moved, sources[0])
 
 
@@ -72,5 +67,4 @@ def _move_pool(rewriter: Rewriter, item: Node) -> None:
 
 
 def _dequantize(rewriter: Rewriter, old: Node, moved: Node, like: Any) -> None:
-    real = rewriter.call(old, like.target, (moved, *like.args[1:]))
-    rewriter.replace(old, real)
+    rewriter.replace(old, rewriter.call(old, like.target, (moved, *like.args[1:])))

@@ -18,7 +18,7 @@ from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
 from rushlight.passes.prim_ops import UsePrimOps
 from rushlight.passes.promote_dtypes import PromoteDtypes
 from rushlight.passes.prune_empty_cat import PruneEmptyCat
-from rushlight.passes.quantized_nodes import Available
+from rushlight.passes.quantized_rewriter import Available
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
 from rushlight.passes.remove_copies import RemoveCopies
 from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims

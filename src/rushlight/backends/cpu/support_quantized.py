@@ -24,17 +24,16 @@ from rushlight.ir.quantization import (
     qd,
     quantize_params,
 )
-from rushlight.passes.quantized_nodes import tensor_dtype
 
 
 def why_not_quantized(node: Node, constants: Constants) -> str | None:
     """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
     if is_op(node, qd.quantize_per_tensor.default):
-        if quantize_params(node) is None or tensor_dtype(node.args[0]) is not torch.float32:
+        if quantize_params(node) is None or meta.get_dtype(node.args[0]) is not torch.float32:
             return "it gives other numbers than int8 and uint8, or takes no float32"
         return None
     if is_op(node, qd.dequantize_per_tensor.default):
-        if dequantize_params(node) is None or tensor_dtype(node) is not torch.float32:
+        if dequantize_params(node) is None or meta.get_dtype(node) is not torch.float32:
             return "it takes other numbers than int8 and uint8, or gives no float32"
         return None
     return _why_not_dynamic(_chooser(node), constants)
@@ -50,7 +49,7 @@ def _chooser(node: Node) -> Node:
 
 def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
     """Of all nodes from where numbers are chosen to the products that read what is quantized by them."""
-    if not is_op(choose, *CHOOSE_QPARAMS) or tensor_dtype(choose.args[0]) is not torch.float32:
+    if not is_op(choose, *CHOOSE_QPARAMS) or meta.get_dtype(choose.args[0]) is not torch.float32:
         return "its numbers are chosen by an operator that plans do not have"
     if not all(user.target is operator.getitem for user in choose.users):
         return "its scale is read by others"
@@ -65,7 +64,7 @@ def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
         if quantize.args[0] is not choose.args[0]:
             return "another tensor is quantized than the one its scale is chosen for"
         for user in quantize.users:
-            if dynamic_quantization(user) is None or tensor_dtype(user) is not torch.float32:
+            if dynamic_quantization(user) is None or meta.get_dtype(user) is not torch.float32:
                 return "its numbers are read by others"
             if not all(_is_product(node, user, constants) for node in user.users):
                 return (

@@ -23,16 +23,16 @@ from rushlight.backends.xnnpack.facts import (
 )
 from rushlight.backends.xnnpack.payload import ALIGNMENT
 from rushlight.backends.xnnpack.quantized import (
-    StoredWeight,
-    Whole,
+    QuantizedOp,
     dequantize_params,
-    is_row_part,
+    is_dynamic_part,
+    is_packed_int4,
     params_of_value,
 )
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
-from rushlight.passes.quantized_nodes import Params
+from rushlight.ir.quantization import QuantizedWeight, QuantParams
 
 NO_HANDLE = 65535
 MOST_BIAS = 2.0**30  # leaves room for sums of products
@@ -56,9 +56,9 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def nibbles_of(numbers: torch.Tensor) -> bytes:
-    """Numbers in [-8, 7], two in a byte, the first one low, 8 added; rows begin with a byte."""
-    rows = (numbers.reshape(-1, numbers.shape[-1]).to(torch.int16) + 8).to(torch.uint8)
+def int4_bytes(values: torch.Tensor) -> bytes:
+    """Integers in [-8, 7] plus 8, two in a byte, the first one low. Each row begins with a byte."""
+    rows = (values.reshape(-1, values.shape[-1]).to(torch.int16) + 8).to(torch.uint8)
     rows = torch.nn.functional.pad(rows, (0, rows.shape[1] % 2))
     return bytes_of(rows[:, 0::2] | rows[:, 1::2] << 4)
 
@@ -71,9 +71,9 @@ class GraphBuilder:
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
         self.skipped: set[Node] = set()  # what an earlier node has computed along
-        self.whole: Whole | None = None  # how the node that is being emitted runs over whole numbers
+        self.quantized_op: QuantizedOp | None = None  # how the node that is being emitted runs over int8
         self._ids: dict[tuple[Node, Layout], int] = {}
-        self._row_ids: dict[tuple[Node, Layout, int], int] = {}
+        self._dynamic_ids: dict[tuple[Node, Layout, int], int] = {}
         self._constant_ids: dict[tuple[str, tuple[int, ...]], int] = {}
         self._entries: dict[str, int] = {}  # of the constant data, by digest
         self._inputs: list[Node] = []
@@ -93,7 +93,7 @@ class GraphBuilder:
         self.graph.xvalues.append(g.XValue(value if scales is None else quantized))
         return index
 
-    def _new_number(self, params: Params, dims: list[int]) -> int:
+    def _new_quantized(self, params: QuantParams, dims: list[int]) -> int:
         scales = g.PerTensorQuant(params.scale, params.zero_point)
         return self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, scales)
 
@@ -123,14 +123,15 @@ class GraphBuilder:
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
         """A new value that an operator computes for `node`."""
-        if self.whole is not None and self.whole.result is not None and node in self.whole.computed:
-            node = self.whole.result
+        result = self._quantized_result
+        if result is not None and self.quantized_op is not None and node in self.quantized_op.computed:
+            node = result
         dims = self._dims(node, layout)
         if self.tensor(node).dtype is torch.int8:
             params = params_of_value(node)
             if params is None:
-                raise CompileError(f"nothing says what the whole numbers of {node.name} mean")
-            index = self._new_number(params, dims)
+                raise CompileError(f"nothing says how the int8 tensor {node.name} is quantized")
+            index = self._new_quantized(params, dims)
         else:
             index = self._new_value(self.dtype_of(node), dims)
         self._ids[node, layout] = index
@@ -138,20 +139,26 @@ class GraphBuilder:
 
     def temporary(self, like: Node, dims: list[int]) -> int:
         """A new value that stands for no node, of the kind of `like`."""
-        if self.whole is not None and self.whole.result is not None:
-            params = dequantize_params(like) or params_of_value(self.whole.result)
+        result = self._quantized_result
+        if result is not None:
+            params = dequantize_params(like) or params_of_value(result)
             assert params is not None
-            return self._new_number(params, dims)
+            return self._new_quantized(params, dims)
         return self._new_value(self.dtype_of(like), dims)
 
-    # ---- Whole numbers ----
+    # ---- Quantized values ----
+
+    @property
+    def _quantized_result(self) -> Node | None:
+        """The node that quantizes the result of the emitted operator, None if the result is float."""
+        return None if self.quantized_op is None else self.quantized_op.result
 
     def is_lazy(self, node: Node) -> bool:
-        """Whether a node is computed where it is used, if at all: one that dequantizes or finds scales."""
-        return dequantize_params(node) is not None or self.facts.is_weight(node) or is_row_part(node)
+        """Whether a node is computed only where it is used: it dequantizes or chooses parameters."""
+        return dequantize_params(node) is not None or self.facts.is_weight(node) or is_dynamic_part(node)
 
     def quantize(self, node: Node) -> None:
-        """Converts to whole numbers, unless the operator before has computed them."""
+        """Quantizes a float value, unless the operator before has computed the quantized result."""
         if self.layouts_of(node):
             return
         source = node.args[0]
@@ -170,16 +177,16 @@ class GraphBuilder:
         self.add(g.XNNConvert(in_id, out, 0), node)
         return out
 
-    def _rows(self, source: Node, layout: Layout, dims: int) -> int:
-        """`source` with a scale for the last `dims` dimensions together."""
+    def _quantize_dynamically(self, source: Node, layout: Layout, dims: int) -> int:
+        """The id of `source` quantized at run time, with a scale for the last `dims` dimensions together."""
         key = (source, layout, dims)
-        if key not in self._row_ids:
+        if key not in self._dynamic_ids:
             in_id = self.value(source, layout)
             shape = list(self.tensor_value(in_id).dims)
             out = self._new_value(g.XNNDatatype.xnn_datatype_qdint8, shape, g.PerTokenDynamicQuant(dims))
             self.add(g.XNNConvert(in_id, out, 0), source)
-            self._row_ids[key] = out
-        return self._row_ids[key]
+            self._dynamic_ids[key] = out
+        return self._dynamic_ids[key]
 
     def _entry(self, data: bytes) -> int:
         """The entry of the constant data for these bytes, stored once as named data under their digest."""
@@ -190,30 +197,30 @@ class GraphBuilder:
             self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
         return self._entries[key]
 
-    def _weight(self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None) -> int:
-        """The id of a constant of whole numbers whose channels are along `axis`."""
-        dims = list(numbers.shape)
-        data, scale = bytes_of(numbers), stored.scale
+    def _weight(self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None) -> int:
+        """The id of an int8 constant whose channels are along `axis`."""
+        dims = list(values.shape)
+        data, scale = bytes_of(values), stored.scale
         if not isinstance(scale, torch.Tensor) or axis is None:
             assert isinstance(scale, float)
             index = self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, g.PerTensorQuant(scale, 0))
         else:
-            if stored.has_nibbles:
-                data = nibbles_of(numbers)
+            if is_packed_int4(stored):
+                data = int4_bytes(values)
             entry = self._entry(bytes_of(scale.bfloat16() if stored.group_size else scale))
             scales: g.XNNQuantParams = g.PerChannelQuant([], axis, entry, scale.numel())
             kind = g.XNNDatatype.xnn_datatype_qcint8
             if stored.group_size:
                 kind = g.XNNDatatype.xnn_datatype_qbint4
                 scales = g.PerChannelGroupQuant([], axis, stored.group_size, entry, scale.numel())
-            elif stored.has_nibbles:
+            elif is_packed_int4(stored):
                 kind = g.XNNDatatype.xnn_datatype_qcint4
             index = self._new_value(kind, dims, scales)
         self.tensor_value(index).constant_buffer_idx = self._entry(data)
         return index
 
     def weight_and_bias(
-        self, numbers: torch.Tensor, stored: StoredWeight, axis: int | None, bias: Any, source: Node
+        self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: Any, source: Node
     ) -> tuple[int, int]:
         """The ids of a weight and of the bias behind it, of channels along `axis`. Weights so small, or all
         zero, that a bias has no place in 32 bits are scaled down: they hardly count beside it."""
@@ -225,15 +232,15 @@ class GraphBuilder:
                 roomy = max(old, float(least.max()))
                 stored = replace(stored, scale=roomy)
                 if roomy > old:
-                    numbers = torch.round(numbers * (old / roomy)).to(numbers.dtype)
+                    values = torch.round(values * (old / roomy)).to(values.dtype)
             elif bool((least > old).any()):
-                shape = [-1 if dim == axis else 1 for dim in range(numbers.dim())]
+                shape = [-1 if dim == axis else 1 for dim in range(values.dim())]
                 factor = torch.where(least > old, old / least, 1).reshape(shape)
-                numbers = torch.round(numbers * factor).to(numbers.dtype)
+                values = torch.round(values * factor).to(values.dtype)
                 stored = replace(stored, scale=torch.maximum(old, least))
-        return self._weight(numbers, stored, axis), self._bias(bias, source, stored)
+        return self._weight(values, stored, axis), self._bias(bias, source, stored)
 
-    def _bias(self, node: Any, source: Node, weight: StoredWeight) -> int:
+    def _bias(self, node: Any, source: Node, weight: QuantizedWeight) -> int:
         """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
         if not isinstance(node, Node):
             return g.NONE
@@ -242,7 +249,7 @@ class GraphBuilder:
         if params is None:
             return self.constant(bias)
         scale = weight.scale * params.scale
-        numbers = torch.round(bias.double() / scale).to(torch.int32)
+        values = torch.round(bias.double() / scale).to(torch.int32)
         if isinstance(scale, torch.Tensor):
             scales: g.XNNQuantParams = g.PerChannelQuant([], 0, self._entry(bytes_of(scale)), scale.numel())
             index = self._new_value(g.XNNDatatype.xnn_datatype_qcint32, list(bias.shape), scales)
@@ -250,7 +257,7 @@ class GraphBuilder:
             index = self._new_value(
                 g.XNNDatatype.xnn_datatype_qint32, list(bias.shape), g.PerTensorQuant(scale, 0)
             )
-        self.tensor_value(index).constant_buffer_idx = self._entry(bytes_of(numbers))
+        self.tensor_value(index).constant_buffer_idx = self._entry(bytes_of(values))
         return index
 
     # ---- Values in their layouts ----
@@ -263,7 +270,7 @@ class GraphBuilder:
 
     def layouts_of(self, node: Node) -> set[Layout]:
         """Layouts in which a computed or given value is there without a transpose."""
-        node = self._number_of(node)
+        node = self._read_node(node)
         self._read_input(node)
         if dequantize_params(node) is not None:
             source = node.args[0]
@@ -271,10 +278,10 @@ class GraphBuilder:
             return self.layouts_of(source)
         return {layout for layout in Layout if (node, layout) in self._ids}
 
-    def _number_of(self, node: Node) -> Node:
-        """What an input of the node that is being emitted reads: the whole numbers, if it takes them."""
-        takes_numbers = self.whole is not None and self.whole.result is not None
-        source = node.args[0] if takes_numbers and dequantize_params(node) is not None else node
+    def _read_node(self, node: Node) -> Node:
+        """What the emitted operator reads for an input: the int8 tensor, if it runs over int8."""
+        is_int8 = self._quantized_result is not None
+        source = node.args[0] if is_int8 and dequantize_params(node) is not None else node
         assert isinstance(source, Node)
         return source
 
@@ -289,10 +296,11 @@ class GraphBuilder:
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
         """The id of what `node` computes, in that layout."""
-        if self.whole is not None and self.whole.row is not None and node is self.whole.row.nodes[-1]:
-            is_picture = operation(self.whole.node) is torch.ops.aten.convolution.default
-            return self._rows(self.whole.row.source, layout, 3 if is_picture else 1)
-        node = self._number_of(node)
+        op = self.quantized_op
+        if op is not None and op.dynamic is not None and node is op.dynamic.dequantize:
+            is_picture = operation(op.node) is torch.ops.aten.convolution.default
+            return self._quantize_dynamically(op.dynamic.source, layout, 3 if is_picture else 1)
+        node = self._read_node(node)
         if self.facts.is_constant(node):
             tensor = self.facts.constant(node)
             if layout is Layout.NHWC:
@@ -355,8 +363,8 @@ class GraphBuilder:
             index = self.value(node, layout)
             value = self.tensor_value(index)
             if value.flags or value.constant_buffer_idx:
-                whole = self.graph.xvalues[index].xvalue_union
-                scales = whole.quant_params if isinstance(whole, g.XNNQuantizedTensorValue) else None
+                result = self.graph.xvalues[index].xvalue_union
+                scales = result.quant_params if isinstance(result, g.XNNQuantizedTensorValue) else None
                 copied = self._new_value(value.datatype, list(value.dims), copy.deepcopy(scales))
                 self.add(g.XNNCopy(index, copied, 0), node)
                 value = self.tensor_value(copied)

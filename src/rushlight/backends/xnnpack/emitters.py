@@ -13,7 +13,6 @@ from torch.fx import Node
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
 from rushlight.backends.xnnpack.facts import (
-    argument,
     is_channels_last,
     operation,
     pair,
@@ -25,9 +24,10 @@ from rushlight.backends.xnnpack.facts import (
 from rushlight.backends.xnnpack.quantized import (
     activation_behind,
     quantize_params,
+    quantized_op,
     stored_weight,
-    whole_of,
 )
+from rushlight.ir.edge_ops import argument
 from rushlight.ir.errors import CompileError
 
 aten = torch.ops.aten
@@ -54,9 +54,9 @@ def emit(builder: GraphBuilder, node: Node) -> None:
     row = ROWS.get(operation(node))
     if row is None:
         raise CompileError(f"{node.name} ({node.target}) is not supported by XNNPACK")
-    builder.whole = whole_of(node, builder.facts)
+    builder.quantized_op = quantized_op(node, builder.facts)
     row(builder, node)
-    builder.whole = None
+    builder.quantized_op = None
 
 
 def _common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
@@ -170,8 +170,8 @@ def _product(
     in_id = builder.value(source)
     stored = stored_weight(weight, builder.facts)
     if stored is not None:
-        numbers = builder.facts.constant(stored.source)
-        filter_id, bias_id = builder.weight_and_bias(numbers, stored, stored.axis, bias, source)
+        values = builder.facts.constant(stored.source)
+        filter_id, bias_id = builder.weight_and_bias(values, stored, stored.axis, bias, source)
     else:
         filter_id = builder.value(weight)
         is_bf16 = builder.tensor(weight).dtype == torch.bfloat16

@@ -13,21 +13,14 @@ from torch.fx import Graph, Node
 
 from rushlight.ir import meta
 from rushlight.ir.constants import constant_inputs, is_graph_of
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.edge_ops import aten_op, is_op
+from rushlight.ir.quantization import DEQUANTIZE_WEIGHT, transposed
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym import bounds, upper_bound
 
 MAX_RANK = 6
 CHANNELS_LAST = (0, 2, 3, 1)
 CAST = "dim_order_ops._to_dim_order_copy.default"
-PERMUTES = (torch.ops.aten.permute_copy.default, torch.ops.aten.permute.default)
-TRANSPOSES = (torch.ops.aten.t_copy.default, torch.ops.aten.t.default)
-qd = torch.ops.quantized_decomposed
-DEQUANTIZES = (
-    qd.dequantize_per_tensor.default,
-    qd.dequantize_per_channel.default,
-    qd.dequantize_per_channel_group.default,
-)
 
 
 class ConfigPrecisionType(enum.Enum):
@@ -82,12 +75,15 @@ class Facts:
         assert isinstance(source, Node) and result is not None
         return self.constant(source).to(result.dtype)
 
+    def constant_value(self, node: object) -> torch.Tensor | None:
+        """The tensor of a constant, None for any other value."""
+        return self.constant(node) if isinstance(node, Node) and self.is_constant(node) else None
+
     def is_weight(self, node: object) -> bool:
         """Whether the node is a constant, or dequantizes one."""
         if not isinstance(node, Node) or self.is_constant(node):
             return isinstance(node, Node)
-        is_dequantized = node.op == "call_function" and aten_op(node.target) in DEQUANTIZES
-        return is_dequantized and self.is_constant(node.args[0])
+        return is_op(node, *DEQUANTIZE_WEIGHT) and self.is_constant(node.args[0])
 
     @property
     def dtypes(self) -> set[torch.dtype]:
@@ -100,16 +96,6 @@ def operation(node: Node) -> Any:
     op = aten_op(node.target) or node.target
     name = str(op)
     return name if name.startswith("dim_order_ops.") else op
-
-
-def argument(node: Node, index: int, default: Any = None) -> Any:
-    """A positional argument of an ATen operator's node, wherever it is given."""
-    if index < len(node.args):
-        return node.args[index]
-    op = aten_op(node.target)
-    if op is None or index >= len(op._schema.arguments):
-        return default
-    return node.kwargs.get(op._schema.arguments[index].name, default)
 
 
 def tensor_of(node: object) -> torch.Tensor | None:
@@ -168,12 +154,5 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
 
 def transposed_constant(facts: Facts, node: object) -> Node | None:
     """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
-    if not isinstance(node, Node) or node.op != "call_function":
-        return None
-    op = aten_op(node.target)
-    source: Any = node.args[0] if node.args else None
-    if rank_of(source) != 2 or not facts.is_weight(source):
-        return None
-    axes: Any = node.args[1] if op in PERMUTES else ()
-    is_transpose = op in TRANSPOSES or [axis % 2 for axis in axes] == [1, 0]
-    return source if is_transpose else None
+    matrix = transposed(node)
+    return matrix if facts.is_weight(matrix) else None

@@ -14,27 +14,27 @@ from rushlight.backends.xnnpack.backend import XnnpackBackend
 from rushlight.backends.xnnpack.facts import (
     ConfigPrecisionType,
     Facts,
-    argument,
     operation,
     transposed_constant,
 )
 from rushlight.backends.xnnpack.quantized import (
     WEIGHTED,
-    Whole,
-    Wholes,
+    QuantizedOp,
+    QuantizedOps,
     dequantize_params,
-    is_row_part,
+    is_dynamic_part,
     quantize_params,
     stored_weight,
-    weight_behind,
+    weight_nodes,
 )
-from rushlight.backends.xnnpack.support import KEPT, why_not
+from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason
 from rushlight.delegate.constants import tag_constant_data
 from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
 from rushlight.ir.control_flow import control_flow_submodules
+from rushlight.ir.edge_ops import argument
 
 logger = logging.getLogger(__name__)
 aten = torch.ops.aten
@@ -82,14 +82,14 @@ class XnnpackPartitioner(Partitioner):
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
         facts = self._facts(ep)
-        wholes: dict[Graph, Wholes] = {}
+        quantized: dict[Graph, QuantizedOps] = {}
 
         def accepts(node: Node) -> bool:
-            if node.graph not in wholes:
-                wholes[node.graph] = self._wholes(node.graph, facts)
-            return self._reason(node, facts, wholes[node.graph]) is None
+            if node.graph not in quantized:
+                quantized[node.graph] = self._quantized_ops(node.graph, facts)
+            return self._unsupported_reason(node, facts, quantized[node.graph]) is None
 
-        return list(KEPT), accepts
+        return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         facts = self._facts(exported_program)
@@ -108,12 +108,12 @@ class XnnpackPartitioner(Partitioner):
         taken: set[Node] = set()
         groups: list[list[Node]] = []
         log = WhyNoPartition(logger)
-        wholes = self._wholes(module.graph, facts)
-        groups += [list(whole.nodes) for whole in wholes.accepted.values()]
+        quantized = self._quantized_ops(module.graph, facts)
+        groups += [list(op.nodes) for op in quantized.accepted.values()]
         for node in module.graph.nodes:
-            if node.op != "call_function" or (_is_item(node) and not is_row_part(node)):
+            if node.op != "call_function" or (_is_item(node) and not is_dynamic_part(node)):
                 continue
-            reason = self._reason(node, facts, wholes)
+            reason = self._unsupported_reason(node, facts, quantized)
             if reason is not None:
                 self.report.report_reject(node, reason)
                 log(node, reason)
@@ -125,10 +125,10 @@ class XnnpackPartitioner(Partitioner):
                 groups.append([weight, node])
             groups += [[source, node] for source in node.all_input_nodes if facts.is_cast(source)]
         if self.per_op_mode:
-            parts = [list(whole.nodes) for whole in wholes.accepted.values()]
+            parts = [list(op.nodes) for op in quantized.accepted.values()]
             parts += [
                 [node, *(user for user in node.users if _is_item(user))]
-                for node in taken - wholes.nodes
+                for node in taken - quantized.nodes
                 if not _is_conversion(node)
             ]
         else:
@@ -147,47 +147,47 @@ class XnnpackPartitioner(Partitioner):
             if meta.get_delegation_tag(node) is None:
                 self._tag(child, facts, tags)
 
-    def _wholes(self, graph: Graph, facts: Facts) -> Wholes:
-        return Wholes(graph, facts, lambda whole: self._why_not_whole(whole, facts) is None)
+    def _quantized_ops(self, graph: Graph, facts: Facts) -> QuantizedOps:
+        return QuantizedOps(graph, facts, lambda op: self._unsupported_quantized_reason(op, facts) is None)
 
     def _is_asked_for(self, node: Node) -> bool:
         return self._names is None or str(operation(node)).removeprefix("aten.") in self._names
 
-    def _why_not_whole(self, whole: Whole, facts: Facts) -> str | None:
-        precision = ConfigPrecisionType.STATIC_QUANT if whole.result else ConfigPrecisionType.DYNAMIC_QUANT
+    def _unsupported_quantized_reason(self, op: QuantizedOp, facts: Facts) -> str | None:
+        precision = ConfigPrecisionType.STATIC_QUANT if op.result else ConfigPrecisionType.DYNAMIC_QUANT
         if precision not in self.precisions:
-            kind = "statically" if whole.result else "dynamically"
+            kind = "statically" if op.result else "dynamically"
             return f"{kind} quantized nodes are not asked for"
-        if not self._is_asked_for(whole.node):
+        if not self._is_asked_for(op.node):
             return "the operator is not asked for"
-        return why_not(whole.node, facts)
+        return unsupported_reason(op.node, facts)
 
-    def _reason(self, node: Node, facts: Facts, wholes: Wholes) -> str | None:
-        if node in wholes.accepted:
+    def _unsupported_reason(self, node: Node, facts: Facts, quantized: QuantizedOps) -> str | None:
+        if node in quantized.accepted:
             return None
-        if node in wholes.found:
-            reason = self._why_not_whole(wholes.found[node], facts)
+        if node in quantized.found:
+            reason = self._unsupported_quantized_reason(quantized.found[node], facts)
             return reason or "something else reads its quantized weight or the scales of its input"
         if quantize_params(node) is not None or (
             dequantize_params(node) is not None and not facts.is_constant(node.args[0])
         ):
             is_asked_for = ConfigPrecisionType.STATIC_QUANT in self.precisions
             return None if is_asked_for else "statically quantized nodes are not asked for"
-        if node in wholes.nodes:
+        if node in quantized.nodes:
             return None
         if facts.is_weight(node) and not facts.is_constant(node):
             return "nothing takes the weight quantized"
-        if is_row_part(node):
+        if is_dynamic_part(node):
             return "nothing takes its result quantized"
         if ConfigPrecisionType.FP32 not in self.precisions:
             return "floating point nodes are not asked for"
         if not self._is_asked_for(node):
             return "the operator is not asked for"
         if operation(node) in WEIGHTED:
-            weights = weight_behind(argument(node, WEIGHTED[operation(node)][1]))
+            weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
             if weights and stored_weight(weights[-1], facts) is not None:
                 return "its weight is quantized, but not its input and result"
-        return why_not(node, facts)
+        return unsupported_reason(node, facts)
 
     @staticmethod
     def _release_weights(graph: Graph, facts: Facts) -> None:

@@ -12,7 +12,6 @@ from torch.fx import Node
 from rushlight.backends.xnnpack.facts import (
     MAX_RANK,
     Facts,
-    argument,
     dynamic_axes,
     is_channels_last,
     is_dense,
@@ -25,12 +24,13 @@ from rushlight.backends.xnnpack.facts import (
     transposed_constant,
     upper_dims,
 )
+from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 Check = Callable[[Node, Facts], str | None]
 
 
-def why_not(node: Node, facts: Facts) -> str | None:
+def unsupported_reason(node: Node, facts: Facts) -> str | None:
     """Why a node is not for XNNPACK, None if it is."""
     if node.op != "call_function":
         return "it calls no operator"
@@ -329,8 +329,7 @@ CHECKS: dict[Any, Check | None] = {
     "dim_order_ops._to_dim_order_copy.default": _clone,
 }
 
-# Kept whole on the way to the edge dialect, where the checks above take them.
-KEPT = (
+PRESERVED_OPS = (
     aten.linear.default,
     aten.max_pool2d.default,
     aten.upsample_bilinear2d.vec,
@@ -338,3 +337,4 @@ KEPT = (
     aten.hardswish.default,
     aten.elu.default,
 )
+"""Operators that are not decomposed on the way to the edge dialect, since the checks above take them."""

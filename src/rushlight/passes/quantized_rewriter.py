@@ -1,0 +1,120 @@
+"""What the passes that fuse quantized operators share: the program, the target and new nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from rushlight.ir import dim_order_ops, meta
+from rushlight.ir.constants import NewConstants, constant_inputs
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.out_variants import find_out_variant
+from rushlight.ir.quantization import QuantizedWeight, quantized_weight
+from rushlight.passes.base import insert_call
+
+aten = torch.ops.aten
+
+Available = Callable[[str, str], bool]
+"""Whether a target has a kernel: (`aten::add.out`, `int8`) -> bool."""
+
+MOVEMENT = frozenset(
+    {
+        aten.view_copy.default,
+        aten.permute_copy.default,
+        aten.slice_copy.Tensor,
+        aten.select_copy.int,
+        aten.squeeze_copy.dim,
+        aten.squeeze_copy.dims,
+        aten.unsqueeze_copy.default,
+        aten.expand_copy.default,
+        aten.pixel_shuffle.default,
+        aten.pixel_unshuffle.default,
+        aten.flip.default,
+        aten.index_select.default,
+        dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT[aten.clone.default],
+    }
+)
+"""Operators over one tensor whose results are its elements, quantized or not."""
+
+
+class Rewriter:
+    """A program whose quantized parts are being fused, and what the target can run."""
+
+    def __init__(self, program: ExportedProgram, available: Available) -> None:
+        self.program = program
+        self.constants = constant_inputs(program)
+        self.evaluator = Evaluator.of(program.graph_module)
+        self._available = available
+        self._added: NewConstants | None = None
+        self._packed: dict[Any, Node] = {}
+        self.changed = False
+
+    def available(self, op: Any, dtype: torch.dtype) -> bool:
+        """Whether the target runs the operator on the dtype."""
+        target = aten_op(op)
+        variant = None if target is None else find_out_variant(target)
+        if variant is None:
+            return False
+        name = f"{variant.op._schema.name}.{variant.op._overloadname}"
+        return self._available(name, str(dtype).removeprefix("torch."))
+
+    def call(self, origin: Node, op: Any, args: tuple[Any, ...], **kwargs: Any) -> Node:
+        """A call in front of `origin`, of its source line."""
+        return insert_call(self.evaluator, origin, op, args, **kwargs)
+
+    def replace(self, old: Node, new: Node) -> None:
+        """Lets `new` stand for `old`, in the layout that the users of `old` were planned for."""
+        before, after = meta.get_tensor(old), meta.get_tensor(new)
+        if before is not None and after is not None and before.stride() != after.stride():
+            meta.set_val(new, before)
+        old.replace_all_uses_with(new)
+        self.changed = True
+
+    def constant(self, name: str, tensor: torch.Tensor, origin: Node) -> Node:
+        """A node that reads a new constant."""
+        self._added = self._added or NewConstants(self.program)
+        node = self._added.add(name, tensor, self.evaluator.like(tensor), origin)
+        self.constants[node.name] = tensor
+        return node
+
+    def once(self, key: Any, make: Callable[[], Node]) -> Node:
+        """What `make` gave for this key first."""
+        if key not in self._packed:
+            self._packed[key] = make()
+        return self._packed[key]
+
+    def value(self, node: Any) -> torch.Tensor | None:
+        """The constant that a node reads."""
+        tensor = self.constants.get(node.name) if isinstance(node, Node) else None
+        return None if tensor is None else tensor.detach()
+
+    def weight(self, node: object) -> QuantizedWeight | None:
+        """The stored weight that a node dequantizes, None if it does something else."""
+        return quantized_weight(node, self.value)
+
+    def scales(self, weight: QuantizedWeight, origin: Node, repeats: int = 1) -> Node:
+        """The scales of a weight as a float32 constant.
+
+        Args:
+            weight: a stored weight.
+            origin: the node that the constant is made for.
+            repeats: how often the scales of the channels follow each other.
+
+        Returns:
+            A node that gives [1], [repeats * channels] or [channels, groups].
+        """
+        if not isinstance(weight.scale, torch.Tensor):
+            value = torch.tensor([weight.scale], dtype=torch.float32)
+            return self.once(("scale", weight.scale), lambda: self.constant("_scale", value, origin))
+        node, scale = weight.scale_node, weight.scale
+        assert node is not None
+        is_stored = meta.get_dtype(node) == torch.float32 and meta.get_shape(node) == tuple(scale.shape)
+        if is_stored and repeats == 1:
+            return node
+        repeated = scale.repeat(repeats) if repeats > 1 else scale
+        return self.once((node, repeats), lambda: self.constant("_scales", repeated, origin))

@@ -1,0 +1,52 @@
+"""How quantized weights are read for XNNPACK's payloads."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rushlight.backends.xnnpack.facts import Facts
+from rushlight.backends.xnnpack.quantized import is_packed_int4, stored_weight
+from rushlight.ir.quantization import QuantizedWeight, qd
+
+
+class Grouped(torch.nn.Module):
+    """Dequantizes a matrix [3, 8] in groups of its rows."""
+
+    def __init__(self, group_size: int, quant_min: int, quant_max: int, zero_point: int = 0) -> None:
+        super().__init__()
+        self.arguments = quant_min, quant_max, torch.int8, group_size, torch.float32
+        self.register_buffer("values", torch.randint(quant_min, quant_max + 1, (3, 8), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(3, 8 // group_size))
+        self.register_buffer("zeros", torch.full((3, 8 // group_size), zero_point))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + qd.dequantize_per_channel_group.default(
+            self.values, self.scales, self.zeros, *self.arguments
+        )
+
+
+def weight_of(module: torch.nn.Module) -> QuantizedWeight | None:
+    program = torch.export.export(module, (torch.randn(3, 8),))
+    facts = Facts.of(program)
+    (node,) = (node for node in program.graph.nodes if "dequantize" in str(node.target))
+    return stored_weight(node, facts)
+
+
+def test_groups_of_int4() -> None:
+    weight = weight_of(Grouped(4, -8, 7))
+    assert weight is not None and is_packed_int4(weight)
+    assert weight.group_size == 4 and isinstance(weight.scale, torch.Tensor)
+    assert weight.scale.shape == (3, 2)
+
+
+def test_a_group_of_a_whole_row_is_a_channel() -> None:
+    weight = weight_of(Grouped(8, -127, 127))
+    assert weight is not None and not is_packed_int4(weight)
+    assert (weight.axis, weight.group_size) == (0, None)
+    assert isinstance(weight.scale, torch.Tensor) and weight.scale.shape == (3,)
+
+
+@pytest.mark.parametrize("module", [Grouped(4, -127, 127), Grouped(4, -8, 7, zero_point=1)])
+def test_what_xnnpack_cannot_store(module: Grouped) -> None:
+    assert weight_of(module) is None
