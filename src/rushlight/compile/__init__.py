@@ -1,6 +1,6 @@
-"""The one driver of the compiler: from exported programs to edge programs to a program file.
+"""The driver of the compiler, from exported programs to edge programs to a program file.
 
-`edge.py` and `executorch.py` hold the two managers, `config.py` their options.
+`edge.py` and `executorch.py` have the two managers, `config.py` their options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options of a compile."""
+"""The options of the compiler."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
 
 
 class DynamicMemoryPlanningMode(Enum):
-    """How tensors of dynamic shape are planned: at their upper bounds."""
+    """How memory of tensors with dynamic shapes is planned: for their upper bounds."""
 
     UPPER_BOUND = 0
 
 
 @dataclass
 class PropagateDeviceConfig:
-    """Which copies between host and device memory a program leaves to its caller."""
+    """The copies between host and device memory that the caller of a program makes."""
 
     skip_h2d_for_method_inputs: bool = False
     skip_d2h_for_method_outputs: bool = False
@@ -31,7 +31,7 @@ class PropagateDeviceConfig:
 
 @dataclass
 class CaptureConfig:
-    """Options of a capture front end that torch.export replaced; accepted, without effect."""
+    """Options of an old capture front end, which torch.export replaces. They have no effect."""
 
     pt2_mode: bool = True
     enable_functionalization: bool = True
@@ -111,7 +111,11 @@ class ExecutorchBackendConfig:
     target: KernelTable | None = field(default_factory=host_target)
 
     def check(self) -> None:
-        """Raises ValueError for an option that would have no effect."""
+        """Checks that every option has an effect.
+
+        Raises:
+            ValueError: an option would have no effect.
+        """
         if self.reinplace_extra_ops is not None:
             raise ValueError(
                 "reinplace_extra_ops has no effect: the memory planner decides which operators run in place; "
@@ -124,7 +128,7 @@ class ExecutorchBackendConfig:
 
 
 def for_method(choice: Any, method: str, default: Callable[[], Any]) -> Any:
-    """The pass or option of a method, where `choice` is one for all or a dict by method name."""
+    """Returns the pass or option of a method; `choice` is one for all methods or a dict by method name."""
     if isinstance(choice, dict):
         return choice[method] if method in choice else default()
     return choice

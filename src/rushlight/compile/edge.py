@@ -1,4 +1,4 @@
-"""Exported programs to edge programs, and the manager that holds them."""
+"""Converts exported programs to edge programs, and manages them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ _new_record: list[Callable[[], Any]] = []
 
 
 def set_record_factory(factory: Callable[[], Any]) -> None:
+    """Sets the function that makes records for developer tools."""
     _new_record[:] = [factory]
 
 
 def options_of(config: EdgeCompileConfig, preserve: Sequence[Any] = ()) -> Options:
-    """The verifier's options for a configuration."""
+    """Returns the options of the verifier for a configuration."""
     return Options(
         dim_order=not config._skip_dim_order,
         exceptions=frozenset(config._core_aten_ops_exception_list or ()),
@@ -180,7 +181,7 @@ def _as_list(partitioners: Any) -> Sequence[Partitioner]:
 
 
 class EdgeProgramManager:
-    """Edge programs by method name, and what may still be done to them before they are lowered."""
+    """Edge programs by method name. They can be transformed, lowered to backends, and made a program file."""
 
     def __init__(
         self,
@@ -216,7 +217,11 @@ class EdgeProgramManager:
         return set(self._config_methods or ())
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The edge program of a method. Raises KeyError naming the methods there are."""
+        """Returns the edge program of a method.
+
+        Raises:
+            KeyError: there is no such method. The message lists the existing names.
+        """
         try:
             return self._edge_programs[method_name]
         except KeyError:
@@ -225,9 +230,12 @@ class EdgeProgramManager:
     def transform(
         self, passes: Passes, compile_config: EdgeCompileConfig | None = None
     ) -> EdgeProgramManager:
-        """A manager of transformed programs; this one's stay as they are.
+        """Returns a manager with transformed programs. This manager does not change.
 
-        passes: a list for all methods, lists by method name (others stay), or a pass manager.
+        Args:
+            passes: a list for all methods, lists by method name (other methods do not change), or a pass
+                manager.
+            compile_config: options of the verifier; None means those of this manager.
         """
         config = compile_config or self.compile_config
         programs = {}
@@ -245,7 +253,11 @@ class EdgeProgramManager:
         return manager
 
     def to_backend(self, partitioner: Partitioner | Mapping[str, Partitioner]) -> EdgeProgramManager:
-        """A manager of programs in which the parts that a partitioner tags are lowered to its backend."""
+        """Returns a manager with programs in which the tagged parts are lowered to a backend.
+
+        Args:
+            partitioner: a partitioner for all methods, or partitioners by method name.
+        """
         if isinstance(partitioner, Mapping):
             chosen = dict(partitioner)
         else:
@@ -259,7 +271,14 @@ class EdgeProgramManager:
         return manager
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
-        """The manager of the program file. Raises CompileError where a program cannot be lowered."""
+        """Plans memory, emits the program, and returns the manager of the program file.
+
+        Args:
+            config: options of memory planning and of the file.
+
+        Raises:
+            CompileError: a program cannot be compiled.
+        """
         return lower_programs(
             self._edge_programs,
             config or ExecutorchBackendConfig(),

@@ -1,4 +1,4 @@
-"""Edge programs to a program file, and the manager that holds it."""
+"""Converts edge programs to a program file, and manages it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _plan(
 
 
 class ExecutorchProgramManager:
-    """A program file: its methods' planned graphs, its tables and its bytes."""
+    """A program file: the planned graphs of its methods, its tables and its bytes."""
 
     def __init__(
         self,
@@ -184,7 +184,11 @@ class ExecutorchProgramManager:
         return set(self._config_methods or ())
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The planned program of a method. Raises KeyError naming the methods there are."""
+        """Returns the planned program of a method.
+
+        Raises:
+            KeyError: there is no such method. The message lists the existing names.
+        """
         try:
             return self._execution_programs[method_name]
         except KeyError:
@@ -194,35 +198,43 @@ class ExecutorchProgramManager:
 
     @property
     def executorch_program(self) -> Program:
-        """The program as it is before it is written."""
+        """The program as dataclasses, before it is written."""
         return self._emitter_output.program
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, Any]]:
-        """By method, instruction index to debug handle."""
+        """For each method, the debug handle of each instruction by its index."""
         return self._emitter_output.debug_handle_map
 
     @property
     def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
-        """By method, instruction index of a delegate call to the backend's name and debug map."""
+        """For each method and each delegate call, by the index of its instruction: the name of the backend
+        and its debug map.
+        """
         return self._emitter_output.method_to_delegate_debug_id_map
 
     @property
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
-        """By method, instruction index of a delegate call to its number of results."""
+        """For each method and each delegate call, by the index of its instruction: the number of its
+        results.
+        """
         return self._emitter_output.instruction_id_to_num_outs_map
 
     def locate(self, error: ExecutionError) -> list[LocatedOperator]:
-        """The operators of the model, with their lines, at which an execution of this program failed.
+        """Returns the operators of the model, with their lines, at which an execution of this program failed.
 
-        error: what the runtime raised. Inside a delegate they are those that its backend named, or all.
+        Args:
+            error: the exception of the runtime.
+
+        Returns:
+            The operators. Inside a delegate they are those that the backend named, or all of the delegate.
         """
         modules = {name: program.graph_module for name, program in self._execution_programs.items()}
         return locate(error, modules, self.debug_handle_map, self.delegate_map)
 
     @property
     def buffer(self) -> bytes:
-        """The bytes of the .pte file; made at the first use and kept."""
+        """The bytes of the .pte file. They are made at the first use."""
         if self._buffer is None:
             self._buffer = write_pte(self._emitter_output.pte, **self._write_options)
         return self._buffer
@@ -242,32 +254,46 @@ class ExecutorchProgramManager:
         return self._data_files
 
     def write_to_file(self, open_file: BinaryIO) -> None:
-        """Writes the .pte file to an open binary file, without a copy of it in memory."""
+        """Writes the .pte file to an open binary file, without a copy in memory."""
         write_pte_to_file(self._emitter_output.pte, open_file, **self._write_options)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
-        """Writes each .ptd file into a directory."""
+        """Writes each .ptd file into a folder."""
         alignment = self._write_options["segment_alignment"]
         for tag, entries in self._emitter_output.external_constants.items():
             name = tag if tag.endswith(".ptd") else f"{tag}.ptd"
             write_ptd_to_file(entries, Path(outdir) / name, segment_alignment=alignment)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the .pte file to a path that ends in .pte; a file is there whole or not at all.
+        """Writes the .pte file. If writing fails, no incomplete file is left.
 
-        Raises ValueError for another ending, and OSError.
+        Args:
+            path: the path of the file; it must end with .pte.
+
+        Raises:
+            ValueError: the path has another ending.
+            OSError: the file cannot be written.
         """
         if not str(path).endswith(".pte"):
             raise ValueError(f"Path {path} does not end with .pte")
         write_pte_to_file(self._emitter_output.pte, path, **self._write_options)
 
     def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
-        """Prints the program: one line a value and an instruction, or with `verbose` every field."""
+        """Prints the program.
+
+        Args:
+            verbose: print every field instead of one line for each value and instruction.
+            out: the output; None means standard output.
+        """
         text = repr(self._emitter_output.pte.program) if verbose else format_pte(self._emitter_output.pte)
         print(text, file=out if out is not None else sys.stdout)
 
     def get_etrecord(self) -> Any:
-        """The record of the compile. Raises RuntimeError if none was asked for."""
+        """Returns the record of the compile for developer tools.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
         if self._etrecord is None:
             raise RuntimeError("ETRecord was not generated")
         return self._etrecord

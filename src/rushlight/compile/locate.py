@@ -1,4 +1,4 @@
-"""From an error of the runtime back to operators and lines of the model."""
+"""Finds the operators and lines of the model that belong to an error of the runtime."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from rushlight.ir.meta import SourceLocation
 
 
 class ExecutionError(Protocol):
-    """What an error of the runtime says about where an execution failed; None where it says nothing."""
+    """The place of a failed execution, as errors of the runtime state it. Unknown parts are None."""
 
     @property
-    def method(self) -> str | None: ...
+    def method(self) -> str | None:
+        """The name of the method."""
 
     @property
-    def instruction(self) -> int | None: ...
+    def instruction(self) -> int | None:
+        """The index of the instruction."""
 
     @property
-    def delegate_operator(self) -> int | str | None: ...
+    def delegate_operator(self) -> int | str | None:
+        """The operator inside a delegate, a key of its debug handle map."""
 
 
 @dataclass(frozen=True)
 class LocatedOperator:
-    """An operator of the model: a kernel's by its out variant, or one inside the delegate of `backend`."""
+    """An operator of the model: the out variant of a kernel, or an operator inside the delegate of
+    `backend`.
+    """
 
     operator: str
     debug_handle: int
@@ -48,11 +53,17 @@ def locate(
     debug_handles: Mapping[str, Mapping[int, Any]],
     delegates: Mapping[str, Mapping[int, Mapping[str, Any]]],
 ) -> list[LocatedOperator]:
-    """The operators at which an execution failed.
+    """Returns the operators at which an execution failed.
 
-    Empty if the error names no instruction. Inside a delegate, those that its backend named; all of the
-    delegate if it named none. `debug_handles` and `delegates` are the manager's `debug_handle_map` and
-    `delegate_map`.
+    Args:
+        error: the exception of the runtime.
+        modules: the graph modules of the methods.
+        debug_handles: the manager's `debug_handle_map`.
+        delegates: the manager's `delegate_map`.
+
+    Returns:
+        The operators. Empty if the error names no instruction. Inside a delegate they are those that the
+        backend named, or all of the delegate.
     """
     method, instruction = error.method, error.instruction
     if method is None or instruction is None or method not in modules:

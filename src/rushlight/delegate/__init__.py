@@ -1,1 +1,1 @@
-"""Delegation: parts of an edge program that a backend compiles and runs."""
+"""Delegation: finds parts of an edge program that a backend runs, and compiles them."""

@@ -14,7 +14,7 @@ from rushlight.ir.errors import CompileError
 
 
 class BackendNotFoundError(CompileError, NotImplementedError):
-    """No BackendDetails of that name has been imported."""
+    """No BackendDetails class with this name was imported."""
 
 
 @dataclass
@@ -27,10 +27,11 @@ class CompileSpec:
 
 @dataclass
 class PreprocessResult:
-    """What a backend made of a program.
+    """The result of compiling a part.
 
-    `debug_handle_map` maps the backend's own identifiers (ints or strings) to debug handles of the edge
-    program.
+    Attributes:
+        processed_bytes: the payload, which the run-time part of the backend receives.
+        debug_handle_map: debug handles of the edge program by identifiers of the backend (ints or strings).
     """
 
     processed_bytes: bytes = b""
@@ -40,8 +41,10 @@ class PreprocessResult:
 
 
 class BackendDetails(ABC):
-    """Compiles edge programs for one backend. Its class name is the backend's id; it is not subclassed
-    further."""
+    """Compiles edge programs for one backend.
+
+    The name of the class is the name of the backend. A derived class cannot be derived from again.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -53,13 +56,24 @@ class BackendDetails(ABC):
     def copy_exported_program_for_preprocess(
         cls, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> ExportedProgram:
-        """The program that `preprocess` may change: a graph of its own over the same weights."""
+        """Copies a program, so that `preprocess` may change it.
+
+        The copy has its own graph and shares the weights.
+        """
         return copy_program(edge_program)
 
     @staticmethod
     @abstractmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        """Compiles one edge program; its user inputs and outputs are the delegate's, in order."""
+        """Compiles one part.
+
+        Args:
+            edge_program: the part. Its user inputs, then its outputs, are the arguments of the delegate.
+            compile_specs: the options of the partitioner.
+
+        Returns:
+            The payload.
+        """
 
     @classmethod
     def preprocess_multimethod(
@@ -67,9 +81,15 @@ class BackendDetails(ABC):
         edge_programs: dict[str, list[ExportedProgram]],
         compile_specs: dict[str, list[list[CompileSpec]]],
     ) -> dict[str, list[PreprocessResult]]:
-        """Compiles every part of every method; a backend overrides it to share data between them.
+        """Compiles all parts of all methods. A backend overrides it to share data between parts.
 
-        `compile_specs[method][i]` belongs to `edge_programs[method][i]`, and so does result `[method][i]`.
+        Args:
+            edge_programs: the parts of each method.
+            compile_specs: the options of each part: `compile_specs[method][i]` belongs to
+                `edge_programs[method][i]`.
+
+        Returns:
+            The results, in the same structure.
         """
         results = {}
         for method, programs in edge_programs.items():
@@ -83,8 +103,11 @@ class BackendDetails(ABC):
 
 
 def find_backend(backend_id: str) -> type[BackendDetails]:
-    """The backend class of that name. Raises BackendNotFoundError (a NotImplementedError) naming those there
-    are."""
+    """Returns the class of a backend.
+
+    Raises:
+        BackendNotFoundError: there is no such class. The message lists the existing names.
+    """
     classes = {cls.__name__: cls for cls in BackendDetails.__subclasses__()}
     if backend_id not in classes:
         known = ", ".join(sorted(classes)) or "none"

@@ -19,13 +19,14 @@ from rushlight.ir import meta
 
 
 class AllNodePartitioner(Partitioner):
-    """Gives every node of the program's own graph, with its constants and state, to one backend."""
+    """Gives all nodes of the program's main graph, with their constants and state, to one backend."""
 
     def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
         super().__init__()
         self.delegation_spec = DelegationSpec(backend_id, compile_specs)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags all nodes of the main graph."""
         tag = self.delegation_spec.backend_id
         for node in exported_program.graph.nodes:
             if node.op not in ("placeholder", "output"):
@@ -71,7 +72,9 @@ def generate_partitions_from_list_of_nodes(
     pattern_list: Sequence[Sequence[Node]] | None = None,
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
-    """The fewest parts that hold all nodes of `pattern_list` and all that `op_support` takes."""
+    """Returns the smallest number of parts that contain all nodes of `pattern_list` and all nodes that
+    `op_support` accepts.
+    """
     return _listed_partitions(graph_module, pattern_list, op_support, grouped=False)
 
 
@@ -80,7 +83,9 @@ def generate_grouped_partitions_from_list_of_nodes(
     pattern_list: Sequence[Sequence[Node]] | None = None,
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
-    """As generate_partitions_from_list_of_nodes; the nodes of one list stay in one part."""
+    """Does the same as generate_partitions_from_list_of_nodes, and keeps the nodes of each list in one
+    part.
+    """
     return _listed_partitions(graph_module, pattern_list, op_support, grouped=True)
 
 
@@ -107,8 +112,16 @@ def generate_pattern_op_partitions(
     op_support: OperatorSupportBase | None = None,
     ignore_literals: bool = False,
 ) -> list[Partition]:
-    """The fewest parts that hold every match of `patterns`, every listed node, and all that `op_support`
-    takes."""
+    """Returns the smallest number of parts that contain all matches of patterns, all listed nodes, and all
+    supported nodes.
+
+    Args:
+        graph_module: the graph.
+        patterns: graphs to search for.
+        partitions_list: lists of nodes; the nodes of one list stay in one part.
+        op_support: accepts further nodes.
+        ignore_literals: match patterns without comparing constants.
+    """
     listed = dict.fromkeys(node for nodes in partitions_list or () for node in nodes)
     for pattern in patterns or ():
         for match in SubgraphMatcher(pattern, ignore_literals=ignore_literals).match(graph_module.graph):
@@ -121,7 +134,7 @@ def generate_pattern_op_partitions(
 
 
 class GroupBasedPartitioner:
-    """Proposes the fewest parts in which the nodes of every given group stay together."""
+    """Proposes the smallest number of parts in which the nodes of every given group stay together."""
 
     def __init__(
         self,
@@ -140,6 +153,7 @@ class GroupBasedPartitioner:
         self.node_groups = [list(group) for group in node_groups or ()]
 
     def propose_partitions(self) -> list[Partition]:
+        """Returns the parts."""
         parts = _partitions(self.graph_module, self.operator_support, self.node_groups)
         return (
             parts if self.allows_single_node_partition else [part for part in parts if self._computes(part)]

@@ -1,4 +1,4 @@
-"""Comparing nodes and graphs."""
+"""Compares nodes and graphs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from rushlight.ir import meta
 
 
 def is_shape_dynamic(node: Node) -> bool:
-    """Whether a size of the node's tensor is known at run time alone."""
+    """Returns whether a size of the node's tensor is known only at run time."""
     return any(isinstance(size, torch.SymInt) for size in meta.get_val(node).shape)
 
 
 def is_same_node(node_left: Node | Iterable[Node], node_right: Node | Iterable[Node]) -> bool:
-    """Whether two nodes, or the nodes of two lists in order, compute alike from like inputs.
+    """Returns whether two nodes, or the nodes of two lists in order, compute the same from the same inputs.
 
-    Other arguments than nodes are not compared. Linear in the nodes that they depend on.
+    Arguments that are not nodes are not compared. The time is linear in the number of nodes that they depend
+    on.
     """
     lefts = [node_left] if isinstance(node_left, Node) else list(node_left)
     rights = [node_right] if isinstance(node_right, Node) else list(node_right)
@@ -39,7 +40,7 @@ def is_same_node(node_left: Node | Iterable[Node], node_right: Node | Iterable[N
 
 
 def is_identical_graph(graph_left: torch.fx.GraphModule, graph_right: torch.fx.GraphModule) -> bool:
-    """Whether both graphs hold the same operations in the same order, connected alike."""
+    """Returns whether both graphs have the same operations with the same connections, in the same order."""
     left, right = list(graph_left.graph.nodes), list(graph_right.graph.nodes)
     if len(left) != len(right):
         return False

@@ -1,4 +1,4 @@
-"""A partitioner made of one configuration an operator."""
+"""A partitioner with one configuration for each operator."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ from rushlight.ir.errors import CompileError
 
 
 class PartitionerConfig(ABC):
-    """One kind of operator that a backend takes.
+    """A kind of operator that a backend takes.
 
-    `target_name` is the operator without its library, such as `linear.default`.
+    Attributes:
+        target_name: the operator without its library, such as `linear.default`.
     """
 
     target_name: str
 
     @abstractmethod
     def check_constraints(self, node: Node, ep: ExportedProgram) -> bool:
-        """Whether this node of the operator is taken."""
+        """Returns whether the backend takes this node of the operator."""
 
     @abstractmethod
     def get_original_aten(self) -> torch._ops.OpOverload | None:
-        """The operator to be kept from decomposition for this configuration, if any."""
+        """Returns the operator that must not be decomposed for this configuration, or None."""
 
     @abstractmethod
     def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
-        """The nodes that go to the backend with this one, itself included; empty if it does not go."""
+        """Returns the nodes that go to the backend together with a node, the node included.
+
+        Empty if it does not go.
+        """
 
 
 def format_target_name(target_name: str) -> str:
-    """`aten.linear.default` without its library: `linear.default`."""
+    """Removes the library from a name: `aten.linear.default` becomes `linear.default`."""
     parts = target_name.split(".")
     return ".".join(parts[1:] if len(parts) > 2 else parts)
 
@@ -51,7 +55,7 @@ def _name_of(target: Any) -> str:
 
 
 class ConfigerationBasedPartitioner(Partitioner):
-    """Takes what the configurations match; nodes that belong together stay in one part."""
+    """Takes the nodes that match the configurations. Nodes that belong together stay in one part."""
 
     def __init__(
         self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]
@@ -69,6 +73,7 @@ class ConfigerationBasedPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        """Returns the operators of the configurations that must not be decomposed."""
         kept = [config.get_original_aten() for config in self.target_partitioner_configs.values()]
 
         def keeps(node: Node) -> bool:
@@ -87,8 +92,9 @@ class ConfigerationBasedPartitioner(Partitioner):
         )
 
     def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[Node]]:
-        """Groups of nodes that stay together: those of one match, and of matches that share a node that
-        computes."""
+        """Returns groups of nodes that stay together: the nodes of one match, and of matches that share a
+        computing node.
+        """
         group_of: dict[Node, list[Node]] = {}
         for node in ep.graph.nodes:
             config = self._config(node)
@@ -108,12 +114,13 @@ class ConfigerationBasedPartitioner(Partitioner):
         return list({id(group): group for group in group_of.values()}.values())
 
     def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
-        """The fewest parts that hold all groups."""
+        """Returns the smallest number of parts that contain all groups."""
         return generate_grouped_partitions_from_list_of_nodes(
             ep.graph_module, self.get_matched_nodes_from_configs(ep)
         )
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags the nodes of the parts."""
         tags: dict[str, DelegationSpec] = {}
         for part in self.generate_partitions(exported_program):
             tag = f"tag{part.id}"

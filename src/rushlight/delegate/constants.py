@@ -1,4 +1,4 @@
-"""Which constants go with which part."""
+"""Assigns constants and buffers to parts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from rushlight.ir.constants import changed_targets
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
-    """The name of the node that gives each changing buffer its new value, by the buffer's qualified name.
+    """Returns the name of the node with the new value of each mutable buffer, by the qualified name of the
+    buffer.
 
-    `signature.buffers_to_mutate` is the other way round and knows one buffer a node only.
+    `signature.buffers_to_mutate` maps in the other direction and has only one buffer for each node.
     """
     return {
         str(spec.target): spec.arg.name
@@ -27,9 +28,9 @@ def _tags_of_users(node: Node) -> set[str]:
 
 
 def tag_constant_data(edge_program: ExportedProgram) -> None:
-    """Gives every parameter, constant and buffer that never changes the tag of a part that uses it.
+    """Tags every parameter, constant and buffer that never changes with the part that uses it.
 
-    Call it after all other nodes are tagged. A constant that several parts use goes to each of them; a buffer
+    Call it after all other nodes are tagged. A constant that several parts use goes to each of them. A buffer
     that another method changes stays with the program.
     """
     signature = edge_program.graph_signature
@@ -48,12 +49,13 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
 
 
 def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
-    """Gives a buffer that changes the tag of the part that alone reads and writes it, so that the delegate
-    owns its state.
+    """Tags a mutable buffer with a part if only this part reads and writes it.
+
+    The delegate then owns its state.
 
     Call it after all other nodes are tagged. Other buffers stay with the program. So do buffers whose old
-    value is an output or the new value of another buffer, buffers whose new value is that of a placeholder,
-    and buffers that are the state of several methods.
+    value is an output or the new value of another buffer, buffers whose new value is a placeholder, and
+    buffers that are the state of several methods.
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)

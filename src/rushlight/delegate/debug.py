@@ -1,4 +1,4 @@
-"""Maps from a delegate's own identifiers to debug handles of the edge program."""
+"""Maps identifiers of a delegate to debug handles of the edge program."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rushlight.ir import meta
 
 
 class DelegateMappingBuilder:
-    """Collects, for every identifier that a backend reports at run time, the debug handles of the nodes it
-    stands for.
+    """Collects the debug handles of the nodes behind each identifier that a backend reports at run time.
 
-    With `generated_identifiers` the identifiers are 0, 1, ...; else the backend gives them, all ints or all
-    strings.
+    Args:
+        generated_identifiers: use the identifiers 0, 1, ... Otherwise the backend passes identifiers, which
+            are all ints or all strings.
     """
 
     def __init__(self, generated_identifiers: bool = False) -> None:
@@ -23,7 +23,7 @@ class DelegateMappingBuilder:
         self._handles: dict[Any, tuple[int, ...]] = {}
 
     def get_delegate_mapping(self) -> dict[Any, tuple[int, ...]]:
-        """Sorted debug handles by identifier."""
+        """Returns the sorted debug handles by identifier."""
         return dict(self._handles)
 
     def insert_delegate_mapping_entry(
@@ -32,10 +32,14 @@ class DelegateMappingBuilder:
         handles: int | Sequence[int | None] | None = None,
         identifier: int | str | None = None,
     ) -> int | str:
-        """Adds an entry for exactly one of `nodes` and `handles`; returns its identifier.
+        """Adds an entry for either `nodes` or `handles`.
 
-        Raises ValueError if the identifier is given where it is generated, missing where it is not, or known
-        already, and if no debug handle is left.
+        Returns:
+            The identifier of the entry.
+
+        Raises:
+            ValueError: the identifier is given although it is generated, is missing, or exists already; or
+                there is no debug handle.
         """
         if (nodes is None) == (handles is None):
             raise ValueError("exactly one of nodes and handles must be given")

@@ -1,4 +1,4 @@
-"""Giving each user of a shared node one of its own, so that a part can hold both."""
+"""Copies a shared node for each of its users, so that a part can contain both the node and the user."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class DuplicateDequantNodePass(GraphPass):
     """
 
     def rewrite(self, module: GraphModule) -> bool:
+        """Runs the pass on one graph. Returns whether it changed."""
         changed = False
         for node in list(module.graph.nodes):
             if node.op == "call_function" and aten_op(node.target) in _DEQUANTIZE:
@@ -42,11 +43,17 @@ class DuplicateDequantNodePass(GraphPass):
 
 
 def duplicate_constant_node(exported_program: ExportedProgram, candidate_node: str) -> set[str]:
-    """Gives each user of a parameter, constant or buffer but the first a copy of it, in place.
+    """Copies a parameter, constant or buffer for each user except the first, in place.
 
-    `candidate_node` is the name of its placeholder. Gives the names of the copies, `<name>_copy_<n>`; empty
-    if there is no such placeholder or it has one user. Raises CompileError if the placeholder is an input of
-    the user's, or a buffer that changes.
+    Args:
+        exported_program: the program.
+        candidate_node: the name of the placeholder.
+
+    Returns:
+        The names of the copies, `<name>_copy_<n>`. Empty if there is no such placeholder or it has one user.
+
+    Raises:
+        CompileError: the placeholder is a user input or a mutable buffer.
     """
     graph = exported_program.graph
     signature = exported_program.graph_signature

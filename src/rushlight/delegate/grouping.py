@@ -1,4 +1,4 @@
-"""Forming parts: as few, and so as large, as their dependencies allow."""
+"""Forms the smallest number of parts that the dependencies allow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def form_parts(
 
 
 def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
-    """Groups that share nodes as one."""
+    """Joins groups that share nodes."""
     of: dict[Node, list[Node]] = {}
     for group in groups:
         together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))

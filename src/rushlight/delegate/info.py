@@ -1,4 +1,4 @@
-"""How much of a graph went to backends, counted by operator."""
+"""Counts, for each operator, the nodes that went to backends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL = "executorch_call_delegate"
 
 @dataclass
 class DelegationBreakdown:
-    """Nodes of one kind of operator, inside and outside of lowered modules."""
+    """The nodes of one kind of operator inside and outside of lowered modules."""
 
     op_type: str = ""
     delegated: int = 0
@@ -27,8 +27,10 @@ class DelegationBreakdown:
 
 @dataclass
 class DelegationInfo:
-    """Counts of a graph module and its lowered modules; `delegation_by_operator` is keyed by node name
-    without its number."""
+    """Counts of a graph module and its lowered modules.
+
+    `delegation_by_operator` has node names without their numbers as keys.
+    """
 
     num_delegated_subgraphs: int
     num_delegated_nodes: int
@@ -36,7 +38,7 @@ class DelegationInfo:
     delegation_by_operator: dict[str, DelegationBreakdown]
 
     def get_summary(self) -> str:
-        """Three lines for people."""
+        """Returns three lines of text for people."""
         return (
             f"Total delegated subgraphs: {self.num_delegated_subgraphs}\n"
             f"Number of delegated nodes: {self.num_delegated_nodes}\n"
@@ -44,7 +46,7 @@ class DelegationInfo:
         )
 
     def rows(self) -> list[tuple[str, int, int]]:
-        """(operator, delegated, not delegated) by name, and the total."""
+        """Returns (operator, delegated, not delegated) in the order of the names, then the total."""
         items = sorted(self.delegation_by_operator.values(), key=lambda item: item.op_type)
         return [
             *((item.op_type, item.delegated, item.non_delegated) for item in items),
@@ -52,13 +54,17 @@ class DelegationInfo:
         ]
 
     def get_operator_delegation_dataframe(self) -> Any:
-        """`rows()` as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        """Returns `rows()` as a pandas DataFrame.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
         import pandas
 
         return pandas.DataFrame(self.rows(), columns=list(_COLUMNS))
 
     def table(self) -> str:
-        """`rows()` as text."""
+        """Returns `rows()` as text."""
         return table([tuple(map(str, row)) for row in self.rows()], ("operator", "delegated", "on kernels"))
 
 
@@ -67,7 +73,7 @@ def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:
 
 
 def get_delegation_info(graph_module: GraphModule) -> DelegationInfo:
-    """Counts of the operators of `graph_module` and of the modules lowered from it."""
+    """Counts the operators of `graph_module` and of the modules that were lowered from it."""
     counts: dict[str, DelegationBreakdown] = {}
 
     def breakdown(node: Node) -> DelegationBreakdown:

@@ -1,4 +1,4 @@
-"""Modules that a backend has compiled, and calls to them."""
+"""Modules that a backend compiled, and calls of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ _writer: list[Writer] = []
 
 
 def set_program_writer(writer: Writer) -> None:
+    """Sets the function that makes a program of a lowered module."""
     _writer[:] = [writer]
 
 
 class LoweredBackendModule(torch.nn.Module):
-    """A backend's payload with the edge program that it was made from, on which it runs in Python."""
+    """The payload of a backend, with the edge program that it was made from.
+
+    In Python the module runs this program.
+    """
 
     def __init__(
         self,
@@ -59,14 +63,17 @@ class LoweredBackendModule(torch.nn.Module):
 
     @property
     def backend_id(self) -> str:
+        """The name of the backend."""
         return self._backend_id
 
     @property
     def processed_bytes(self) -> bytes:
+        """The payload."""
         return self._processed_bytes
 
     @property
     def compile_specs(self) -> list[CompileSpec]:
+        """The options of the partitioner."""
         return self._compile_specs
 
     @property
@@ -76,13 +83,15 @@ class LoweredBackendModule(torch.nn.Module):
 
     @property
     def named_data_store_output(self) -> NamedDataStoreOutput | None:
+        """The data that the backend stored by name, or None."""
         return self._named_data_store_output
 
     def forward(self, *args: Any) -> Any:
+        """Runs the edge program."""
         return executorch_call_delegate(self, *args)
 
     def program(self, emit_stacktrace: bool = False, memory_planning: Any = None) -> Any:
-        """The program, before it is written, whose only instruction calls this module."""
+        """Returns the program, before it is written, whose only instruction calls this module."""
         return self._write(
             emit_stacktrace=emit_stacktrace, memory_planning=memory_planning
         ).executorch_program
@@ -95,7 +104,10 @@ class LoweredBackendModule(torch.nn.Module):
         delegate_alignment: int | None = None,
         memory_planning: Any = None,
     ) -> bytes:
-        """The bytes of a .pte file whose only instruction calls this module. Alignments are in bytes."""
+        """Returns the bytes of a .pte file whose only instruction calls this module.
+
+        Alignments are in bytes.
+        """
         manager = self._write(
             extract_delegate_segments=extract_delegate_segments,
             segment_alignment=segment_alignment,
@@ -114,11 +126,12 @@ class LoweredBackendModule(torch.nn.Module):
 
 
 def is_delegate_call(node: Node) -> bool:
+    """Returns whether a node calls a lowered module."""
     return node.op == "call_function" and node.target is executorch_call_delegate
 
 
 def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> str:
-    """Adds the module under the first free name `lowered_module_<n>`, which is returned."""
+    """Adds a module under the first free name `lowered_module_<n>`, and returns the name."""
     index = getattr(root, "_next_lowered_module", 0)
     while hasattr(root, f"lowered_module_{index}"):
         index += 1
@@ -129,7 +142,9 @@ def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> 
 
 
 def get_lowered_submodules(graph_module: GraphModule) -> list[tuple[str, LoweredBackendModule, Node]]:
-    """(name, lowered module, calling node) of every delegate call of the graph, branches not included."""
+    """Returns (name, lowered module, calling node) of every delegate call of the graph, without control-flow
+    branches.
+    """
     found = []
     for node in graph_module.graph.nodes:
         if is_delegate_call(node):
@@ -140,5 +155,5 @@ def get_lowered_submodules(graph_module: GraphModule) -> list[tuple[str, Lowered
 
 
 def get_lowered_backend_modules(graph_module: GraphModule) -> list[LoweredBackendModule]:
-    """The lowered modules that the graph calls, branches not included."""
+    """Returns the lowered modules that the graph calls, without control-flow branches."""
     return [module for _, module, _ in get_lowered_submodules(graph_module)]

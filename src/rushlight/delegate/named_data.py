@@ -1,5 +1,4 @@
-"""Data that backends store beside their payload, under names, inside the program file or in files of their
-own."""
+"""Data that backends store by name besides their payload, in the program file or in separate files."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """How a named blob is read as a tensor."""
+    """The layout of named data that are a tensor."""
 
     dtype: torch.dtype
     sizes: tuple[int, ...]
@@ -21,7 +20,7 @@ class TensorLayout:
 
 @dataclass
 class DataEntry:
-    """`buffer_index` into the store's buffers; `alignment` in bytes."""
+    """The place of named data: `buffer_index` is an index of the store's buffers, `alignment` is in bytes."""
 
     buffer_index: int
     alignment: int
@@ -30,7 +29,9 @@ class DataEntry:
 
 @dataclass
 class NamedDataStoreOutput:
-    """Unique buffers; entries of the program file by key, entries of other files by file and key."""
+    """The buffers of a store without duplicates, the entries of the program file by key, and the entries of
+    other files by file and key.
+    """
 
     buffers: list[bytes]
     pte_data: dict[str, DataEntry]
@@ -38,7 +39,7 @@ class NamedDataStoreOutput:
 
 
 def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutput:
-    """The same data, with what the program file would hold in another file."""
+    """Returns the same data, with the entries of the program file in another file."""
     external = {tag: dict(entries) for tag, entries in output.external_data.items()}
     external.setdefault(file, {}).update(output.pte_data)
     return NamedDataStoreOutput(output.buffers, {}, external)
@@ -51,7 +52,7 @@ def _layout_of(tensor: torch.Tensor) -> TensorLayout:
 
 
 class NamedDataStore:
-    """Collects named blobs. Keys are unique; equal blobs are kept once."""
+    """Collects data by name. Each key is unique, and equal data are stored once."""
 
     def __init__(self) -> None:
         self.buffers: list[bytes] = []
@@ -68,10 +69,17 @@ class NamedDataStore:
         external_tag: str | None = None,
         tensor_layout: TensorLayout | None = None,
     ) -> None:
-        """Stores `data` under `key`, aligned to `alignment` bytes, in the file `external_tag` if that is
-        given.
+        """Stores data under a key.
 
-        Raises ValueError if the key stands for other data already, or the alignment is not positive.
+        Args:
+            key: the name.
+            data: the bytes, or a tensor.
+            alignment: the alignment in bytes, or None.
+            external_tag: the name of a separate file, or None for the program file.
+            tensor_layout: the layout if the data are a tensor.
+
+        Raises:
+            ValueError: the key has other data already, or the alignment is not positive.
         """
         alignment = 1 if alignment is None else alignment
         if alignment < 1:
@@ -94,10 +102,15 @@ class NamedDataStore:
         entries[key] = DataEntry(index, alignment, tensor_layout)
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
+        """Returns the stored data."""
         return NamedDataStoreOutput(self.buffers, self.pte_data, self.external_data)
 
     def merge_named_data_store(self, other: NamedDataStoreOutput) -> None:
-        """Adds everything another store gave out. Raises ValueError if a key stands for different data."""
+        """Adds all data of another store.
+
+        Raises:
+            ValueError: a key has other data already.
+        """
         for key, entry in other.pte_data.items():
             data = other.buffers[entry.buffer_index]
             self.add_named_data(key, data, entry.alignment, None, entry.tensor_layout)

@@ -1,4 +1,4 @@
-"""An order of a graph in which every part stands together."""
+"""Orders a graph so that the nodes of every part stand together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from rushlight.ir.meta import source_of
 
 
 class CircularPartitionError(CompileError):
-    """A part needs a value that needs the part."""
+    """Two parts depend on each other in a cycle."""
 
 
 def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str]:
-    """Nodes and parts in a valid order, as near to the graph's own as dependencies allow.
+    """Returns nodes and parts in a valid order, as similar to the order of the graph as the dependencies
+    allow.
 
-    Kahn's algorithm over the graph with each part as one vertex, the earliest ready vertex first; O(n log n).
-    Raises CircularPartitionError naming a part and a node between its nodes.
+    The algorithm is Kahn's, with each part as one vertex and the earliest ready vertex first; it takes O(n
+    log n).
+
+    Raises:
+        CircularPartitionError: a part depends on itself through another node; the message names both.
     """
     position = {node: i for i, node in enumerate(graph.nodes)}
     first: dict[Node | str, int] = {}

@@ -1,4 +1,4 @@
-"""The interface by which a backend says which nodes it takes."""
+"""The interface with which a backend selects nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.delegate.backend import CompileSpec
 
 
 class DelegationSpec(NamedTuple):
-    """The backend that a part goes to, and its options."""
+    """The backend of a part, and its options."""
 
     backend_id: str
     compile_specs: list[CompileSpec]
@@ -23,7 +23,7 @@ class DelegationSpec(NamedTuple):
 
 @dataclass
 class PartitionResult:
-    """The program whose nodes carry delegation tags, and what each tag stands for."""
+    """A program with delegation tags, and the backend of each tag."""
 
     tagged_exported_program: ExportedProgram
     partition_tags: dict[str, DelegationSpec]
@@ -32,10 +32,10 @@ class PartitionResult:
 class Partitioner(ABC):
     """Tags the nodes of an edge program that go to a backend.
 
-    A tag (`node.meta["delegation_tag"]`) names one part, which becomes one lowered module; parts must not
-    depend on each other in a circle. Constants whose users are all in one part may carry its tag and then
-    belong to the delegate. Graphs inside control flow are tagged in the same way. Nothing but tags may be
-    changed.
+    A tag (`node.meta["delegation_tag"]`) names one part, which becomes one lowered module. Parts must not
+    depend on each other in a cycle. Constants whose users are all in one part may have its tag, and then
+    belong to the delegate. Graphs inside control flow are tagged in the same way. A partitioner may change
+    only tags.
     """
 
     decomposes_leftovers = False
@@ -46,27 +46,31 @@ class Partitioner(ABC):
         self._spec = spec
 
     def __call__(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Calls `partition`."""
         return self.partition(exported_program)
 
     @property
     def spec(self) -> Mapping[str | int | float | bool, object]:
+        """The options of the partitioner."""
         return self._spec
 
     @abstractmethod
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes of a program in edge dialect."""
+        """Tags the nodes of an edge program."""
 
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[torch.fx.Node], bool] | None]:
-        """Operators that to_edge_transform_and_lower keeps whole for this backend.
+        """Returns the operators that to_edge_transform_and_lower must not decompose for this backend.
 
-        The second item, if any, is asked for each node of these operators; False lets it be decomposed after
-        all.
+        Returns:
+            The operators, and a function or None. The function gets each node of these operators; if it
+            returns False, the node is decomposed.
         """
         return [], None
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Called by to_edge_transform_and_lower before decomposition; returns the ATen program to go on
-        with."""
+        """Transforms the ATen program before decomposition; to_edge_transform_and_lower continues with the
+        result.
+        """
         return exported_program

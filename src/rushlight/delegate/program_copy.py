@@ -1,4 +1,4 @@
-"""Copies of exported programs that share their weights."""
+"""Copies exported programs without their weights."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.ir.program import copy_call_graph, copy_signature, lazy_module, m
 
 
 def copy_graph_module(module: GraphModule) -> GraphModule:
-    """A graph of its own, node names and metadata kept (metadata dicts are copied one level deep).
+    """Copies a graph module with its node names and metadata (metadata dicts one level deep).
 
-    Control-flow branches are copied too; lowered modules, parameters and buffers are shared.
+    Control-flow branches are copied too. Lowered modules, parameters and buffers are shared.
     """
     graph = Graph(tracer_cls=getattr(module.graph, "_tracer_cls", None))
     graph._codegen = copy.copy(module.graph._codegen)
@@ -32,20 +32,20 @@ def copy_graph_module(module: GraphModule) -> GraphModule:
 
 
 def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Node:
-    """`node` at the end of `graph`, under its own name, also if that is one that torch.fx would not give."""
+    """Copies `node` to the end of `graph` with the same name, also if torch.fx would choose another name."""
     new = graph.node_copy(node, argument)
     new.name = node.name
     return new
 
 
 def copy_program(program: ExportedProgram) -> ExportedProgram:
-    """A program that may be changed without changing `program`; tensors are shared."""
+    """Copies a program, so that it can be changed. The tensors are shared."""
     module = copy_graph_module(program.graph_module)
     return make_program(program, module, module.graph, copy_signature(program.graph_signature))
 
 
 def rebuild_program(program: ExportedProgram, module: GraphModule) -> ExportedProgram:
-    """`program` with another graph module; its own copies of the signature and the tables of tensors."""
+    """Returns `program` with another graph module, and with copies of its signature and tables of tensors."""
     return ExportedProgram(
         root=module,
         graph=module.graph,

@@ -1,4 +1,4 @@
-"""What went where, and why not: tables for people."""
+"""Tables that show which nodes go to backends, and why others do not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _operator(node: Node) -> str:
 
 
 class WhyNoPartition:
-    """Logs why a node was not taken: why(node, "because ...")."""
+    """Logs why a node is not taken: why(node, "because ...")."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
@@ -34,6 +34,7 @@ class WhyNoPartition:
         self.reason = ""
 
     def __call__(self, node: Node, reason: str) -> None:
+        """Logs the reason for a node."""
         self.node = node
         self.reason = reason
         self.logger.debug("%s", self)
@@ -43,20 +44,22 @@ class WhyNoPartition:
 
 
 class WhyNoPartitionReporter:
-    """Collects, for each node that was not taken, the first reason given."""
+    """Collects the first reason for each node that is not taken."""
 
     def __init__(self) -> None:
         self._reasons: dict[Node, str] = {}
 
     def report_reject(self, node: Node, reason: str) -> None:
+        """Stores the reason for a node, unless it already has one."""
         self._reasons.setdefault(node, reason)
 
     @property
     def reasons(self) -> Mapping[Node, str]:
+        """The reasons by node."""
         return self._reasons
 
     def get_table_report(self) -> str:
-        """One line a node: name, operator, line of the user's Python, reason."""
+        """Returns a table with name, operator, source line and reason of each node."""
         rows = [
             (node.name, _operator(node), str(meta.source_of(node) or "-"), reason)
             for node, reason in self._reasons.items()
@@ -65,11 +68,13 @@ class WhyNoPartitionReporter:
         return table(rows, ("node", "operator", "source", "reason")) if rows else "No nodes rejected."
 
     def wrap_check(self, operator_support: OperatorSupportBase, message: str) -> OperatorSupportBase:
-        """The same check, which also reports the nodes it refuses."""
+        """Returns the same check, which also reports the nodes that it refuses."""
         return ReportRejected(operator_support, self, message)
 
 
 class ReportRejected(OperatorSupportBase):
+    """An operator support that reports the nodes that another one refuses."""
+
     def __init__(
         self, operator_support: OperatorSupportBase, reporter: WhyNoPartitionReporter, message: str
     ) -> None:
@@ -78,6 +83,7 @@ class ReportRejected(OperatorSupportBase):
         self.message = message
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        """Returns the result of the other operator support."""
         taken = self.operator_support.is_node_supported(submodules, node)
         if not taken:
             self.reporter.report_reject(node, self.message)
@@ -85,12 +91,12 @@ class ReportRejected(OperatorSupportBase):
 
 
 def get_delegates(graph: Graph) -> list[Node]:
-    """The get_attr nodes of the graph's lowered modules."""
+    """Returns the get_attr nodes of the graph's lowered modules."""
     return [node for node in graph.nodes if node.op == "get_attr" and node.name.startswith("lowered_module_")]
 
 
 def get_non_lowered_nodes(graph: Graph) -> list[Node]:
-    """Operators that run on kernels."""
+    """Returns the operators that run on kernels."""
     return [
         node
         for node in graph.nodes
@@ -105,7 +111,7 @@ def get_non_lowered_nodes(graph: Graph) -> list[Node]:
 
 
 def get_delegated_payload(graph_module: GraphModule) -> dict[str, tuple[str, list[object], bytes]]:
-    """(backend id, compile specs, payload) of every lowered module, by name."""
+    """Returns (backend name, compile specs, payload) of every lowered module, by name."""
     return {
         name: (module.backend_id, list(module.compile_specs), module.processed_bytes)
         for name, module, _ in get_lowered_submodules(graph_module)
@@ -113,7 +119,7 @@ def get_delegated_payload(graph_module: GraphModule) -> dict[str, tuple[str, lis
 
 
 def format_delegated_graph(graph_module: GraphModule) -> str:
-    """The graph as text, the original graph of every lowered module below its name."""
+    """Returns the graph as text, with the original graph of every lowered module below its name."""
     lines = ["graph():"]
     for node in graph_module.graph.nodes:
         lines.append(f"  {node.format_node()}")
@@ -125,12 +131,14 @@ def format_delegated_graph(graph_module: GraphModule) -> str:
 
 
 def print_delegated_graph(graph_module: GraphModule) -> None:
+    """Prints the result of `format_delegated_graph`."""
     print(format_delegated_graph(graph_module))
 
 
 def delegationtable(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
-    """Operators by where they run: counts per lowered module, then every node left to kernels with its
-    source line."""
+    """Returns the operators by the place where they run: the counts of each lowered module, then every node
+    on kernels with its source line and reason.
+    """
     rows: list[tuple[str, str, str, str]] = []
     for name, module, _ in get_lowered_submodules(graph_module):
         nodes = [

@@ -1,4 +1,4 @@
-"""Operator supports that keep nodes from a backend, by operator, by node name or by module."""
+"""Operator supports that keep nodes away from a backend, selected by operator, node name or module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from rushlight.ir.edge_ops import aten_op
 
 
 class DontSupportBase(OperatorSupportBase):
-    """Supports every node but those that `skips` names, and keeps the nodes that it refused.
+    """Supports all nodes except those for which `skips` returns True, and collects the refused nodes.
 
-    exact: whether texts are compared whole; else one may be a part of the other.
+    Args:
+        exact: compare whole texts; otherwise one text may be part of the other.
     """
 
     def __init__(self, *targets: Any, exact: bool = True) -> None:
@@ -25,21 +26,26 @@ class DontSupportBase(OperatorSupportBase):
         self._rejected: list[Node] = []
 
     def skips(self, node: Node) -> bool:
+        """Returns whether the node is refused."""
         raise NotImplementedError
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        """Returns whether the node is supported."""
         if not self.skips(node):
             return True
         self._rejected.append(node)
         return False
 
     def rejected_nodes(self) -> list[Node]:
+        """The refused nodes."""
         return self._rejected
 
     def has_rejected_node(self) -> bool:
+        """Returns whether a node was refused."""
         return bool(self._rejected)
 
     def num_rejected(self) -> int:
+        """Returns the number of refused nodes."""
         return len(self._rejected)
 
     def _matches(self, wanted: Any, text: str) -> bool:
@@ -47,9 +53,10 @@ class DontSupportBase(OperatorSupportBase):
 
 
 class DontPartition(DontSupportBase):
-    """Skips operators, given as edge or ATen overloads or as text such as "aten.add.Tensor"."""
+    """Refuses operators, given as edge or ATen overloads or as text such as "aten.add.Tensor"."""
 
     def skips(self, node: Node) -> bool:
+        """Returns whether the node has one of the operators."""
         op = aten_op(node.target)
         if node.target in self.targets or (op is not None and op in self.targets):
             return True
@@ -57,17 +64,20 @@ class DontPartition(DontSupportBase):
 
 
 class DontPartitionName(DontSupportBase):
-    """Skips nodes by their names in the graph."""
+    """Refuses nodes by their names in the graph."""
 
     def skips(self, node: Node) -> bool:
+        """Returns whether the node has one of the names."""
         return any(self._matches(target, node.name) for target in self.targets)
 
 
 class DontPartitionModule(DontSupportBase):
-    """Skips nodes that come from a module, by the name of its class or of its instance.
+    """Refuses nodes that come from a module, selected by the name of its class or instance.
 
-    module_name: with a dot it is compared with the qualified name of the class, else with its last part.
-    instance_name: the path of the module in the model.
+    Args:
+        module_name: the name of the class. With a dot it is compared with the qualified name of the class,
+            else with its last part.
+        instance_name: the path of the module in the model.
     """
 
     def __init__(
@@ -78,6 +88,7 @@ class DontPartitionModule(DontSupportBase):
         self.instance_name = instance_name
 
     def skips(self, node: Node) -> bool:
+        """Returns whether the node comes from the module."""
         is_qualified = "." in (self.module_name or "")
         for path, kind in meta.modules_of(node):
             name = kind if is_qualified else kind.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Cutting the tagged parts out of a graph, each as a program of its own, and putting calls in their place."""
+"""Cuts the tagged parts out of a graph as programs, and inserts calls in their place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TEN
 
 @dataclass
 class Part:
-    """Nodes of one tag in one graph, and the program made of them."""
+    """The nodes of one tag in one graph, and the program made of them."""
 
     tag: str
     spec: DelegationSpec
@@ -56,7 +56,10 @@ class Part:
 
 @dataclass
 class Cut:
-    """The parts of one graph. `owner` holds the signature if this is the program's own graph, else None."""
+    """The parts of one graph.
+
+    `owner` has the signature if this is the main graph of the program, else it is None.
+    """
 
     module: GraphModule
     owner: ExportedProgram | None
@@ -65,7 +68,10 @@ class Cut:
 
 
 def cut_program(program: ExportedProgram, tags: dict[str, DelegationSpec]) -> list[Cut]:
-    """The parts of a program's graph and of all graphs inside its control flow. Changes nothing."""
+    """Returns the parts of a program's main graph and of all graphs inside its control flow.
+
+    Changes nothing.
+    """
     return list(_cuts(program.graph_module, program, program, tags))
 
 
@@ -280,7 +286,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
 
 
 def splice(cut: Cut, next_debug_handle: int) -> int:
-    """Puts a call in the place of every part of the graph; returns the next free debug handle."""
+    """Replaces every part of the graph by a call. Returns the next free debug handle."""
     graph = cut.module.graph
     end = graph.output_node()
     current: dict[Node, Node] = {}  # what stands for a part's output now

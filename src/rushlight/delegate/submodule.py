@@ -1,4 +1,4 @@
-"""Nodes of a graph moved into a submodule by hand, as partitioners of users do."""
+"""Moves nodes of a graph into a submodule, for users who partition by hand."""
 
 from __future__ import annotations
 
@@ -16,11 +16,22 @@ from rushlight.ir import meta
 def create_submodule_from_nodes(
     gm: GraphModule, node_list: Sequence[Node], tag: str, skip_legalize_graph: bool = False
 ) -> tuple[GraphModule, Node]:
-    """Moves nodes into a submodule of `gm` called fused_<tag>; returns it and the node that calls it.
+    """Moves nodes into a submodule of `gm` called fused_<tag>.
 
-    The submodule returns a list, whose items the graph reads by getitem. Of a node with several results all
-    getitems move along. skip_legalize_graph: leave the graph's order as it is.
-    Raises ValueError for an empty list.
+    The submodule returns a list, whose items the graph reads with getitem. All getitems of a node with
+    several results move together with it.
+
+    Args:
+        gm: the graph module.
+        node_list: the nodes.
+        tag: the end of the submodule's name.
+        skip_legalize_graph: do not sort the graph.
+
+    Returns:
+        The submodule, and the node that calls it.
+
+    Raises:
+        ValueError: the list is empty.
     """
     if not node_list:
         raise ValueError("a submodule is made of at least one node")
@@ -48,9 +59,13 @@ def create_submodule_from_nodes(
 def arrange_graph_outputs(
     gm: GraphModule, output_specs: list[OutputSpec], call_module_node: Node | None = None
 ) -> None:
-    """Puts the outputs that are new values of buffers before the others, in the graph and in `output_specs`.
+    """Moves the outputs that are new values of buffers before the others, in the graph and in `output_specs`.
 
-    `call_module_node` calls the graph from another one, whose getitems of it follow.
+    Args:
+        gm: the graph module.
+        output_specs: the output specs of its signature.
+        call_module_node: the node of another graph that calls this graph, whose getitems are updated; or
+            None.
     """
     order = sorted(
         range(len(output_specs)), key=lambda index: output_specs[index].kind != OutputKind.BUFFER_MUTATION

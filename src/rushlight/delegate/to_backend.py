@@ -1,5 +1,4 @@
-"""`to_backend`: lower a whole program, the parts that a partitioner tags, or the parts of several methods
-together."""
+"""`to_backend` lowers a whole program, the parts that a partitioner tags, or the parts of several methods."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _validate = [True]
 
 @contextmanager
 def validation_disabled() -> Iterator[None]:
-    """Within it, partitioners are not checked for having left the graph alone."""
+    """Turns off, in its context, the check that partitioners change nothing but tags."""
     before = _validate[0]
     _validate[0] = False
     try:
@@ -38,7 +37,7 @@ def validation_disabled() -> Iterator[None]:
 
 @dataclass
 class MethodProgramsPartitionerSpec:
-    """Programs in edge dialect and partitioners, by method name."""
+    """Edge programs and partitioners by method name."""
 
     method_to_edge_program: Mapping[str, ExportedProgram]
     method_to_partitioner: Mapping[str, Partitioner]
@@ -113,7 +112,7 @@ def _(method_edge_program_partitioners: MethodProgramsPartitionerSpec) -> dict[s
 
 
 def lower_methods(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
-    """Every method's program; those that have a partitioner with calls in the place of its parts."""
+    """Returns the program of every method. Programs with a partitioner have calls in place of their parts."""
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
     tagged: dict[str, ExportedProgram] = {}

@@ -1,1 +1,1 @@
-"""Planned graphs as program files in memory."""
+"""Emission: makes a program file, in memory, from planned graphs."""

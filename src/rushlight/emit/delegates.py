@@ -34,13 +34,16 @@ class LoweredModule(Protocol):
     """What the emitter needs of a module that a backend has processed."""
 
     @property
-    def backend_id(self) -> str: ...
+    def backend_id(self) -> str:
+        """The name of the backend."""
 
     @property
-    def processed_bytes(self) -> bytes: ...
+    def processed_bytes(self) -> bytes:
+        """The payload."""
 
     @property
-    def compile_specs(self) -> Sequence[Any]: ...
+    def compile_specs(self) -> Sequence[Any]:
+        """The options of the partitioner."""
 
 
 def is_delegate_call(node: Node) -> bool:

@@ -110,6 +110,7 @@ class MethodEmitter(GraphEmitter):
         return found
 
     def placeholder(self, node: Node) -> Emitted:
+        """Emits an input, constant or buffer."""
         spec = meta.get_spec(node)
         name = self._tensor_name(node)
         if name is None:

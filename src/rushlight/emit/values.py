@@ -66,6 +66,7 @@ class Values:
         return ref
 
     def has_spec(self, spec: TensorSpec) -> bool:
+        """Returns whether a tensor has a value."""
         return spec in self._specs
 
     def bind(self, spec: TensorSpec, ref: Ref) -> Ref:

@@ -49,6 +49,7 @@ class Tools:
 
     @classmethod
     def of(cls, graph: Graph, preserve: Collection[OpOverload]) -> Tools:
+        """Makes the tools for a graph."""
         kept = frozenset(preserve)
         table = tables.python_table(kept)
         fake_mode = fake_mode_of(graph)
@@ -355,6 +356,7 @@ def _take_origin(old: Node, new: Node) -> None:
 
 
 def attribute_of(owner: GraphModule, node: Node) -> Any:
+    """Returns the attribute that a get_attr node names."""
     value: Any = owner
     for part in str(node.target).split("."):
         value = getattr(value, part)

@@ -42,6 +42,7 @@ class EdgeOpOverload:
         return out_variants.out_variant(self._op).op
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the operator of torch."""
         return self._op(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -100,9 +101,11 @@ class EdgeOpOverloadPacket:
         return overload
 
     def overloads(self) -> list[str]:
+        """Returns the names of the overloads."""
         return list(self._packet.overloads())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the operator of torch."""
         return self._packet(*args, **kwargs)
 
     def __iter__(self) -> Iterator[str]:
@@ -116,6 +119,8 @@ class EdgeOpOverloadPacket:
 
 
 class BackendOpOverloadPacket(EdgeOpOverloadPacket):
+    """All overloads of an operator of a backend library."""
+
     _overload_class = BackendOpOverload
 
 

@@ -61,6 +61,7 @@ class SourceLocation:
 
 
 def has_val(node: Node) -> bool:
+    """Returns whether a node has a fake value."""
     return VAL in node.meta
 
 
@@ -73,6 +74,7 @@ def get_val(node: Node) -> Any:
 
 
 def set_val(node: Node, val: Any) -> None:
+    """Sets the fake value of a node."""
     node.meta[VAL] = val
 
 
@@ -95,6 +97,7 @@ def get_shape(node: object) -> tuple[Any, ...]:
 
 
 def has_spec(node: Node) -> bool:
+    """Returns whether a node has a tensor spec."""
     return SPEC in node.meta
 
 
@@ -104,6 +107,7 @@ def get_spec(node: Node) -> Any:
 
 
 def set_spec(node: Node, spec: Any) -> None:
+    """Sets the tensor spec of a node."""
     node.meta[SPEC] = spec
 
 
@@ -123,18 +127,22 @@ def get_debug_handle(node: Node) -> Any:
 
 
 def set_debug_handle(node: Node, handle: Any) -> None:
+    """Sets the debug handle of a node."""
     node.meta[DEBUG_HANDLE] = handle
 
 
 def get_delegation_tag(node: Node) -> str | None:
+    """Returns the tag of the part that a node belongs to, or None."""
     return node.meta.get(DELEGATION_TAG)
 
 
 def set_delegation_tag(node: Node, tag: str) -> None:
+    """Sets the tag of the part that a node belongs to."""
     node.meta[DELEGATION_TAG] = tag
 
 
 def clear_delegation_tag(node: Node) -> None:
+    """Removes the tag of the part from a node."""
     node.meta.pop(DELEGATION_TAG, None)
 
 
@@ -144,6 +152,7 @@ def get_constant_tag(node: Node) -> str | None:
 
 
 def set_constant_tag(node: Node, tag: str) -> None:
+    """Sets the name of the file of a constant."""
     node.meta[CONSTANT_TAG] = tag
 
 
@@ -153,6 +162,7 @@ def set_delegate_constant_tag(node: Node, tag: str | None) -> None:
 
 
 def get_delegate_constant_tag(node: Node) -> str | None:
+    """Returns the name of the file of a delegate's constant, or None."""
     tag: str | None = (node.meta.get(CUSTOM) or {}).get(DELEGATE_CONSTANT_TAG)
     return tag
 
@@ -184,10 +194,12 @@ def origin_of(node: Node) -> str:
 
 
 def set_origin(node: Node, origin: str) -> None:
+    """Sets the origin of a node."""
     node.meta[ORIGIN] = origin
 
 
 def get_stack_trace(node: Node) -> str | None:
+    """Returns the stack trace of a node, or None."""
     return node.meta.get(STACK_TRACE)
 
 
@@ -235,6 +247,7 @@ def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
 
 
 def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
+    """Sets the bytes of each planned memory of a graph."""
     graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes
 
 
@@ -244,6 +257,7 @@ def get_shared_state(node: Node) -> str | None:
 
 
 def set_shared_state(node: Node, name: str | None) -> None:
+    """Sets the name of the state that a buffer shares with other methods, or removes it with None."""
     if name is None:
         node.meta.pop(SHARED_STATE, None)
     else:
@@ -258,6 +272,7 @@ def get_relations(graph_module: torch.fx.GraphModule) -> list[tuple[Any, SourceL
 def set_relations(
     graph_module: torch.fx.GraphModule, relations: Sequence[tuple[Any, SourceLocation | None]]
 ) -> None:
+    """Sets the relations between integers of a graph, with their source lines."""
     graph_module.meta[RELATIONS] = list(relations)
 
 
@@ -267,4 +282,5 @@ def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:
 
 
 def set_shared_memory(graph_module: torch.fx.GraphModule, mem_id: int) -> None:
+    """Sets the memory id of the buffers that methods share."""
     graph_module.meta[SHARED_MEMORY] = mem_id

@@ -1,4 +1,7 @@
-"""What the operators of `quantized_ops` compute, in torch: exact sums, float32 scaling, ties to even."""
+"""The reference implementation of the operators of `quantized_ops`, in torch.
+
+Sums are exact, scaling is in float32, and rounding is to nearest, ties to even.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ def add(
     out_quant_min: int,
     out_quant_max: int,
 ) -> Tensor:
+    """Adds two quantized tensors and quantizes the result."""
     real = _real(a, a_scale, a_zero_point) + _real(b, b_scale, b_zero_point)
     return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
 
@@ -56,6 +60,7 @@ def mul(
     out_quant_min: int,
     out_quant_max: int,
 ) -> Tensor:
+    """Multiplies two quantized tensors and quantizes the result."""
     real = _real(a, a_scale, a_zero_point) * _real(b, b_scale, b_zero_point)
     return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
 
@@ -89,6 +94,7 @@ def quantized_convolution(
     output_min: int,
     output_max: int,
 ) -> Tensor:
+    """Convolves a quantized input [N, C, ...] with a quantized weight and quantizes the result."""
     total = torch.ops.aten.convolution.default(
         _centred(input, input_zero_point),
         weight.to(torch.float64),
@@ -118,6 +124,9 @@ def quantized_linear(
     output_min: int,
     output_max: int,
 ) -> Tensor:
+    """Multiplies a quantized input [..., K] by a quantized weight [N, K], adds the bias, and quantizes the
+    result.
+    """
     total = F.linear(_centred(input, input_zero_point), weight.to(torch.float64))
     real = _scaled(total, weight_scales * input_scale, -1)
     if bias is not None:
@@ -126,6 +135,7 @@ def quantized_linear(
 
 
 def quantized_lookup(input: Tensor, table: Tensor) -> Tensor:
+    """Replaces each 8-bit number by its entry in a table of 256 numbers."""
     return table[input.to(torch.int64) - torch.iinfo(input.dtype).min]
 
 
@@ -140,6 +150,7 @@ def quantized_mean(
     output_min: int,
     output_max: int,
 ) -> Tensor:
+    """Computes the mean of a quantized tensor over dimensions and quantizes the result."""
     real = _real(input, input_scale, input_zero_point).mean(tuple(dim), keepdim)
     return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
 
@@ -158,6 +169,7 @@ def quantized_avg_pool2d(
     output_min: int,
     output_max: int,
 ) -> Tensor:
+    """Computes the average pooling of a quantized tensor and quantizes the result."""
     real = F.avg_pool2d(
         _real(input, input_scale, input_zero_point),
         list(kernel_size),
@@ -217,6 +229,7 @@ def embedding_byte(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
+    """Selects rows of an 8-bit table and dequantizes them."""
     return _embedding(weight, weight_scales, weight_zero_points, indices, dtype)
 
 
@@ -230,6 +243,7 @@ def embedding_4bit(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
+    """Selects rows of a table with two 4-bit numbers in each byte and dequantizes them."""
     return _embedding(unpack(weight, 4), weight_scales, weight_zero_points, indices, dtype)
 
 
@@ -243,12 +257,14 @@ def embedding_2bit(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
+    """Selects rows of a table with four 2-bit numbers in each byte and dequantizes them."""
     return _embedding(unpack(weight, 2), weight_scales, weight_zero_points, indices, dtype)
 
 
 def mixed_mm(
     input: Tensor, weight: Tensor, weight_scales: Tensor, weight_zero_points: Tensor | None
 ) -> Tensor:
+    """Multiplies a float input [M, K] by a quantized weight [K, N]."""
     return input @ _grouped(weight, weight_scales, weight_zero_points).to(input.dtype)
 
 
@@ -259,6 +275,7 @@ def mixed_linear(
     weight_zero_points: Tensor | None,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
+    """Multiplies a float input [..., K] by the transpose of a quantized weight [N, K]."""
     result: Tensor = F.linear(input, _grouped(weight, weight_scales, weight_zero_points).to(input.dtype))
     return result if dtype is None else result.to(dtype)
 
@@ -270,6 +287,7 @@ def linear_4bit(
     weight_zero_points: Tensor | None,
     bias: Tensor | None,
 ) -> Tensor:
+    """Multiplies a float input [..., K] by the transpose of a 4-bit weight [N, K], and adds the bias."""
     real = _grouped(unpack(weight, 4), weight_scales, weight_zero_points)
     return F.linear(input, real.to(input.dtype), bias)
 
@@ -300,6 +318,9 @@ def dynamic_linear(
     quant_max: int,
     eps: float,
 ) -> Tensor:
+    """Quantizes a float input, for each tensor or token, and multiplies it by the transpose of an int8
+    weight.
+    """
     scale, zero = _choose(input, per_token, symmetric, quant_min, quant_max, eps)
     scale, zero = scale.to(torch.float32), zero.to(torch.float32)
     rounded = torch.clamp(torch.round(input * (1.0 / scale)) + zero, quant_min, quant_max) - zero
@@ -319,6 +340,9 @@ def dynamic_linear_4bit(
     quant_max: int,
     eps: float,
 ) -> Tensor:
+    """Quantizes a float input, for each tensor or token, and multiplies it by the transpose of a 4-bit
+    weight.
+    """
     return dynamic_linear(
         input, unpack(weight, 4), weight_scales, bias, per_token, symmetric, quant_min, quant_max, eps
     )

@@ -161,6 +161,7 @@ class TensorSpec:
 
     @property
     def dtype(self) -> torch.dtype:
+        """The dtype of the tensor."""
         return self.scalar_type
 
     @property
@@ -200,18 +201,22 @@ class TensorSpec:
 
     @property
     def is_static_shape_tensor(self) -> bool:
+        """Whether all sizes are fixed."""
         return self.shape_dynamism == TensorShapeDynamism.STATIC
 
     @property
     def is_dynamic_shape_tensor(self) -> bool:
+        """Whether a size may change."""
         return self.shape_dynamism != TensorShapeDynamism.STATIC
 
     @property
     def is_upper_bound_tensor(self) -> bool:
+        """Whether sizes may change and all have upper bounds."""
         return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND
 
     @property
     def is_dynamic_unbound_tensor(self) -> bool:
+        """Whether a size has no upper bound."""
         return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
 
     def debug(self) -> str:

@@ -1,1 +1,1 @@
-"""Where tensors lie: planned graphs from graphs of out variants."""
+"""Memory planning: gives every tensor of a graph its place in memory."""

@@ -1,4 +1,4 @@
-"""Memory planning as a pass, under the name and with the options that ExecuTorch's users know."""
+"""Memory planning as a pass, with the name and options of ExecuTorch."""
 
 from __future__ import annotations
 

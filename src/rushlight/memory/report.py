@@ -1,4 +1,4 @@
-"""What a memory plan came to, as numbers and as text."""
+"""The result of memory planning, as numbers and as text."""
 
 from __future__ import annotations
 

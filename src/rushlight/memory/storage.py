@@ -50,6 +50,7 @@ class Storage:
 
     @property
     def size(self) -> int:
+        """The size in bytes."""
         return self.high - self.low
 
     def is_whole(self, spec: TensorSpec) -> bool:

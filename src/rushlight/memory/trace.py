@@ -1,4 +1,4 @@
-"""A plan over time, as a trace for Chrome's viewer."""
+"""Writes a memory plan as a trace for Chrome's trace viewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Quantization: describe, calibrate or train, convert, and look at what it did. See docs/quantization.md."""
+"""Quantization: configure, calibrate or train, convert, and measure the accuracy.
+
+See docs/quantization.md.
+"""
 
 from __future__ import annotations
 

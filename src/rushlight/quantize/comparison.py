@@ -1,4 +1,6 @@
-"""Compares a quantized program with the float one, layer by layer and end to end, on the user's data."""
+"""Compares a quantized program with the float program on the user's data, for each layer and for the
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,22 @@ def compare(
     floor_db: float = FLOOR_DB,
     also: Mapping[str, Runner] | None = None,
 ) -> Report:
-    """Runs both programs over `data` and measures every layer and the results.
+    """Runs both programs over `data`, and measures every layer and the outputs.
 
-    quantized: what `quantize` or `convert_pt2e` gave from `reference`, exported again or not. data: each
-    item a tuple of arguments or one tensor. also: further forms of the program by name, such as a loaded
-    `.pte`, called with an item's arguments and compared end to end.
-    Raises QuantizationError without data, for data that do not fit the model, or if the programs do not
-    belong together.
+    Args:
+        reference: the float program, exported or a graph module.
+        quantized: the result of `quantize` or `convert_pt2e` for `reference`, exported again or not.
+        data: inputs; each item is a tuple of arguments or one tensor.
+        floor_db: the signal-to-noise ratio in dB below which a layer counts as wrong.
+        also: further forms of the program by name, such as a loaded `.pte` file. They are called with the
+            arguments of an item, and only their outputs are compared.
+
+    Returns:
+        The report.
+
+    Raises:
+        QuantizationError: there are no data, the data do not fit the model, or the programs do not belong
+            together.
     """
     pair = Pair(reference, quantized)
     runners = dict(also or {})
@@ -76,7 +87,7 @@ def compare(
 
 
 class Pair:
-    """A float program and its quantized form, with the layers that they share."""
+    """A float program and its quantized form, with the layers that both have."""
 
     def __init__(
         self, reference: ExportedProgram | GraphModule, quantized: ExportedProgram | GraphModule
@@ -92,13 +103,17 @@ class Pair:
         self.layers = [layer for layer in found if not layer.moves_only]
 
     def layer_of(self, node: Node) -> Layer | None:
-        """The layer of a node of the quantized program."""
+        """Returns the layer of a node of the quantized program, or None."""
         return self._all.get(node)
 
     def own(self, layer: Layer, floats: Values, values: Values, inside: frozenset[Node] = frozenset()) -> Any:
-        """What a layer gives on inputs from the float program.
+        """Computes a layer on inputs of the float program.
 
-        inside: further nodes of the quantized program that are computed as part of the layer.
+        Args:
+            layer: the layer.
+            floats: the values of the float program.
+            values: the values of the quantized program.
+            inside: further nodes of the quantized program that are computed as part of the layer.
         """
 
         def known(node: Node) -> tuple[Any] | None:

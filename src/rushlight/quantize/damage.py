@@ -40,6 +40,7 @@ class LayerDamage:
     own: Difference
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
         return {
             "layer": self.name,
             "operator": self.operator,

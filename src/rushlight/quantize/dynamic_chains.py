@@ -1,4 +1,4 @@
-"""Giving each user of a dynamically quantized value a chain of its own."""
+"""Gives each user of a dynamically quantized value its own chain of operators."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _DEQUANTIZE = (_qd.dequantize_per_tensor.tensor, _qd.dequantize_per_tensor.defau
 
 
 class DuplicateDynamicQuantChainPass(PassBase):
-    """Backends that quantize activations at run time take a chain and its user as one operator, so each
-    annotated user of a chain gets one of its own. Run it on what `convert_pt2e` gives.
+    """Copies the chain that quantizes a value dynamically, so that each annotated user has its own.
+
+    Backends that quantize activations at run time take a chain and its user as one operator. Run this pass on
+    the result of `convert_pt2e`.
 
     Before: s, z = choose_qparams(x); y = dequantize(quantize(x, s, z), s, z); a = f(y); b = g(y)
     Expected: the first line once for f and once for g
     """
 
     def call(self, graph_module: GraphModule) -> PassResult:
+        """Runs the pass on a graph module."""
         changed = False
         for node in list(graph_module.graph.nodes):
             chain = _chain_of(node)

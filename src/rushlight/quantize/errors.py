@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class QuantizationError(ValueError):
-    """A model cannot be quantized as asked; the message names what, where and what would help."""
+    """A model cannot be quantized as requested. The message says what, where and what would help."""

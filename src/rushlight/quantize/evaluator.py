@@ -1,4 +1,4 @@
-"""Runs graphs node by node: every value is kept, and any can be put in place of another."""
+"""Runs graphs node by node. It keeps every value, and can replace any of them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Values = dict[Node, Any]
 class Evaluator:
     """A float or quantized program that can be run in parts.
 
-    Operators that write to an argument work on a copy of it here, and later users of that argument read
-    the operator's result: what a node gave is what it gave when it ran. State is not carried over from run
-    to run.
+    An operator that writes to an argument works on a copy of it, and later users of the argument read the
+    operator's result. The value of a node is therefore the value at the time when the node ran. State does
+    not carry over from one run to the next.
     """
 
     def __init__(self, program: ExportedProgram | GraphModule) -> None:
@@ -32,7 +32,11 @@ class Evaluator:
         self._output = next(node for node in reversed(self.nodes) if node.op == "output")
 
     def run(self, inputs: Sequence[Any]) -> Values:
-        """The value of every node; inputs: the model's positional arguments."""
+        """Computes the value of every node.
+
+        Args:
+            inputs: the positional arguments of the model.
+        """
         flat = iter(self.module.graph.process_inputs(*inputs))
         values: Values = {}
         with torch.no_grad():
@@ -41,13 +45,15 @@ class Evaluator:
         return values
 
     def result(self, values: Values) -> Any:
-        """What the model returns."""
+        """Returns the outputs of the model."""
         return self.module.graph.process_outputs(values[self._output])
 
     def part(self, node: Node, known: Callable[[Node], Any]) -> Any:
-        """The value of one node, from values that `known` gives.
+        """Computes the value of one node.
 
-        known: returns (value,) for nodes that need no computing, else None.
+        Args:
+            node: the node.
+            known: returns (value,) for nodes whose value is known, else None.
         """
         values: Values = {}
         stack = [node]
@@ -69,7 +75,14 @@ class Evaluator:
         return values[node]
 
     def again(self, values: Values, replaced: Values) -> Values:
-        """A run in which some nodes give other values; only what depends on them is computed anew."""
+        """Computes a run in which some nodes have other values.
+
+        Only nodes that depend on them are computed again.
+
+        Args:
+            values: the values of a run.
+            replaced: the new values by node.
+        """
         changed: Values = dict(replaced)
         view = _Overlay(changed, values)
         with torch.no_grad():
@@ -79,7 +92,7 @@ class Evaluator:
         return {**values, **changed}
 
     def inputs_of(self, node: Node) -> list[Node]:
-        """The nodes whose values a node reads."""
+        """Returns the nodes whose values a node reads."""
         return list(self._arguments[node].values())
 
     def _call(self, node: Node, values: Any) -> Any:

@@ -1,4 +1,7 @@
-"""The flow: prepare, calibrate or train, convert, export; with checks that pt2e leaves out."""
+"""The steps of quantization: prepare, calibrate or train, convert, export.
+
+They check more than torchao's functions.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +29,45 @@ _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
 
 
 def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
-    """The model with observers, ready for calibration; weights have been observed.
+    """Inserts observers into a model, for calibration.
 
-    model: what torch.export gives, or its module. Raises QuantizationError if the quantizer finds nothing.
+    The observers of weights have already seen their values.
+
+    Args:
+        model: a program of torch.export, or its module.
+        quantizer: the quantizer, which selects what is quantized.
+
+    Raises:
+        QuantizationError: the quantizer finds nothing to quantize.
     """
     with strict():
         return _prepared(quantize_pt2e.prepare_pt2e(_module(model), quantizer))
 
 
 def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
-    """The model with fake quantization, ready for training. Raises QuantizationError as `prepare_pt2e`."""
+    """Inserts fake quantization into a model, for quantization-aware training.
+
+    Args:
+        model: a program of torch.export, or its module.
+        quantizer: the quantizer, which selects what is quantized.
+
+    Raises:
+        QuantizationError: the quantizer finds nothing to quantize.
+    """
     with strict():
         return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), quantizer))
 
 
 def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModule:
-    """The quantized model: whole-number weights, and quantize and dequantize operators.
+    """Converts a prepared model to a quantized model with integer weights, and quantize and dequantize
+    operators.
 
-    Raises QuantizationError if an observer has seen no data.
+    Args:
+        model: the prepared model, after calibration or training.
+        fold_quantize: store the quantized weights instead of quantizing them at run time.
+
+    Raises:
+        QuantizationError: an observer has seen no data.
     """
     with strict():
         converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
@@ -51,10 +75,17 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
 
 
 def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
-    """Runs a prepared model over inputs, each a tuple of arguments or one tensor; returns their number.
+    """Runs a prepared model on data, so that its observers see the values.
 
-    Raises QuantizationError if there are none, if one does not fit the model, or where a value is NaN or
-    infinite.
+    Args:
+        model: the prepared model.
+        data: inputs; each item is a tuple of arguments or one tensor.
+
+    Returns:
+        The number of items.
+
+    Raises:
+        QuantizationError: there are no items, an item does not fit the model, or a value is NaN or infinite.
     """
     count = 0
     with torch.no_grad():
@@ -78,11 +109,21 @@ def quantize(
     *,
     dynamic_shapes: Any = None,
 ) -> ExportedProgram:
-    """Quantizes after training: export, prepare, calibrate over `data`, convert, export again.
+    """Quantizes a model after training: export, prepare, calibrate, convert, export again.
 
-    data: needed where the quantizer asks for calibration; each item a tuple of arguments or one tensor.
-    dynamic_shapes: as torch.export takes them. The result goes to `to_edge` or `rushlight.compile`.
-    Raises QuantizationError as the steps do.
+    Args:
+        model: a module, or a program of torch.export.
+        example_inputs: the positional inputs of a module; None for a program.
+        quantizer: the quantizer, which selects what is quantized.
+        data: inputs for calibration; each item is a tuple of arguments or one tensor. Configurations without
+            calibration need none.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+
+    Returns:
+        The quantized program, for `rushlight.compile` or `to_edge`.
+
+    Raises:
+        QuantizationError: a step fails; the message says why.
     """
     program = export_float(model, example_inputs, dynamic_shapes)
     example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
@@ -93,7 +134,7 @@ def quantize(
 def quantized_module(
     program: ExportedProgram, quantizer: Quantizer, data: Iterable[Inputs] | None
 ) -> GraphModule:
-    """Prepares, calibrates and converts, as `quantize` does, without exporting again."""
+    """Prepares, calibrates and converts a program as `quantize` does, but does not export the result."""
     prepared = prepare_pt2e(program, quantizer)
     if data is not None:
         calibrate(prepared, data)
@@ -108,7 +149,13 @@ def quantized_module(
 def export_float(
     model: torch.nn.Module | ExportedProgram, example_inputs: Inputs | None, dynamic_shapes: Any = None
 ) -> ExportedProgram:
-    """The program of a model in evaluation; one that is exported already stays as it is."""
+    """Exports a model in evaluation mode. A program that is already exported is returned as it is.
+
+    Args:
+        model: a module, or a program of torch.export.
+        example_inputs: the positional inputs of a module; None for a program.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+    """
     if isinstance(model, ExportedProgram):
         return model
     if example_inputs is None:
@@ -128,7 +175,7 @@ def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: An
 
 
 def needs_data(prepared: GraphModule) -> bool:
-    """Whether an observer of a prepared model has seen nothing yet and must."""
+    """Returns whether an observer of a prepared model needs data and has seen none."""
     return any(isinstance(part, Checked) and not part.seen for part in _observers(prepared))
 
 

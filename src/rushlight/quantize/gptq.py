@@ -1,8 +1,8 @@
-"""Rounding of weights that minds what the layer does with its inputs.
+"""Rounds weights so that the outputs of the layer change least on its inputs.
 
-Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
-Transformers", 2022: columns are rounded in turn, and the error of each is made up for by those after it, as
-far as the inputs' correlations let them.
+Source: Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative
+Pre-trained Transformers", 2022. Columns are rounded one after the other, and the columns after a rounded one
+compensate its error as far as the correlations of the inputs allow.
 """
 
 from __future__ import annotations
@@ -18,9 +18,17 @@ _DAMPING = 0.01
 def round_by_inputs(
     weight: torch.Tensor, products: torch.Tensor, group: int, low: int, high: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product.
+    """Rounds a weight with GPTQ. The weight is approximately the product of the two results.
 
-    products [C, C]: the sum of x^T x over the inputs x of the layer that computes x @ weight^T.
+    Args:
+        weight: float [R, C].
+        products: float [C, C], the sum of x^T x over the inputs x of the layer, which computes x @ weight^T.
+        group: the number of weights in a row that share a scale.
+        low: the smallest integer.
+        high: the largest integer.
+
+    Returns:
+        int8 [R, C] from low to high, and float32 scales [R, C / group].
     """
     rest = weight.to(torch.float32).clone()
     damped = _damped(products.to(torch.float64))

@@ -1,4 +1,4 @@
-"""Weights in groups along their rows, each group with a scale of its own."""
+"""Weights in groups along their rows; each group has its own scale."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
 
 
 class InputProducts(Checked, _Sum):
-    """Watches the inputs of a layer whose weights are rounded by them; the inputs stay float."""
+    """Observes the inputs of a layer whose weights are rounded with GPTQ. The inputs stay float."""
 
 
 class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """Weights in groups along their last dim, each with a scale, symmetric.
+    """Quantizes weights in groups along their last dimension, symmetrically, with one scale for each group.
 
-    Converts to `quantized_decomposed.dequantize_per_channel_group` over stored whole numbers. The scale of a
-    group is that which loses least in squares. Where an `InputProducts` observes the inputs that the weight
-    meets, or a norm makes them, its values are rounded by them.
+    The scale of a group minimizes its squared error. If an `InputProducts` observes the inputs of the weight,
+    or a norm computes them, the values are rounded with GPTQ. The result is
+    `quantized_decomposed.dequantize_per_channel_group` over stored integers.
     """
 
     def __init__(
@@ -71,13 +71,15 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
         self.group_size = group_size
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Returns the weight unchanged."""
         return input
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Raises QuantizationError: the parameters are computed when the model is converted."""
         raise QuantizationError("a weight by groups has its parameters when it is converted")
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
-        """Puts the stored whole numbers and their dequantization in place of the observer."""
+        """Replaces the observer by stored integers and their dequantization."""
         source = observer_node.args[0]
         assert isinstance(source, Node)
         if source.op != "get_attr":

@@ -1,4 +1,4 @@
-"""The range of activations that loses least, from a histogram of all that was seen."""
+"""Finds the range of activations with the smallest error, from a histogram of all observed values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _SHARES = 2.0 ** (-torch.arange(128, dtype=torch.float64) / 16)
 
 
 class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
-    """Counts values, and takes the range within theirs whose rounding and clipping lose least in squares.
+    """Counts values, and chooses the range with the smallest squared error of rounding and clipping.
 
-    Bins lie at whole multiples of a power of two: what is found does not depend on the order of data.
+    The borders of the bins are multiples of a power of two, so that the result does not depend on the order
+    of the data.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -41,16 +42,16 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         return x
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The scale and zero point."""
+        """Returns the scale and the zero point."""
         low, high = (torch.tensor(bound, dtype=torch.float32) for bound in self._range())
         return self._calculate_qparams(low, high)  # type: ignore[no-any-return]
 
     def get_extra_state(self) -> dict[str, Any]:
-        """What was seen, for state_dict."""
+        """Returns the counts, for state_dict."""
         return {key: vars(self)[key] for key in ("low", "high", "_counts", "_exponent", "_first")}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Takes up what another one has seen."""
+        """Sets the counts from those of another observer."""
         for key, value in state.items():
             setattr(self, key, value)
 

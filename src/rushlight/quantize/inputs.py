@@ -1,4 +1,4 @@
-"""The items of the user's data, and whether they fit the model."""
+"""Checks that the items of the user's data fit the model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ Inputs = Sequence[Any] | torch.Tensor
 
 
 def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
-    """The positional arguments that an item of data stands for."""
+    """Returns the positional arguments of an item of data."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def check_arguments(model: GraphModule, arguments: Sequence[Any], what: str) -> None:
-    """Raises QuantizationError, beginning with `what`, for another number, dtype or size than the model's.
+    """Checks the number, dtypes and sizes of arguments. The model's own guards check dynamic sizes.
 
-    model: what torch.export gave or prepare_pt2e made of it; its own guards see to sizes that are symbols.
+    Args:
+        model: a module of torch.export, or the result of prepare_pt2e.
+        arguments: the arguments.
+        what: the start of the error message.
+
+    Raises:
+        QuantizationError: the arguments do not fit the model.
     """
     wanted = [node for node in model.graph.nodes if node.op == "placeholder"]
     given = pytree.tree_leaves(tuple(arguments))

@@ -1,4 +1,4 @@
-"""Which node of a float program a node of its quantized form stands for."""
+"""Finds the node of a float program that corresponds to a node of the quantized program."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ _NAMESPACE = "quantized_decomposed"
 
 @dataclass(frozen=True)
 class Layer:
-    """An operator in both programs.
+    """An operator that both programs have.
 
-    node: in the quantized program; result: what its readers see, `node` quantized and dequantized if it is.
+    Attributes:
+        node: the node in the quantized program.
+        result: the node that the readers see: `node`, or its quantized and dequantized value.
     """
 
     reference: Node
@@ -30,7 +32,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """The module's path and the node's name."""
+        """The path of the module and the name of the node."""
         return f"{self.path}.{self.node.name}" if self.path else self.node.name
 
     @property
@@ -41,22 +43,23 @@ class Layer:
 
     @property
     def operator(self) -> str:
+        """The name of the operator without its library."""
         op = self.node.target
         return op._schema.name.split("::")[-1] if isinstance(op, OpOverload) else str(op)
 
     @property
     def source(self) -> meta.SourceLocation | None:
-        """The line of the model that the layer comes from."""
+        """The line of the model that the layer comes from, or None."""
         return meta.source_of(self.reference) or meta.source_of(self.node)
 
     @property
     def moves_only(self) -> bool:
-        """Whether the operator changes no value."""
+        """Whether the operator moves values without changing them."""
         return self.node.target in MOVEMENT
 
 
 def is_quantization(node: Node) -> bool:
-    """Whether a node quantizes, dequantizes or finds parameters for it."""
+    """Returns whether a node quantizes, dequantizes, or computes parameters for quantization."""
     return getattr(node.target, "namespace", "") == _NAMESPACE
 
 
@@ -65,10 +68,10 @@ def _is(node: Node, word: str) -> bool:
 
 
 def pair_layers(reference: Evaluator, quantized: Evaluator) -> list[Layer]:
-    """The operators that both programs have, in the order of the quantized one.
+    """Returns the operators that both programs have, in the order of the quantized program.
 
-    Nodes belong together by where they come from: `node.meta["from_node"]`, which torch's export and
-    pt2e keep. A convolution that took in its batch norm stands for the batch norm.
+    Nodes correspond if they have the same origin in `node.meta["from_node"]`, which torch.export and pt2e
+    keep. A convolution with a folded batch norm corresponds to the batch norm.
     """
     by_name = {node.name: node for node in reference.nodes}
     found: dict[Node, Node] = {}
@@ -117,7 +120,9 @@ def _result(node: Node) -> Node:
 
 
 def how(layer: Layer) -> str:
-    """How the layer is computed: such as "int8, weights int8", "dynamic int8, weights int4/32", "float"."""
+    """Describes how a layer is computed, such as "int8, weights int8", "dynamic int8, weights int4/32" or
+    "float".
+    """
     activations = weights = ""
     for arg in layer.node.all_input_nodes:
         if not _is(arg, "dequantize"):

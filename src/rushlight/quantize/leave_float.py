@@ -1,4 +1,4 @@
-"""Hybrid programs: any quantizer, with some layers left in float."""
+"""Wraps a quantizer and keeps some layers in float."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from rushlight.quantize.pattern_quantizer import KEY, type_name
 
 
 class LeaveFloat(Quantizer):  # type: ignore[misc]
-    """Another quantizer, but for layers named here.
+    """Wraps another quantizer and keeps the given layers in float.
 
-    layers: names of nodes (`conv2d_3`) or of layers as reports print them (`features.2.conv2d_3`).
-    modules: names of modules (`features.2`), with all in them. types: classes of modules, or their names
-    (`Linear`, `torch.nn.modules.linear.Linear`). An operator that fuses with a named one stays with it, and
-    so does what shares its parameters.
+    An operator that fuses with a given one stays with it, and so do operators that share its parameters.
+
+    Args:
+        quantizer: the other quantizer.
+        layers: names of nodes (`conv2d_3`), or of layers as reports print them (`features.2.conv2d_3`).
+        modules: names of modules (`features.2`), with everything inside them.
+        types: classes of modules, or their names (`Linear`, `torch.nn.modules.linear.Linear`).
     """
 
     def __init__(
@@ -43,13 +46,15 @@ class LeaveFloat(Quantizer):  # type: ignore[misc]
         self._types = {kind if isinstance(kind, str) else type_name(kind) for kind in types}
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Runs the transformation of the other quantizer."""
         transformed: GraphModule = self.quantizer.transform_for_annotation(model)
         return transformed
 
     def annotate(self, model: GraphModule) -> GraphModule:
-        """Annotates as the other quantizer does, then takes back what is to stay in float.
+        """Annotates as the other quantizer does, then removes the annotations of layers that stay in float.
 
-        Raises QuantizationError if a name or type is not in the model.
+        Raises:
+            QuantizationError: a name or type is not in the model.
         """
         model = self.quantizer.annotate(model)
         self._check_names(model)
@@ -69,6 +74,7 @@ class LeaveFloat(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
+        """Runs the validation of the other quantizer."""
         self.quantizer.validate(model)
 
     def _is_named(self, node: Node) -> bool:
@@ -123,13 +129,15 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 
 
 def modules_of(node: Node) -> tuple[list[str], list[str]]:
-    """The paths and the types of the modules that a node is in, outermost first."""
+    """Returns the paths and the types of the modules that contain a node, outermost first."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     return [str(path).removeprefix("L['self'].") for path, _ in stack], [type_name(kind) for _, kind in stack]
 
 
 def units_of(model: GraphModule) -> list[list[Node]]:
-    """What a quantizer annotated as one: an operator whose inputs it quantizes, and what fuses behind it."""
+    """Returns the groups of nodes that a quantizer annotated as one: an operator with quantized inputs and
+    the operators that fuse with it.
+    """
     units, behind = [], set()
     for node in model.graph.nodes:
         annotation = node.meta.get(KEY)

@@ -1,4 +1,4 @@
-"""How far two tensors are apart: signal to noise, cosine, largest error."""
+"""Measures the difference of two tensors: signal-to-noise ratio, cosine, largest error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from torch.utils import _pytree as pytree
 
 @dataclass(frozen=True)
 class Difference:
-    """Of a value that came out, from the one that was expected.
+    """The difference of an actual value from the expected one.
 
-    snr_db: 10 log10(expected² / error²); infinite where both are equal, minus infinite where what came out
-    holds NaN or infinity and the expected value does not. cosine: between both, flattened. max_error: the
-    largest absolute error; peak: the largest absolute value expected.
+    Attributes:
+        snr_db: 10 log10(expected² / error²). It is infinite for equal values, and minus infinite if the
+            actual value has NaN or infinity and the expected one does not.
+        cosine: the cosine of both values, flattened.
+        max_error: the largest absolute error.
+        peak: the largest absolute expected value.
     """
 
     snr_db: float
@@ -25,12 +28,12 @@ class Difference:
     peak: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """For JSON, which knows no infinity: such numbers are None."""
+        """Returns plain data for JSON. Infinite numbers, which JSON lacks, are None."""
         return {key: value if math.isfinite(value) else None for key, value in vars(self).items()}
 
 
 class Meter:
-    """Adds up over many pairs of tensors."""
+    """Accumulates the difference of many pairs of tensors."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -39,7 +42,7 @@ class Meter:
         self._broken = False
 
     def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
-        """Two tensors of one shape. Values that are not finite in `expected` are left out."""
+        """Adds two tensors of the same shape. Positions at which `expected` is not finite are ignored."""
         a, b = expected.detach().to(torch.float64).flatten(), actual.detach().to(torch.float64).flatten()
         self.count += 1
         usable = torch.isfinite(a)
@@ -59,7 +62,7 @@ class Meter:
         self._peak = max(self._peak, float(a.abs().max()))
 
     def result(self) -> Difference:
-        """Of all pairs so far."""
+        """Returns the difference over all pairs."""
         if self._broken:
             return Difference(-math.inf, math.nan, math.inf, self._peak)
         if self._error == 0:
@@ -70,7 +73,7 @@ class Meter:
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The floating tensors among a model's results, in order."""
+    """Returns the floating-point tensors of a model's outputs, in order."""
     return [
         leaf
         for leaf in pytree.tree_leaves(value)
@@ -79,7 +82,7 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def difference(expected: Any, actual: Any) -> Difference:
-    """Of two results of a model, all their floating tensors together."""
+    """Returns the difference of two outputs of a model, over all their floating-point tensors."""
     meter = Meter()
     for a, b in zip(tensors_of(expected), tensors_of(actual), strict=True):
         meter.add(a, b)
@@ -87,13 +90,13 @@ def difference(expected: Any, actual: Any) -> Difference:
 
 
 class Agreement:
-    """How often the largest entry along the last dim is the same one."""
+    """Counts how often the largest entry along the last dimension is the same."""
 
     def __init__(self) -> None:
         self.same = self.rows = 0
 
     def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
-        """Two tensors of one shape [..., N]; nothing is counted where N is below 2."""
+        """Adds two tensors of the same shape [..., N]. Nothing is counted if N is below 2."""
         if expected.dim() < 2 or expected.shape[-1] < 2:
             return
         equal = expected.argmax(-1) == actual.argmax(-1)
@@ -101,5 +104,5 @@ class Agreement:
         self.rows += equal.numel()
 
     def share(self) -> float | None:
-        """Between 0 and 1; None where nothing was counted."""
+        """The share of equal entries from 0 to 1, or None if nothing was counted."""
         return self.same / self.rows if self.rows else None

@@ -1,4 +1,4 @@
-"""torchao's observers, which here refuse bad data, and one that pt2e lacks: the range of each token."""
+"""torchao's observers with additional checks, and an observer for the range of each token."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _is_strict = ContextVar("is_strict", default=False)
 
 
 def is_strict() -> bool:
-    """Whether what cannot be meant is refused, as in this package's own flow, or only warned of."""
+    """Returns whether invalid cases raise an error, as in this package's flow, or only warn."""
     return _is_strict.get()
 
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Inside, a quantizer that finds nothing and an observer that has seen no data are errors."""
+    """Makes errors, in its context, of a quantizer that finds nothing and of an observer without data."""
     token = _is_strict.set(True)
     try:
         yield
@@ -45,16 +45,21 @@ def strict() -> Iterator[None]:
 
 
 class Checked:
-    """Mixed in front of an observer: refuses NaN and infinity, and parameters without data.
+    """A mixin for observers that refuses NaN and infinity, and parameters without data.
 
-    `place` names what is observed, once `rushlight.quantize` has prepared the model.
+    Attributes:
+        place: the name of the observed value in messages, set by `rushlight.quantize`.
     """
 
     place: str = ""
     seen: int = 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Observes x. Raises QuantizationError if it holds NaN or infinity."""
+        """Observes x.
+
+        Raises:
+            QuantizationError: x has NaN or infinity.
+        """
         finite = torch.isfinite(x)
         if not bool(finite.all()):
             bad = "NaN" if bool(torch.isnan(x).any()) else "infinity"
@@ -68,10 +73,12 @@ class Checked:
         return result
 
     def calculate_qparams(self) -> Any:
-        """The scale and zero point.
+        """Returns the scale and the zero point.
 
-        If no data was observed they are 1 and 0, with a warning; within `strict` QuantizationError is
-        raised.
+        Without data they are 1 and 0, and a warning says so.
+
+        Raises:
+            QuantizationError: there were no data, within `strict`.
         """
         if not self.seen and _is_strict.get():
             raise QuantizationError(
@@ -85,15 +92,15 @@ class Checked:
 
 
 class CheckedHistogramObserver(Checked, HistogramObserver):
-    """The range that loses least of what was seen."""
+    """Chooses the range with the smallest squared error."""
 
 
 class CheckedMinMaxObserver(Checked, MinMaxObserver):  # type: ignore[misc]
-    """The whole range that was seen."""
+    """Chooses the whole range of the observed values."""
 
 
 class CheckedPerChannelMinMaxObserver(Checked, PerChannelMinMaxObserver):  # type: ignore[misc]
-    """The whole range of each channel."""
+    """Chooses the whole range of each channel."""
 
 
 class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
@@ -106,6 +113,7 @@ class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
     """
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Observes a weight."""
         super().forward(x_orig)
         weight = x_orig.detach()
         if self.ch_axis == 0 and weight.numel() and (weight.dim() == 2 or weight.shape[1] > 1):
@@ -120,37 +128,41 @@ class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
 
 
 class CheckedFakeQuantize(Checked, FakeQuantize):  # type: ignore[misc]
-    """Rounds in training as the quantized model will; for ranges of each input."""
+    """Rounds in training as the quantized model does, with the range of each input."""
 
 
 class CheckedMovingFakeQuantize(Checked, FusedMovingAvgObsFakeQuantize):  # type: ignore[misc]
-    """Rounds in training as the quantized model will, by a moving average of ranges."""
+    """Rounds in training as the quantized model does, with a moving average of ranges."""
 
 
 class CheckedPerChannelMovingFakeQuantize(CheckedMovingFakeQuantize):
-    """The same for each channel."""
+    """Rounds in training as the quantized model does, with a moving average of ranges for each channel."""
 
 
 class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
-    """The same on any axis; the one above takes axis 0 alone."""
+    """Does the same for channels of any axis; CheckedPerChannelMovingFakeQuantize supports axis 0 only."""
 
 
 class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """int8 by the range of each vector along the last dim, found when the program runs."""
+    """Quantizes to int8 with the range of each vector along the last dimension, which is computed at run
+    time.
+    """
 
     def __init__(self, **_ignored: Any) -> None:
         super().__init__(MappingType.ASYMMETRIC, torch.int8, PerToken(), -128, 127)
         self.original_dtype: torch.dtype | None = None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Returns the value unchanged."""
         self.original_dtype = input.dtype
         return input
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Raises QuantizationError: the ranges are computed at run time."""
         raise QuantizationError("ranges of tokens are found when the program runs")
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
-        """Puts the choice of parameters, quantization and dequantization in place of the observer."""
+        """Replaces the observer by operators that compute the parameters, quantize and dequantize."""
         graph, source = model.graph, observer_node.args[0]
         with graph.inserting_before(observer_node):
             chosen = graph.call_function(qd.choose_qparams_per_token_asymmetric.default, (source, torch.int8))

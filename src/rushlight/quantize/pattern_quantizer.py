@@ -1,4 +1,6 @@
-"""The quantizer that backends build on: patterns, and configurations by name, type, operator or for all."""
+"""The base class of the backends' quantizers: patterns of operators, and configurations by name, type or
+operator.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,9 @@ Filter = Callable[[Node], bool]
 class PatternQuantizer(Quantizer):  # type: ignore[misc]
     """Annotates the operators of `patterns`.
 
-    The configuration of an operator is that of the innermost module named with `set_module_name`, else of its
-    modules' types, else of the operator's type, else the global one. None leaves it in float.
+    The configuration of an operator is, in this order: that of the innermost module named with
+    `set_module_name`, that of the types of its modules, that of the type of the operator, the global one.
+    None keeps the operator in float.
     """
 
     name: ClassVar[str] = "this quantizer"
@@ -52,18 +55,28 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     # ---- Configurations ----
 
     def check(self, quantization_config: QuantizationConfig) -> None:
-        """Raises QuantizationError if the backend cannot run any operator by this configuration."""
+        """Checks that the backend can run operators with a configuration.
+
+        Raises:
+            QuantizationError: it can run none.
+        """
 
     def set_global(self, quantization_config: QuantizationConfig | None) -> Self:
-        """For every operator without a nearer configuration."""
+        """Sets the configuration of every operator without a more specific one."""
         self._check(quantization_config)
         self.global_config = quantization_config
         return self
 
     def set_operator_type(self, operator_type: Any, quantization_config: QuantizationConfig | None) -> Self:
-        """For an operator, such as `torch.ops.aten.linear.default` or all its overloads.
+        """Sets the configuration of an operator.
 
-        Raises QuantizationError if this quantizer's backend cannot run it quantized.
+        Args:
+            operator_type: an overload such as `torch.ops.aten.linear.default`, or a packet for all its
+                overloads.
+            quantization_config: the configuration; None keeps the operator in float.
+
+        Raises:
+            QuantizationError: the backend cannot run the quantized operator.
         """
         self._check(quantization_config)
         if quantization_config is not None and not self._overloads(operator_type):
@@ -75,19 +88,19 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return self
 
     def set_module_type(self, module_type: Any, quantization_config: QuantizationConfig | None) -> Self:
-        """For all operators in modules of a type, nested ones as well."""
+        """Sets the configuration of all operators in modules of a type, nested modules included."""
         self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
         return self
 
     def set_module_name(self, module_name: str, quantization_config: QuantizationConfig | None) -> Self:
-        """For all operators in the module of a name, such as `blocks.0.attention`."""
+        """Sets the configuration of all operators in a module, such as `blocks.0.attention`."""
         self._check(quantization_config)
         self.module_name_config[module_name] = quantization_config
         return self
 
     def set_filter_function(self, filter_fn: Filter) -> Self:
-        """Quantizes only operators for whose node `filter_fn` is true."""
+        """Quantizes only operators for whose node `filter_fn` returns True."""
         self.filter_fn = filter_fn
         return self
 
@@ -99,7 +112,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]
 
     def config_of(self, node: Node) -> QuantizationConfig | None:
-        """The configuration that applies to an operator's node."""
+        """Returns the configuration of an operator's node."""
         if self.filter_fn is not None and not self.filter_fn(node):
             return None
         stack = list((node.meta.get("nn_module_stack") or {}).values())
@@ -119,7 +132,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     # ---- The quantizer's interface ----
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Numbers added or multiplied become constant tensors, which can be quantized."""
+        """Replaces numbers that are added or multiplied by constant tensors, which can be quantized."""
         binary = {t for p in self.patterns if p.kind is Kind.BINARY for t in p.targets}
         for node in list(model.graph.nodes):
             if node.op != "call_function" or node.target not in binary or not _is_float(node):
@@ -133,7 +146,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
-        """Says of each operator how it is quantized, in `node.meta["quantization_annotation"]`."""
+        """Writes the quantization of each operator to `node.meta["quantization_annotation"]`."""
         for node in list(model.graph.nodes):
             pattern = self._by_target.get(node.target) if node.op == "call_function" else None
             if pattern is None or is_annotated(node):
@@ -145,7 +158,11 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Raises QuantizationError if nothing in the model is quantized; in torchao's own flow it warns."""
+        """Checks that something in the model is quantized.
+
+        Raises:
+            QuantizationError: nothing is. In torchao's own flow this is a warning.
+        """
         annotations = [node.meta[KEY] for node in model.graph.nodes if KEY in node.meta]
         if not any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations):
             if is_strict():
@@ -266,13 +283,13 @@ def _sources(match: Match) -> list[Any]:
 
 
 def is_annotated(node: Node) -> bool:
-    """Whether a quantizer has annotated the node."""
+    """Returns whether a quantizer annotated the node."""
     annotation = node.meta.get(KEY)
     return annotation is not None and bool(annotation._annotated)
 
 
 def output_spec(node: Any) -> Any:
-    """How a node's result is quantized, None if it is float or not annotated."""
+    """Returns the quantization of a node's result, or None if it is float or not annotated."""
     annotation = node.meta.get(KEY) if isinstance(node, Node) else None
     return None if annotation is None else annotation.output_qspec
 
@@ -300,7 +317,7 @@ def _weight_spec(weight: Node, spec: QuantizationSpec, axis: int) -> Quantizatio
 
 
 def type_name(kind: Any) -> str:
-    """The full name of a class of modules, which may be given as that name."""
+    """Returns the full name of a module class, given as a class or as a name."""
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -340,6 +357,6 @@ def _constant(model: GraphModule, user: Node, number: Any) -> Node:
 
 
 def is_depthwise(conv: Node) -> bool:
-    """Whether each input channel of a convolution has outputs of its own."""
+    """Returns whether each input channel of a convolution has its own outputs."""
     weight = meta.get_tensor(conv.args[1])  # type: ignore[arg-type]
     return weight is not None and groups_of(conv) > 1 and weight.shape[1] == 1

@@ -1,4 +1,4 @@
-"""What a quantizer may quantize: patterns of operators, and how a match in a graph looks."""
+"""Patterns of operators that a quantizer may quantize, and their matches in a graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ aten = torch.ops.aten
 
 
 class Kind(enum.Enum):
-    """Which arguments of an operator are quantized."""
+    """The arguments of an operator that are quantized."""
 
     WEIGHTED = "input, weight and output"
     BINARY = "two inputs and output"
@@ -27,11 +27,15 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Pattern:
-    """Operators that are quantized in one way, and what fuses behind them.
+    """Operators that are quantized in one way, and the operators that fuse with them.
 
-    static, dynamic, weight_only: the kinds of configuration that apply. always: also behind an operator in
-    float; otherwise UNARY, SHARED and CONCAT follow only quantized ones. accept: a further condition on
-    the operator and on whether the configuration is dynamic.
+    Attributes:
+        static: whether static configurations apply.
+        dynamic: whether dynamic configurations apply.
+        weight_only: whether weight-only configurations apply.
+        always: quantize the operator also after an operator in float. Without it, UNARY, SHARED and CONCAT
+            follow only quantized operators.
+        accept: a further condition on the operator, and on whether the configuration is dynamic.
     """
 
     name: str
@@ -107,7 +111,7 @@ MEANS = frozenset({aten.mean.default, aten.mean.dim, aten.adaptive_avg_pool2d.de
 
 @dataclass
 class Match:
-    """A pattern in a graph: the operator, and the last one that fuses behind it."""
+    """A match of a pattern in a graph: the operator, and the last operator that fuses with it."""
 
     pattern: Pattern
     anchor: Node
@@ -116,11 +120,12 @@ class Match:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
+        """The nodes of the match."""
         return (self.anchor, *self.between, *(() if self.output is self.anchor else (self.output,)))
 
 
 def find_match(anchor: Node, pattern: Pattern, batch_norm: bool) -> Match:
-    """The match at `anchor`, with batch norm behind it if `batch_norm`, and one activation."""
+    """Returns the match at `anchor`, with one activation and, if `batch_norm`, a batch norm."""
     chain = [anchor]
     if batch_norm and pattern.kind is Kind.WEIGHTED:
         _extend(chain, BATCH_NORM)
@@ -136,7 +141,7 @@ def _extend(chain: list[Node], targets: frozenset[Any]) -> None:
 
 
 def groups_of(conv: Node) -> int:
-    """The groups of a convolution of the ATen dialect."""
+    """Returns the groups of a convolution of the ATen dialect."""
     op = conv.target
     assert isinstance(op, OpOverload)
     for index, argument in enumerate(op._schema.arguments):

@@ -1,4 +1,4 @@
-"""What a model itself says of a layer's inputs, without data."""
+"""What a model itself says about the inputs of a layer, without data."""
 
 from __future__ import annotations
 
@@ -29,10 +29,18 @@ _NORMS = {aten.layer_norm.default, aten.rms_norm.default}
 
 
 def expected_products(model: GraphModule, node: Any, width: int) -> torch.Tensor | None:
-    """The mean of x^T x [width, width] over the vectors x of `node`'s last dim, if a norm makes them.
+    """Returns the expected products of a layer's inputs if a norm computes them.
 
-    A norm over the last dim gives vectors of mean 0 and variance 1, times its weight, plus its bias: their
-    products have the weight's square on the diagonal and those of the bias everywhere.
+    A norm over the last dimension gives vectors with mean 0 and variance 1, times its weight, plus its bias.
+    Their products have the squared weight on the diagonal, and the products of the bias everywhere.
+
+    Args:
+        model: the graph.
+        node: the node of the inputs.
+        width: the size of their last dimension.
+
+    Returns:
+        The mean of x^T x [width, width] over the vectors x, or None.
     """
     while isinstance(node, Node) and (node.target in _PASSED or node.op == "call_module"):
         node = node.args[0]

@@ -1,4 +1,4 @@
-"""What a comparison found, as text, plain data and a page."""
+"""The results of a comparison as text, plain data and HTML."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from rushlight.quantize.tables import Sections, Table, bars, page, text_table
 class LayerRow:
     """A layer of a quantized program.
 
-    how: dtypes, or "float". source: "file:line" of the model, None where unknown; code: that line.
-    accumulated: with all layers before it quantized; own: on inputs of the float program.
+    Attributes:
+        how: the dtypes, or "float".
+        source: "file:line" of the model, or None.
+        code: the text of this line.
+        accumulated: the difference if all layers before are quantized too.
+        own: the difference on inputs of the float program.
     """
 
     name: str
@@ -29,6 +33,7 @@ class LayerRow:
     own: Difference
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
         return {
             "layer": self.name,
             "operator": self.operator,
@@ -42,19 +47,24 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """The results of a form of the program; top1: how often the largest entry is the same, None if unfit."""
+    """The outputs of one form of the program.
+
+    Attributes:
+        top1: how often the largest entry is the same, or None if the outputs have no such meaning.
+    """
 
     name: str
     difference: Difference
     top1: float | None
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
         return {"program": self.name, "top1": self.top1, **self.difference.to_dict()}
 
 
 @dataclass(frozen=True)
 class Report:
-    """Layers in the order they run in, and results end to end; floor_db: below it a layer is wrong."""
+    """The layers in execution order, and the outputs. A layer below `floor_db` counts as wrong."""
 
     layers: list[LayerRow]
     results: list[EndToEnd]
@@ -63,12 +73,12 @@ class Report:
 
     @property
     def first_wrong(self) -> LayerRow | None:
-        """The first layer whose value is less than `floor_db` above its error."""
+        """The first layer with a signal-to-noise ratio below `floor_db`, or None."""
         return next((row for row in self.layers if row.accumulated.snr_db < self.floor_db), None)
 
     @property
     def blame(self) -> LayerRow | None:
-        """Of the layers up to the first wrong one, that which does most harm by itself."""
+        """The layer with the largest own error among the layers up to the first wrong one, or None."""
         wrong = self.first_wrong
         if wrong is None:
             return None
@@ -76,7 +86,7 @@ class Report:
         return min(upto, key=lambda row: row.own.snr_db)
 
     def verdict(self) -> str:
-        """Which layer goes wrong first, and where it stands in the model's source."""
+        """Returns a text that names the first wrong layer and its line in the model."""
         wrong, blame = self.first_wrong, self.blame
         if wrong is None or blame is None:
             return f"No layer falls below {self.floor_db:g} dB."
@@ -94,7 +104,7 @@ class Report:
         return text
 
     def text(self) -> str:
-        """Tables for a terminal."""
+        """Returns tables for a terminal."""
         return "\n".join(
             [
                 text_table(_LAYER_HEAD, [_layer_cells(row) for row in self.layers], right=_LAYER_RIGHT),
@@ -106,7 +116,7 @@ class Report:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; numbers that are not finite are None."""
+        """Returns plain data for JSON. Numbers that are not finite are None."""
         wrong, blame = self.first_wrong, self.blame
         return {
             "items": self.items,
@@ -118,11 +128,11 @@ class Report:
         }
 
     def html(self) -> str:
-        """A page that needs no other file."""
+        """Returns a page that needs no other file."""
         return page("Quantized and float", self.sections())
 
     def sections(self) -> Sections:
-        """What the page holds."""
+        """Returns the sections of the page."""
         labels = [row.name for row in self.layers]
         chart = bars(
             labels,
@@ -177,7 +187,7 @@ def _where(row: LayerRow) -> str:
 
 
 def decibels(value: float) -> str:
-    """Such as "31.4", "exact" without any error, "broken" where NaN or infinity came out."""
+    """Formats a ratio: "31.4", "exact" for no error, "broken" for NaN or infinity."""
     if math.isinf(value):
         return "exact" if value > 0 else "broken"
     return f"{value:.1f}"

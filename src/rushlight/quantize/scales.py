@@ -1,4 +1,4 @@
-"""The scale of each group of weights."""
+"""Computes the scale of each group of weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import torch
 
 
 def group_for(group_size: int, columns: int) -> int:
-    """The size of groups that divides a row: `group_size`, a divisor of both from 8 up, or the whole row."""
+    """Returns the size of groups that divides a row: `group_size`, a common divisor of at least 8, or the
+    whole row.
+    """
     common = math.gcd(group_size, columns)
     return common if common >= 8 else columns
 
@@ -21,10 +23,21 @@ def quantize_groups(
     importance: torch.Tensor | None = None,
     candidates: int = 24,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 [R, C] in low .. high, and float32 scales [R, C / group]; weight [R, C] is about their product.
+    """Quantizes a weight in groups. The weight is approximately the product of the two results.
 
-    Of the scales on a grid below a group's full range, each fitted to the whole numbers that it rounds to, by
-    least squares, a group has the one which loses least in squares; importance [C] weighs these.
+    Candidates for the scale lie on a grid below the full range of a group; each is fitted to the rounded
+    integers by least squares. The candidate with the smallest squared error is used.
+
+    Args:
+        weight: float [R, C].
+        group: the number of weights in a row that share a scale.
+        low: the smallest integer.
+        high: the largest integer.
+        importance: float [C], weights of the squared errors, or None.
+        candidates: the number of candidates.
+
+    Returns:
+        int8 [R, C] from low to high, and float32 scales [R, C / group].
     """
     rows = weight.to(torch.float32).reshape(weight.shape[0], -1, group)
     peak = rows.abs().amax(-1, keepdim=True).clamp_min(1e-12)

@@ -1,7 +1,7 @@
-"""How tensors are quantized: recipes over torchao's `QuantizationSpec`.
+"""Quantization configurations, made of torchao's `QuantizationSpec`.
 
-A `QuantizationConfig` says it for the input, the output, the weight and the bias of an operator; None is
-float. All weights are symmetric.
+A `QuantizationConfig` states how the input, the output, the weight and the bias of an operator are quantized;
+None means float. All weights are symmetric.
 """
 
 from __future__ import annotations
@@ -39,7 +39,14 @@ WEIGHT_EPS = 2.0**-40
 
 
 def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int = 127) -> QuantizationSpec:
-    """Per tensor, by calibration or training: int8 affine, or int16 symmetric as its users want it."""
+    """Returns the quantization of activations with one scale for each tensor, by calibration or training.
+
+    Args:
+        bits: 8 for affine int8, 16 for symmetric int16.
+        qat: for quantization-aware training.
+        low: the smallest integer.
+        high: the largest integer.
+    """
     if bits == 16:
         return QuantizationSpec(
             dtype=torch.int16,
@@ -68,7 +75,14 @@ def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int =
 def dynamic_activation(
     *, per_token: bool = False, qat: bool = False, low: int = -128, high: int = 127
 ) -> QuantizationSpec:
-    """int8 affine by the range of each input, or of each vector along its last dim if `per_token`."""
+    """Returns affine int8 quantization with the range of each input.
+
+    Args:
+        per_token: use the range of each vector along the last dimension.
+        qat: for quantization-aware training.
+        low: the smallest integer.
+        high: the largest integer.
+    """
     constructor: Any
     if per_token:
         constructor = PerTokenObserver.with_args()
@@ -98,9 +112,16 @@ def weight(
     high: int | None = None,
     small_sums: bool = False,
 ) -> QuantizationSpec:
-    """8- or 4-bit whole numbers in int8, per tensor, per output channel or per group along the input.
+    """Returns the quantization of weights to 8- or 4-bit integers, stored as int8.
 
-    small_sums: per channel, by `SmallSumsPerChannelMinMaxObserver`.
+    Args:
+        bits: 8 or 4.
+        per_channel: one scale for each output channel instead of one for the tensor.
+        group_size: the number of weights along the input that share a scale, or None.
+        qat: for quantization-aware training.
+        low: the smallest integer, or None for the default.
+        high: the largest integer, or None for the default.
+        small_sums: choose the scale of each channel with `SmallSumsPerChannelMinMaxObserver`.
     """
     if bits not in (4, 8):
         raise ValueError(f"weights have 4 or 8 bits, not {bits}")
@@ -131,14 +152,24 @@ def weight(
 
 @functools.cache
 def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
-    """int8 activations with ranges from calibration (or training if `qat`), int8 weights."""
+    """Returns the configuration of int8 activations, with ranges from data, and int8 weights.
+
+    Args:
+        per_channel: one scale for each output channel of a weight.
+        qat: for quantization-aware training.
+    """
     act = activation(qat=qat)
     return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat, small_sums=True), None, qat)
 
 
 @functools.cache
 def static_int16(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
-    """int16 activations, int8 weights."""
+    """Returns the configuration of int16 activations, with ranges from data, and int8 weights.
+
+    Args:
+        per_channel: one scale for each output channel of a weight.
+        qat: for quantization-aware training.
+    """
     act = activation(bits=16, qat=qat)
     return QuantizationConfig(act, act, weight(per_channel=per_channel, qat=qat), None, qat)
 
@@ -147,14 +178,25 @@ def static_int16(*, per_channel: bool = True, qat: bool = False) -> Quantization
 def dynamic_int8(
     *, per_token: bool = False, per_channel: bool = True, qat: bool = False
 ) -> QuantizationConfig:
-    """int8 inputs with ranges found when the program runs, int8 weights, float outputs."""
+    """Returns the configuration of int8 inputs, with ranges computed at run time, int8 weights and float
+    outputs.
+
+    Args:
+        per_token: use the range of each vector along the last dimension.
+        per_channel: one scale for each output channel of a weight.
+        qat: for quantization-aware training.
+    """
     act = dynamic_activation(per_token=per_token, qat=qat)
     return QuantizationConfig(act, None, weight(per_channel=per_channel, qat=qat, small_sums=True), None, qat)
 
 
 @functools.cache
 def dynamic_int8_weight_int4(*, group_size: int = 32) -> QuantizationConfig:
-    """int8 inputs with the range of each token, 4-bit weights by groups."""
+    """Returns the configuration of int8 inputs, with the range of each token, and 4-bit weights in groups.
+
+    Args:
+        group_size: the number of weights along the input that share a scale.
+    """
     return QuantizationConfig(
         dynamic_activation(per_token=True), None, weight(bits=4, group_size=group_size), None, False
     )
@@ -162,7 +204,12 @@ def dynamic_int8_weight_int4(*, group_size: int = 32) -> QuantizationConfig:
 
 @functools.cache
 def weight_only_int8(*, group_size: int | None = None) -> QuantizationConfig:
-    """Float activations, int8 weights per output channel or by groups."""
+    """Returns the configuration of float activations and int8 weights.
+
+    Args:
+        group_size: the number of weights along the input that share a scale; None means one scale for each
+            output channel.
+    """
     return QuantizationConfig(
         None, None, weight(group_size=group_size, low=-127 if group_size is None else -128), None, False
     )
@@ -170,9 +217,11 @@ def weight_only_int8(*, group_size: int | None = None) -> QuantizationConfig:
 
 @functools.cache
 def weight_only_int4(*, group_size: int = 32, by_inputs: bool = False) -> QuantizationConfig:
-    """Float activations, 4-bit weights by groups.
+    """Returns the configuration of float activations and 4-bit weights in groups.
 
-    by_inputs: round weights so that the layer's results on the calibration data change least (GPTQ).
+    Args:
+        group_size: the number of weights along the input that share a scale.
+        by_inputs: round weights so that the outputs of the layer change least on the calibration data (GPTQ).
     """
     watched = _watched() if by_inputs else None
     return QuantizationConfig(watched, None, weight(bits=4, group_size=group_size), None, False)
@@ -190,18 +239,18 @@ def _watched() -> QuantizationSpec:
 
 
 def is_dynamic(config: QuantizationConfig) -> bool:
-    """Whether ranges of inputs are found when the program runs."""
+    """Returns whether the ranges of inputs are computed at run time."""
     spec = config.input_activation
     return spec is not None and (bool(spec.is_dynamic) or _class_of(spec) is PerTokenObserver)
 
 
 def is_grouped(spec: QuantizationSpec) -> bool:
-    """Whether weights have a scale for each group along the input."""
+    """Returns whether weights have one scale for each group along the input."""
     return _class_of(spec) is GroupWeightObserver
 
 
 def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
-    """The specification for a table, whose numbers are not summed."""
+    """Returns the specification for a table, whose numbers are not added."""
     if _class_of(spec) is not SmallSumsPerChannelMinMaxObserver:
         return spec
     constructor = CheckedPerChannelMinMaxObserver.with_args(eps=WEIGHT_EPS)
@@ -209,7 +258,7 @@ def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
 
 
 def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:
-    """The specification with its channels along `axis`, if it has channels."""
+    """Returns the specification with its channels along `axis`, if it has channels."""
     if spec.ch_axis in (None, axis):
         return spec
     constructor = spec.observer_or_fake_quant_ctr
@@ -225,7 +274,7 @@ def _class_of(spec: QuantizationSpec) -> Any:
 
 
 def is_weight_only(config: QuantizationConfig) -> bool:
-    """Whether activations stay float."""
+    """Returns whether activations stay float."""
     spec = config.input_activation
     return spec is None or _class_of(spec) is InputProducts
 
@@ -239,9 +288,17 @@ def get_symmetric_quantization_config(
     weight_qmin: int = -127,
     weight_qmax: int = 127,
 ) -> QuantizationConfig:
-    """The configuration of `XNNPACKQuantizer` under the arguments that its users know.
+    """Returns a configuration for `XNNPACKQuantizer`, with ExecuTorch's arguments: symmetric weights and
+    affine activations.
 
-    Symmetric weights, affine activations; `is_dynamic` finds the activations' ranges at run time.
+    Args:
+        is_per_channel: one scale for each output channel of a weight.
+        is_qat: for quantization-aware training.
+        is_dynamic: compute the ranges of activations at run time.
+        act_qmin: the smallest integer of activations.
+        act_qmax: the largest integer of activations.
+        weight_qmin: the smallest integer of weights.
+        weight_qmax: the largest integer of weights.
     """
     return _symmetric(is_per_channel, is_qat, is_dynamic, act_qmin, act_qmax, weight_qmin, weight_qmax)
 

@@ -1,4 +1,4 @@
-"""Tables for terminals, bars in SVG and pages in HTML that need no other file."""
+"""Tables for terminals, bar charts in SVG, and HTML pages that need no other file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ svg text { font: 12px system-ui, sans-serif }
 
 @dataclass(frozen=True)
 class Table:
-    """Cells under a head; `right` are the columns set flush right."""
+    """A head and rows of cells. `right` has the indices of right-aligned columns."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -33,7 +33,13 @@ Sections = Sequence[tuple[str, str | Table]]
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] = frozenset()) -> str:
-    """Columns padded to their widest cell; `right` are those set flush right."""
+    """Formats a table for a terminal.
+
+    Args:
+        head: the titles of the columns.
+        rows: the cells.
+        right: the indices of right-aligned columns.
+    """
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
@@ -48,9 +54,13 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set
 def bars(
     labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str, *, line: float | None = None
 ) -> str:
-    """An SVG of horizontal bars, a group a label.
+    """Draws horizontal bars as SVG. Infinite values fill the width; minus infinite values have no bar.
 
-    Infinite values fill the width, or have none if negative. line: a value marked through all bars.
+    Args:
+        labels: the labels of the groups of bars.
+        series: for each name, one value for each label.
+        unit: the unit of the values.
+        line: a value at which a line crosses all bars, or None.
     """
     finite = [value for values in series.values() for value in values if math.isfinite(value)]
     top = max([1.0, *finite, *([line] if line is not None else [])]) * 1.08
@@ -94,7 +104,7 @@ def bars(
 
 
 def page(title: str, sections: Sections) -> str:
-    """A page that needs no other file; a section without a heading goes on with the one before it."""
+    """Makes an HTML page that needs no other file. A section without a heading continues the one before."""
     body = [f"<h1>{html.escape(title)}</h1>"]
     for heading, content in sections:
         if heading:

@@ -1,4 +1,4 @@
-"""Gives nodes to CpuBackend."""
+"""The partitioner of CpuBackend."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ logger = logging.getLogger(__name__)
 class CpuPartitioner(Partitioner):
     """Gives CpuBackend every node that its plans can express, in as few parts as possible.
 
-    Args:
-        target: the instruction set to plan for: generic, avx2, avx512, neon, rvv or rvv256; that of this
-            machine by default. A program runs on the others too; its weights are then packed anew while it
-            is loaded.
-        float32_matmul_precision: "highest" keeps full float32 in float32 products and convolutions. "high"
-            allows block floating-point products and the coarser Winograd forms, whose errors together stay
-            within a budget of 1e-3 of the largest result.
-        compact: weights of Winograd convolutions are stored as they are, a quarter of the bytes, and
-            transformed while the program is loaded. Loading then takes milliseconds more, and memory that is
-            not the mapped file's.
-        weights: torch.float16 or torch.bfloat16 to store float32 weights in, which halves the file and what
-            products of few rows read. Sums stay float32.
-        verbose: log why nodes stay.
-        exact: deprecated: True is float32_matmul_precision="highest", False is "high".
+    After `partition`, `report` has the reason for every node that is not taken.
 
-    After `partition`, `report` has the reason for every node that stays.
+    Args:
+        target: the instruction set to compile for: generic, avx2, avx512, neon, rvv or rvv256. The default is
+            that of this machine. The program also runs on other machines; its weights are then packed again
+            when it is loaded.
+        float32_matmul_precision: "highest" computes float32 products and convolutions in full float32. "high"
+            allows block floating-point products and faster Winograd convolutions; their errors together stay
+            within 1e-3 of the largest result.
+        compact: store the original weights of Winograd convolutions, which take up to four times fewer bytes,
+            and transform them when the program is loaded. Loading then takes longer and needs memory for the
+            transformed weights.
+        weights: torch.float16 or torch.bfloat16 stores float32 weights in 16 bits, which halves the file and
+            the bytes that products of few rows read. Sums stay in float32.
+        verbose: log why a node is not taken.
+        exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Raises:
-        ValueError: an unknown target, precision or type of weights.
+        ValueError: an unknown target, precision or dtype of weights.
     """
 
     decomposes_leftovers = True

@@ -1,4 +1,4 @@
-"""What this package's own CPU backend and kernels run quantized."""
+"""The quantizer of the CPU backend and the kernels."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ _FUNCTIONS = frozenset(
 
 
 class CPUQuantizer(PatternQuantizer):
-    """int8 by calibration, training or at run time, and 8- or 4-bit weights alone, of embeddings too.
+    """Quantizes models for the CPU backend and the kernels: to int8 with ranges from data, from training or
+    at run time, or only weights to 8 or 4 bits.
 
-    Linear and convolution (with batch norm in training, and ReLU or clamp), transposed convolution, add and
-    multiply (with ReLU or clamp), cat, average pooling and means, functions of one number behind quantized
-    operators, and what only moves or clamps values. Configurations that are dynamic or of weights alone
-    quantize the weights of embeddings as well.
+    It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
+    convolutions, additions and multiplications (with ReLU or clamp), concatenations, average pooling and
+    means, functions of one number after quantized operators, and operators that only move or clamp values.
+    Dynamic and weight-only configurations also quantize the weights of embeddings.
     """
 
     name: ClassVar[str] = "CPUQuantizer"

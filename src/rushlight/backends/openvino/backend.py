@@ -19,5 +19,14 @@ class OpenvinoBackend(BackendDetails):
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Compiles one part to OpenVINO's intermediate representation.
+
+        Args:
+            edge_program: the part.
+            compile_specs: the device and properties of OpenVINO.
+
+        Returns:
+            The payload.
+        """
         model = convert(edge_program.graph, constant_inputs(edge_program))
         return PreprocessResult(write_payload(*serialize(model)))

@@ -153,4 +153,5 @@ _REWRITES: dict[str, _Rewrite] = {
 
 
 def is_item(node: Node) -> bool:
+    """Returns whether a node selects one of several results."""
     return node.target is operator.getitem

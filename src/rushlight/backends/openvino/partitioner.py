@@ -1,4 +1,4 @@
-"""The partitioner that gives nodes to OpenvinoBackend."""
+"""The partitioner of OpenvinoBackend."""
 
 from __future__ import annotations
 
@@ -33,10 +33,13 @@ KEPT = (
 class OpenvinoPartitioner(Partitioner):
     """Gives OpenVINO every node that its PyTorch frontend converts, in as few parts as possible.
 
-    compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT, as
-    text. op_types_to_skip: names of operators as "aten.add.Tensor"; op_names_to_skip: names of nodes.
+    After `partition`, `report` has the reason for every node that is not taken.
 
-    After `partition`, `report` has the reason for every node that stays.
+    Args:
+        compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT,
+            as text.
+        op_types_to_skip: operators that are not taken, such as "aten.add.Tensor".
+        op_names_to_skip: names of nodes that are not taken.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class OpenvinoPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        """Returns the operators that OpenVINO takes without decomposition."""
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
 
@@ -65,7 +69,7 @@ class OpenvinoPartitioner(Partitioner):
         return list(KEPT), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes. Raises CompileError where OpenVINO is not installed."""
+        """Tags the nodes that OpenVINO takes."""
         support = Support(constant_inputs(exported_program))
         self.report = WhyNoPartitionReporter()
         graph = exported_program.graph

@@ -16,6 +16,12 @@ _ALIGNMENT = 64
 
 
 def write_payload(xml: bytes, weights: bytes) -> bytes:
+    """Returns the payload.
+
+    Args:
+        xml: the model in OpenVINO's intermediate representation.
+        weights: its weights.
+    """
     parts = [_REST.pack(0, len(xml), len(weights)), xml]
     parts += [bytes(-(_HEAD.size + _REST.size + len(xml)) % _ALIGNMENT), weights]
     checksum = 0

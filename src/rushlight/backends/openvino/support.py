@@ -25,17 +25,22 @@ _DTYPES = {
 
 
 class Support:
-    """The answers for one program. `constants`: tensors of placeholders that never change, by name."""
+    """Decides which nodes of one program OpenVINO takes.
+
+    Args:
+        constants: the tensors of placeholders that never change, by name.
+    """
 
     def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
         self._constants = constants
         self._answers: dict[Any, str | None] = {}
 
     def is_constant(self, node: Node) -> bool:
+        """Returns whether a node is a placeholder of a constant."""
         return node.op == "placeholder" and node.name in self._constants
 
     def why_not(self, node: Node) -> str | None:
-        """The reason why a call_function node cannot go to OpenVINO, None if it can."""
+        """Returns the reason why a call_function node cannot go to OpenVINO, or None if it can."""
         if not aten_name(node):
             return "it is no operator"
         if reason := self._refuse(node):

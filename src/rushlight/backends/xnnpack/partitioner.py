@@ -1,4 +1,4 @@
-"""Partitioners that give nodes to XnnpackBackend."""
+"""The partitioners of XnnpackBackend."""
 
 from __future__ import annotations
 
@@ -43,14 +43,17 @@ _WEIGHTS = {aten.linear.default: 1, aten.addmm.default: 2, aten.mm.default: 1}
 
 
 class XnnpackPartitioner(Partitioner):
-    """Gives XNNPACK every node it takes, in as few parts as possible.
+    """Gives XNNPACK every node that it supports, in as few parts as possible.
 
-    configs: the operators to take, as ATen overloads or their names ("add.Tensor"); all by default.
-    config_precisions: which precisions to take; all by default. per_op_mode: a part for every node.
-    verbose: logs why nodes are not taken. Options: force_non_static_weights_for_f32_linear: weights of float
-    matrix products are arguments of the delegate; enable_bf16: bfloat16 matrix products are taken.
+    After `partition`, `report` has the reason for every node that is not taken.
 
-    After `partition`, `report` has the reason for every node that stays.
+    Args:
+        configs: the operators to take, as ATen overloads or names such as "add.Tensor"; None means all.
+        config_precisions: the precisions to take; None means all.
+        per_op_mode: make one part for every node.
+        verbose: log why nodes are not taken.
+        options: `force_non_static_weights_for_f32_linear` passes the weights of float products as arguments
+            of the delegate; `enable_bf16` takes bfloat16 matrix products.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class XnnpackPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        """Returns the operators that XNNPACK takes without decomposition."""
         facts = self._facts(ep)
         quantized: dict[Graph, QuantizedOps] = {}
 
@@ -92,6 +96,7 @@ class XnnpackPartitioner(Partitioner):
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags the nodes that XNNPACK takes."""
         facts = self._facts(exported_program)
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
@@ -200,21 +205,21 @@ class XnnpackPartitioner(Partitioner):
 
 
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
-    """Takes floating point nodes only."""
+    """Takes only floating-point nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.FP32)
 
 
 class XnnpackQuantizedPartitioner(XnnpackPartitioner):
-    """Takes statically quantized nodes only."""
+    """Takes only statically quantized nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)
 
 
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Takes dynamically quantized nodes only."""
+    """Takes only dynamically quantized nodes."""
 
     def __init__(self, **kwargs: Any) -> None:
         if "config_precisions" in kwargs:

@@ -1,4 +1,4 @@
-"""What XNNPACK runs quantized."""
+"""The quantizer of XnnpackBackend."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def _conv_transpose(node: Node, dynamic: bool) -> bool:
 
 
 class XNNPACKQuantizer(PatternQuantizer):
-    """int8 by calibration, training or at run time, for `XnnpackBackend`.
+    """Quantizes models to int8 for `XnnpackBackend`, with ranges from data, from training or at run time.
 
-    Linear and convolution (with batch norm in training, and ReLU or clamp), transposed convolution, add and
-    multiply (with ReLU), cat, means over pictures, and what only moves or clamps values behind them.
+    It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
+    convolutions, additions and multiplications (with ReLU), concatenations, means over images, and operators
+    after these that only move or clamp values.
     """
 
     name: ClassVar[str] = "XNNPACKQuantizer"
@@ -66,7 +67,9 @@ class XNNPACKQuantizer(PatternQuantizer):
 
     @classmethod
     def get_supported_quantization_configs(cls) -> list[QuantizationConfig]:
-        """Those of `get_symmetric_quantization_config` that differ in what is quantized."""
+        """Returns the configurations of `get_symmetric_quantization_config` that quantize different
+        operators.
+        """
         settings = itertools.product((False, True), repeat=3)
         return [
             get_symmetric_quantization_config(is_per_channel=channel, is_qat=qat, is_dynamic=dynamic)
@@ -77,9 +80,11 @@ class XNNPACKQuantizer(PatternQuantizer):
     def get_supported_operator_for_quantization_config(
         cls, quantization_config: QuantizationConfig | None
     ) -> list[list[OpOverload]]:
-        """The operators that a configuration quantizes, each alone or with the one fused behind it.
+        """Returns the operators that a configuration quantizes, each alone or with the operator that fuses
+        with it.
 
-        Of all configurations if it is None.
+        Args:
+            quantization_config: the configuration; None means all.
         """
         found = []
         for pattern in cls.patterns:
@@ -98,14 +103,18 @@ class XNNPACKQuantizer(PatternQuantizer):
 
     @classmethod
     def get_supported_operators(cls) -> list[OperatorConfig]:
-        """Each configuration with what it quantizes."""
+        """Returns each configuration with the operators that it quantizes."""
         return [
             OperatorConfig(config, cls.get_supported_operator_for_quantization_config(config))
             for config in cls.get_supported_quantization_configs()
         ]
 
     def check(self, quantization_config: QuantizationConfig) -> None:
-        """Raises QuantizationError for activations wider than 8 bits."""
+        """Checks that a configuration is supported.
+
+        Raises:
+            QuantizationError: activations have more than 8 bits.
+        """
         spec = quantization_config.input_activation
         if spec is not None and spec.dtype not in (torch.int8, torch.uint8):
             raise QuantizationError(
