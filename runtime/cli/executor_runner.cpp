@@ -1,4 +1,4 @@
-// Loads a .pte file, runs one of its methods and prints what it gives.
+// Loads a .pte file, runs one of its methods and prints the outputs.
 
 #include <cstdio>
 #include <cstdlib>

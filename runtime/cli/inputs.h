@@ -8,16 +8,16 @@
 
 namespace rushlight {
 
-// Tensor inputs from files, or filled with ones. Keeps their memory.
+// The tensor inputs of a method, read from files or filled with ones. It owns their memory.
 class InputFiles {
  public:
-  // One path per tensor input, or none at all. Tensors of dynamic shape take as many elements of their outermost
-  // dimension as the file has.
+  // `paths` has one path for each tensor input, or none. The outermost dimension of a tensor with a dynamic shape gets
+  // as many elements as the file has.
   Error set(Method& method, const std::vector<const char*>& paths);
 
  private:
   Error set_one(Method& method, size_t index, const char* path);
-  // The input's elements, read in the method's order of dimensions.
+  // Reads the elements of an input in the method's order of dimensions.
   Error set_elements(Method& method, size_t index, TensorPtr elements, const std::vector<DimOrderType>& order);
   std::vector<TensorPtr> elements_;
 };

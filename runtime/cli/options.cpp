@@ -9,11 +9,11 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: executor_runner --model_path FILE.pte [options]\n"
-    "  --model_path FILE        program to run (also as the first plain argument)\n"
+    "  --model_path FILE        program to run (or the first argument without an option)\n"
     "  --method_name NAME       method to run (default: forward)\n"
-    "  --inputs FILE[,FILE...]  one file of raw little-endian elements per tensor input; without it tensors are\n"
+    "  --inputs FILE[,FILE...]  for each tensor input a file of raw little-endian elements; without it tensors are\n"
     "                           filled with ones\n"
-    "  --data_path FILE[,...]   .ptd files with data that the program keeps outside\n"
+    "  --data_path FILE[,...]   .ptd files with data that the program keeps in other files\n"
     "  --kernel_library FILE[,...]  shared libraries of kernels and backends\n"
     "  --num_executions N       runs (default: 1)\n"
     "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
@@ -29,7 +29,7 @@ bool parse_count(const char* option, const char* text, long* count) {
   return false;
 }
 
-// Splits in place at commas.
+// Splits a text at commas, in place.
 void split(char* text, std::vector<const char*>* parts) {
   for (char* part = text; part;) {
     char* comma = std::strchr(part, ',');

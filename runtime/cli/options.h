@@ -21,7 +21,7 @@ struct Options {
 
 enum class ParseResult { Run, Help, Wrong };
 
-// Reads the command line. What is wrong with it, or the help, is printed.
+// Reads the command line. Prints an error, or the help.
 ParseResult parse_options(int argc, char** argv, Options* options);
 
 }  // namespace rushlight

@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// The method's name, inputs, outputs, memories and backends.
+// Prints the name, inputs, outputs, memories and backends of a method.
 void print_method(const MethodMeta& meta);
 
 void print_outputs(const Method& method, PrintMode mode);

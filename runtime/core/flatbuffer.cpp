@@ -3,7 +3,7 @@
 namespace rushlight::flatbuffer {
 namespace {
 
-// Offsets of the format are at most 31 bits.
+// An offset of the format has at most 31 bits.
 constexpr size_t kMaxSize = 0x7fffffff;
 
 class Verifier {
@@ -36,7 +36,8 @@ class Verifier {
     return false;
   }
 
-  // Shared children could make the work exponential in depth; honest files stay far below this.
+  // Tables may share children, so that damaged files could cause work exponential in the depth. Valid files stay far
+  // below this limit.
   bool spend(uint64_t work, size_t at) {
     if (work > budget_) {
       return fail("children are shared too often", at);
@@ -45,10 +46,10 @@ class Verifier {
     return true;
   }
 
-  // Whether `bytes` at `at` are inside; needs no addition that could wrap.
+  // Returns whether the `bytes` bytes at `at` are inside. The comparison needs no addition, which could overflow.
   bool inside(size_t at, uint64_t bytes) const { return at <= size_ && bytes <= size_ - at; }
 
-  // `at` is known to hold a 4-byte offset. All targets start with a 4-byte word.
+  // `at` must have a 4-byte offset. All targets start with a 4-byte word.
   bool follow_offset(size_t at, size_t* target) {
     const uint32_t offset = load<uint32_t>(data_ + at);
     if (offset == 0) {
@@ -103,7 +104,7 @@ class Verifier {
     return true;
   }
 
-  // `at` is inside and holds `field.size` aligned bytes; `tag` is the preceding union tag.
+  // `at` must be inside and have `field.size` aligned bytes. `tag` is the union tag before the field.
   bool value(const Field& field, size_t at, uint8_t tag, unsigned depth) {
     if (field.kind == Kind::Scalar) {
       return true;
@@ -133,7 +134,7 @@ class Verifier {
     }
   }
 
-  // `at` is 4-aligned and holds at least 4 bytes. `depth` counts the tables that may still be entered.
+  // `at` must be aligned to 4 and have at least 4 bytes. `depth` is the number of nested tables that are still allowed.
   bool table(uint16_t index, size_t at, unsigned depth) {
     const TableInfo& info = schema_.tables[index];
     const char* const outer_table = table_;

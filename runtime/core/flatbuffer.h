@@ -1,5 +1,5 @@
-// FlatBuffers without the FlatBuffers library: a verifier that is run once over untrusted bytes, and
-// accessors that read verified bytes in place. Source of the format: the FlatBuffers internals document.
+// Reads FlatBuffers without the FlatBuffers library. A verifier runs once over untrusted bytes; accessors then read the
+// verified bytes in place. Source of the format: the FlatBuffers internals document.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ struct Schema {
 
 // ---- Verification ----
 
-// Where and why bytes were refused. `table` and `field` may be null.
+// The place and reason of an error in the bytes. `table` and `field` may be null.
 struct Malformed {
   const char* reason = nullptr;
   const char* table = nullptr;
@@ -70,12 +70,12 @@ struct Malformed {
   size_t offset = 0;  // bytes from the start of the buffer
 };
 
-// Alignment that a buffer handed to verify() must have.
+// The alignment that verify() requires of a buffer.
 constexpr size_t kBufferAlignment = 8;
 
-// Checks that every offset, vtable, table, vector, string, union and bool reachable from the root through
-// fields that `schema` knows is inside of data[0, size), aligned and well-formed. Time is linear in `size`
-// whatever the bytes. True if all holds; only then may accessors be used. `malformed` may be null.
+// Checks all offsets, vtables, tables, vectors, strings, unions and bools that are reachable from the root through
+// fields that `schema` knows: they must be inside data[0, size), aligned and well-formed. The time is linear in `size`
+// for any bytes. Accessors may be used only if the result is true. `malformed` may be null.
 bool verify(const Schema& schema, const void* data, size_t size, Malformed* malformed);
 
 // ---- Access to verified bytes ----
@@ -89,12 +89,12 @@ inline T load(const uint8_t* at) {
 
 inline const uint8_t* follow(const uint8_t* at) { return at + load<uint32_t>(at); }
 
-// The string's bytes are followed by a NUL.
+// A NUL follows the bytes of the string.
 inline std::string_view string_at(const uint8_t* at) {
   return {reinterpret_cast<const char*>(at + 4), load<uint32_t>(at)};
 }
 
-// T is a number, bool, enum, std::string_view or a table type. A default vector is empty.
+// T is a number, bool, enum, std::string_view or a table type. The default is an empty vector.
 template <class T>
 class Vector {
   static constexpr bool kInline = std::is_arithmetic_v<T> || std::is_enum_v<T>;
@@ -120,12 +120,12 @@ class Vector {
 
   uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // Elements in place; null if the field is absent.
+  // Returns the elements in place, or null if the field is absent.
   template <class U = T, class = std::enable_if_t<std::is_arithmetic_v<U> || std::is_enum_v<U>>>
   const U* data() const {
     return reinterpret_cast<const U*>(elements_);
   }
-  // index < size().
+  // `index` must be below size().
   T operator[](size_t index) const {
     if constexpr (kInline) {
       return load<T>(elements_ + index * sizeof(T));
@@ -151,7 +151,7 @@ class Table {
   explicit operator bool() const { return at_ != nullptr; }
 
  protected:
-  // Address of a field by its vtable offset, or null if it is absent.
+  // Returns the address of a field by its vtable offset, or null if the field is absent.
   const uint8_t* field(uint16_t vtable_offset) const {
     if (at_ == nullptr) {
       return nullptr;
@@ -168,7 +168,7 @@ class Table {
     const uint8_t* at = field(vtable_offset);
     return at == nullptr ? fallback : load<T>(at);
   }
-  // Empty, and still NUL-terminated, if absent.
+  // Returns the string, which ends with NUL. An absent string is empty.
   std::string_view string(uint16_t vtable_offset) const {
     const uint8_t* at = field(vtable_offset);
     return at == nullptr ? std::string_view("") : string_at(follow(at));
@@ -188,7 +188,7 @@ class Table {
   const uint8_t* at_ = nullptr;
 };
 
-// Root table of verified bytes.
+// Returns the root table of verified bytes.
 template <class T>
 T root(const void* data) {
   return T(follow(static_cast<const uint8_t*>(data)));

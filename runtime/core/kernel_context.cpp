@@ -17,7 +17,7 @@ void* KernelRuntimeContext::allocate_temporary(size_t size, size_t alignment) {
   void* memory = temporary_ ? temporary_->allocate(size, alignment) : nullptr;
   if (!memory) {
     fail(Error::MemoryAllocationFailed, "%zu bytes of scratch memory are needed, and the temporary allocator %s", size,
-         temporary_ ? "has not as many left" : "is absent");
+         temporary_ ? "has fewer left" : "is absent");
   }
   return memory;
 }

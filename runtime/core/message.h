@@ -7,15 +7,15 @@
 
 namespace rushlight {
 
-// fail() with its arguments as a list. Arguments may point into last_error_message().
+// Does the same as fail(), with the arguments as a list. The arguments may point into last_error_message().
 Error fail_list(Error code, const char* format, va_list arguments) noexcept;
 
 inline constexpr size_t kMessageSize = 512;
 
-// Gives this thread's buffer of kMessageSize bytes.
+// Returns the message buffer of this thread, which has kMessageSize bytes.
 using MessageBuffer = char* (*)() noexcept;
 
-// A shared library writes its messages where its host's are.
+// Makes a shared library write its messages into the buffer of its host.
 MessageBuffer message_buffer() noexcept;
 void set_message_buffer(MessageBuffer buffer) noexcept;
 

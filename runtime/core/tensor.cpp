@@ -14,7 +14,7 @@ bool sizes_are(const TensorImpl& tensor, Span<const SizesType> sizes) {
   return true;
 }
 
-// Moves the tensor to memory of at least `nbytes`; leaves it where it is if there is none.
+// Moves the tensor to memory of at least `nbytes`. If there is no memory, the tensor does not move.
 void grow(TensorImpl& impl, size_t nbytes) {
   constexpr size_t kAlignment = 16;
   const size_t doubled = impl.capacity > SIZE_MAX / 2 ? SIZE_MAX : impl.capacity * 2;
@@ -61,12 +61,12 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
                  static_cast<int>(sizes[i]));
     } else if (impl.max_sizes) {
       RL_REQUIRE(sizes[i] <= impl.max_sizes[i], InvalidArgument,
-                 "dim %zu of a tensor has at most %d elements, but is to have %d", i,
+                 "dim %zu of a tensor has at most %d elements, but %d are needed", i,
                  static_cast<int>(impl.max_sizes[i]), static_cast<int>(sizes[i]));
     }
   }
   const int64_t numel = checked_numel(sizes);
-  RL_REQUIRE(numel >= 0, InvalidArgument, "a tensor is to have a negative or too large shape");
+  RL_REQUIRE(numel >= 0, InvalidArgument, "the new shape of a tensor has a negative size or too many elements");
   const size_t item = element_size(impl.dtype);
   if (impl.growth && item != 0 && static_cast<uint64_t>(numel) <= SIZE_MAX / item) {
     const size_t nbytes = static_cast<size_t>(numel) * item;

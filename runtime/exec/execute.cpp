@@ -18,7 +18,7 @@
 namespace rushlight {
 namespace {
 
-// " operator 7", " operator 'conv'", or nothing: what the backend says has failed.
+// Writes " operator 7" or " operator 'conv'" if the backend names the operator that failed, else nothing.
 struct OperatorText {
   char text[96] = "";
   explicit OperatorText(const DelegateOperator& op) {
@@ -30,8 +30,8 @@ struct OperatorText {
   }
 };
 
-// "method 'forward', instruction 3 of chain 0 (aten::add.out, model.py:12): why", `why` being the last error message
-// and the line known if the program has stack traces.
+// Sets the last error message to "method 'forward', instruction 3 of chain 0 (aten::add.out, model.py:12): why". `why`
+// is the message before. The line is known if the program has stack traces.
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
@@ -58,7 +58,7 @@ Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
               *last_error_message() ? last_error_message() : to_string(code));
 }
 
-// Whether the condition of a jump is false: a tensor is true if all of its elements are.
+// Returns whether the condition of a jump is false. A tensor is true if all of its elements are true.
 bool is_false(const EValue& condition) {
   if (!condition.is_tensor()) return !condition.to_bool();
   const Tensor tensor = condition.to_tensor();
@@ -74,8 +74,8 @@ bool same_kind(Tag a, Tag b) {
   return a == b || (is_number(a) && is_number(b));
 }
 
-// A kernel that takes EValue& may replace values. One that would change what kind of thing a value is could make
-// later instructions take it for what it is not, so that is undone and refused.
+// A kernel with a parameter EValue& may replace a value. If it changes the type of a value, later instructions could
+// read it with a wrong type. The change is therefore undone, and the call fails.
 Error call_guarded(const MethodState& state, const Instruction& instruction, KernelRuntimeContext& context) {
   EValue before[16];
   for (uint8_t i = 0; i < instruction.arity; ++i) before[i] = *instruction.arguments[i];
@@ -90,7 +90,7 @@ Error call_guarded(const MethodState& state, const Instruction& instruction, Ker
   }
   if (context.failure() != Error::Ok) return context.failure();
   if ((state.num_guards == 0 && state.num_relations == 0) || instruction.arity == 0) return Error::Ok;
-  // The result comes last.
+  // The last argument is the result.
   const EValue& result = *instruction.arguments[instruction.arity - 1];
   RL_TRY(check_value_range(state, result));
   return check_relations_of(state, result);
@@ -161,7 +161,7 @@ void trace_end(const MethodState& state, uint64_t token, size_t chain, size_t in
   }
 }
 
-// Keeps the name, which may be gone after this.
+// Copies the name, which may become invalid after this call.
 void note_failure(MethodState& state, const DelegateOperator& failed) {
   const size_t length = failed.name.size() < sizeof(state.failed_name) ? failed.name.size() : sizeof(state.failed_name);
   if (length > 0) std::memcpy(state.failed_name, failed.name.data(), length);
@@ -186,7 +186,7 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Poisons what of planned memory no value of the method holds when it starts.
+// Poisons the planned memory in which no value of the method lies at the start.
 void poison_start(const MethodState& state) {
   for (uint32_t i = 0; i < state.num_transient; ++i) {
     const TensorImpl& tensor = *state.transient[i];
@@ -198,7 +198,8 @@ void poison_start(const MethodState& state) {
   }
 }
 
-// Poisons what a kernel is about to write: its last arguments, where they share no memory with what it reads.
+// Poisons the arguments that a kernel is about to write: its last arguments, unless they share memory with arguments
+// that it reads.
 void poison_results(const Instruction& instruction) {
   const BoxedKernel& boxed = instruction.row->boxed;
   for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
@@ -215,7 +216,7 @@ void poison_results(const Instruction& instruction) {
   }
 }
 
-// Runs instructions from state.next_*: one, or to the end, which is EndOfMethod.
+// Runs instructions from state.next_* on: one instruction, or all until EndOfMethod.
 Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
     if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Notes which values are read, moved to and constant, before any is built.
+// Records which values are read, moved to and constant, before any value is built.
 Error MethodLoader::mark_references() {
   const size_t count = plan_.num_values();
   RL_TRY(take(count, &flags_));
@@ -40,8 +40,8 @@ Error MethodLoader::mark_references() {
   return Error::Ok;
 }
 
-// What is moved from a constant, or is a view of one, may be a constant. Emitters define before they use, so that one
-// pass finds all and a second finds nothing; whatever takes more is taken for a constant as a whole.
+// A value that is moved from a constant, or is a view of one, may be a constant. Compilers define values before they
+// use them, so that one pass finds all of them. If another pass still finds one, all values count as constants.
 void MethodLoader::propagate_read_only() {
   constexpr int kPasses = 8;
   for (int pass = 0; pass <= kPasses; ++pass) {
@@ -122,7 +122,7 @@ Error MethodLoader::load_scalar(size_t index) {
       break;
     }
     default:
-      // An integer that is given at run time may be written as Null.
+      // A file may have Null for an integer that is given at run time.
       if ((flags_[index] & (kInput | kRead)) == (kInput | kRead)) value = EValue(int64_t{0});
   }
   return Error::Ok;
@@ -149,7 +149,7 @@ Error MethodLoader::load_tensor(size_t index) {
     if (view.dynamism == ShapeDynamism::DynamicBound) tensor->max_sizes = view.sizes.data();
   }
   if (view.dynamism == ShapeDynamism::DynamicUnbound && !view.is_planned()) {
-    // Nothing bounds it, so it is empty until it is resized.
+    // The tensor has no upper bound, so it is empty until it is resized.
     if (!(flags_[index] & kInput)) tensor->growth = state_.memory.method;
     for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = 0;
     tensor->numel = 0;
@@ -180,7 +180,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
   return give_planned(view, tensor);
 }
 
-// What a run may poison, and what it must keep: inputs, state and what methods share.
+// Records which memory a run may poison, and which it must keep: inputs, state and memory that methods share.
 Error MethodLoader::list_poisoned() {
   const size_t count = plan_.num_values();
   RL_TRY(take(count, &state_.transient));
@@ -220,7 +220,7 @@ Error MethodLoader::give_planned(const TensorView& view, TensorImpl* tensor) con
   return Error::Ok;
 }
 
-// A byte of a bool is 0 or 1, as kernels may rely on.
+// The byte of a bool is 0 or 1; kernels rely on this.
 Error MethodLoader::check_bools(size_t index, const TensorImpl& tensor) const {
   if (tensor.dtype != ScalarType::Bool) return Error::Ok;
   const auto* bytes = static_cast<const uint8_t*>(tensor.data);

@@ -10,7 +10,7 @@
 namespace rushlight {
 namespace {
 
-// Whether dims of more than one element have the strides that `tensor` would have with the sizes of `given`.
+// Returns whether the dimensions with more than one element have the strides of `tensor` with the sizes of `given`.
 bool same_layout(const TensorImpl& tensor, const Tensor& given) {
   StridesType strides[kMaxDim];
   strides_from_dim_order(given.sizes(), tensor.dim_order, strides);
@@ -20,7 +20,7 @@ bool same_layout(const TensorImpl& tensor, const Tensor& given) {
   return true;
 }
 
-// Takes memory from the caller for a tensor.
+// Sets memory of the caller for a tensor.
 void give_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size) {
   tensor->data = data;
   tensor->capacity = size;
@@ -174,7 +174,8 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
   const MethodEnd& output = state_->outputs[index];
   RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor but a %s", index, name,
              to_string(output.value->tag()));
-  RL_REQUIRE(output.from_caller, InvalidState, "output %zu of method '%.80s' has memory of its own", index, name);
+  RL_REQUIRE(output.from_caller, InvalidState,
+             "output %zu of method '%.80s' has planned memory, so that the caller cannot set its memory", index, name);
   TensorImpl& tensor = *output.tensor;
   size_t needed = element_size(tensor.dtype);
   for (int i = 0; i < tensor.dim; ++i) {

@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// The named data of a program, then those of a map from outside.
+// Combines the named data of a program with a map of data outside the program. The program comes first.
 class MethodData final : public NamedDataMap {
  public:
   // `outside` may be null.

@@ -14,7 +14,7 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   void* room = memory.method->allocate(sizeof(MethodState), alignof(MethodState));
   RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
              plan.name().data(), memory.method->size());
-  // The method destroys what has been built if a later step fails.
+  // If a later step fails, the method destroys the parts that exist.
   Method method(new (room) MethodState(plan, memory, environment));
   MethodLoader loader(*method.state_, environment);
   RL_TRY(loader.run());

@@ -8,14 +8,14 @@
 
 namespace rushlight {
 
-// Builds a Method: values, kernels, delegates, instructions. All that can be checked is checked here, so that the
-// instruction loop need not.
+// Builds a Method: values, kernels, delegates, instructions. It makes all possible checks, so that the instruction loop
+// needs none.
 class MethodLoader {
  public:
   static Result<Method> load(const PlanView& plan, const MemoryManager& memory, const Environment& environment);
 
  private:
-  // What is known of a value while loading.
+  // Properties of a value that are known while the method is loaded.
   enum Flag : uint8_t {
     kRead = 1,  // an instruction or a list refers to it
     kMoveTarget = 2,

@@ -11,7 +11,7 @@ namespace rushlight {
 
 enum class Opcode : uint8_t {
   Kernel,
-  GuardedKernel,  // takes EValue&: its arguments' tags are checked after it ran
+  GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after it ran
   Delegate,
   Move,
   JumpFalse,
@@ -24,7 +24,7 @@ struct DelegateState {
   FreeableBuffer processed;
 };
 
-// An instruction with everything looked up.
+// An instruction whose operands are resolved to pointers.
 struct Instruction {
   Opcode opcode;
   uint8_t arity;         // GuardedKernel
@@ -50,12 +50,12 @@ struct InstructionChain {
 // An input or output of the method.
 struct MethodEnd {
   EValue* value;
-  TensorImpl* tensor;  // the value's own, wherever moves have left `value`; null unless it is a tensor
-  bool from_caller;    // a tensor without memory of the plan
-  bool is_fixed;       // a number or string that no instruction reads: the program was specialised for it
+  TensorImpl* tensor;  // the tensor of this value, also after moves changed `value`; null unless it is a tensor
+  bool from_caller;    // a tensor without planned memory
+  bool is_fixed;       // a number or string that no instruction reads: a constant of the program
 };
 
-// A tensor that a view instruction points elsewhere, and its own memory.
+// A tensor that a view instruction makes point to other memory, and its own memory.
 struct ViewOut {
   TensorImpl* tensor;
   void* data;
@@ -85,14 +85,14 @@ struct MethodState {
   MethodEnd* outputs = nullptr;
   uint32_t num_inputs = 0;
   uint32_t num_outputs = 0;
-  // Tensors that must have memory from the caller before a run.
+  // Tensors for which the caller must provide memory before a run.
   TensorImpl** from_caller = nullptr;
   uint32_t num_from_caller = 0;
-  // Before a run they have their own memory again: what a view was of may be gone.
+  // Before a run, these tensors point to their own memory again, because the memory of the view may no longer exist.
   ViewOut* views = nullptr;
   uint32_t num_views = 0;
-  // With RUSHLIGHT_POISON: planned tensors that are written before they are read, and those that hold something from
-  // the start of a run.
+  // With RUSHLIGHT_POISON: planned tensors that are written before they are read, and planned tensors that have a value
+  // at the start of a run.
   TensorImpl** transient = nullptr;
   uint32_t num_transient = 0;
   TensorImpl** kept = nullptr;
@@ -113,12 +113,12 @@ struct MethodState {
   FreeableBuffer relation_data;  // their text
   ExecutionFailure failure;
   char failed_name[64];  // of failure.delegate_operator
-  // Where step() goes on.
+  // The next instruction of step().
   uint32_t next_chain = 0;
   uint32_t next_instruction = 0;
 };
 
-// The tensor behind a value that has not been moved to.
+// Returns the tensor of a value to which nothing was moved.
 inline TensorImpl* tensor_of(const EValue& value) { return value.is_tensor() ? value.to_tensor().impl() : nullptr; }
 
 }  // namespace rushlight

@@ -54,7 +54,7 @@ bool is_sound(const MethodState& state, const Relation& relation, size_t size) {
 
 int64_t wrapped(uint64_t value) { return static_cast<int64_t>(value); }
 
-// False if there is no result.
+// Returns false if there is no result.
 bool divide(int64_t a, int64_t b, int64_t* quotient, int64_t* rest) {
   if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
   *quotient = a / b;
@@ -178,7 +178,7 @@ Error load_relations(MethodState& state) {
   const size_t size = data.size();
   uint32_t header[4] = {};
   if (size > kHeader) std::memcpy(header, bytes, kHeader);
-  if (header[0] > kVersion) return Error::Ok;  // written for a newer runtime
+  if (header[0] > kVersion) return Error::Ok;  // the data were written for a newer runtime
   const uint32_t count = header[1], steps = header[2];
   RL_REQUIRE(header[0] == kVersion && count <= (size - kHeader) / sizeof(Relation) &&
                  steps <= (size - kHeader - count * sizeof(Relation)) / sizeof(RelationStep) && bytes[size - 1] == 0,

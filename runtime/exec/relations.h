@@ -6,20 +6,20 @@
 
 namespace rushlight {
 
-// What integers of a method must satisfy together, such as "u0 <= u1": a program for a machine with a stack, as it
-// lies in the file.
+// A condition on several integers of a method, such as "u0 <= u1": a program for a stack machine, as it is stored in
+// the file.
 struct RelationStep {
   enum Op : uint32_t {
     kConstant,  // pushes `constant`
     kSize,      // the size of dim `dim` of input `index`
     kInteger,   // the integer input `index`
     kValue,     // the integer of value `index`, which the method computes
-    // These take two numbers, the second from the top.
+    // These operations take two numbers; the left one is below the top of the stack.
     kAdd,
     kSubtract,
     kMultiply,
     kFloorDivide,
-    kModulo,  // of Python: the sign is the divisor's
+    kModulo,  // as in Python: the sign is that of the divisor
     kMaximum,
     kMinimum,
     kLess,
@@ -27,7 +27,7 @@ struct RelationStep {
     kEqual,
     kAnd,
     kOr,
-    kNot,  // takes one
+    kNot,  // takes one number
     kOps
   };
   uint32_t op;
@@ -39,7 +39,7 @@ struct RelationStep {
 
 struct Relation {
   static constexpr uint32_t kStart = 0xFFFFFFFFu;
-  uint32_t trigger;  // the value after whose writing it is checked; kStart: before a run
+  uint32_t trigger;  // the value after which the relation is checked; kStart means before a run
   uint32_t first;    // of the method's steps
   uint32_t count;
   uint32_t text;    // where the relation as text begins in the data
@@ -47,14 +47,14 @@ struct Relation {
   uint32_t reserved;
 };
 
-// Reads the relations of the method from the program's named data; a program without them has none. InvalidProgram:
-// the data is damaged.
+// Reads the relations of the method from the named data of the program, which may have none. Returns InvalidProgram if
+// the data are damaged.
 Error load_relations(MethodState& state);
 
-// Checks those that hold between inputs, all of them being set.
+// Checks the relations between inputs, after all inputs are set.
 Error check_relations(const MethodState& state);
 
-// Checks those that an integer completes which has just been written.
+// Checks the relations whose last integer was just written.
 Error check_relations_of(const MethodState& state, const EValue& value);
 
 }  // namespace rushlight

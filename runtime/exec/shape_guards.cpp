@@ -19,7 +19,7 @@ const char* name_of(const MethodState& state, const ShapeGuard& guard) {
   return static_cast<const char*>(state.guard_data.data()) + guard.name;
 }
 
-// "dim 0 of input 1 ('x')", "input 1 ('n')", "an integer read from 'n'"
+// Writes the name of what is checked: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
 struct Place {
   char text[112];
   Place(const MethodState& state, const ShapeGuard& guard) {
@@ -53,7 +53,7 @@ bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index,
   return !input.tensor && input.value->tag() == Tag::Int;
 }
 
-// The number of guards in the data, 0 if it is written for a newer runtime.
+// Returns the number of guards in the data, or 0 if the data were written for a newer runtime.
 Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view method) {
   uint32_t header[2] = {0, 0};
   if (data.size() >= kHeader) std::memcpy(header, data.data(), kHeader);

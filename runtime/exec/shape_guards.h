@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// What the size of one dim of an input, an integer input, or an integer that the method computes must satisfy.
+// A condition on the size of one dimension of an input, on an integer input, or on an integer that the method computes.
 struct ShapeGuard {
   static constexpr uint32_t kInteger = 0xFFFFFFFFu;
   static constexpr uint32_t kValue = 0xFFFFFFFEu;
@@ -20,17 +20,17 @@ struct ShapeGuard {
   uint32_t name;   // where the name of the input, or of what the integer is read from, begins in the data
 };
 
-// Reads the guards of the method from the program's named data; a program without them is bounded by its planned
-// sizes alone. InvalidProgram: the data is damaged.
+// Reads the guards of the method from the named data of the program. A program without guards is limited by its planned
+// sizes only. Returns InvalidProgram if the data are damaged.
 Error load_shape_guards(MethodState& state);
 
-// Checks range and divisibility of the sizes given for an input (of the integer, sizes being empty).
+// Checks range and divisibility of the sizes of an input, or of an integer input if `sizes` is empty.
 Error check_input_range(const MethodState& state, uint32_t input, Span<const SizesType> sizes, int64_t integer);
 
-// Checks that sizes which share a symbol agree, all inputs being set.
+// Checks that sizes with the same symbol are consistent, after all inputs are set.
 Error check_input_relations(const MethodState& state);
 
-// Checks the range of a computed integer that has just been written; any other value has none.
+// Checks the range of a computed integer that was just written. Other values have no range.
 Error check_value_range(const MethodState& state, const EValue& value);
 
 }  // namespace rushlight

@@ -4,9 +4,9 @@
 
 namespace rushlight {
 
-// The system's loader maps what a shared object's headers name without looking whether the file is as long, and a
-// truncated one ends the process. AccessFailed for a file that cannot be read, is no shared object, or is shorter than
-// its segments. On systems whose objects are not ELF nothing is checked.
+// Checks a shared library before it is loaded. The system's loader does not compare the headers with the size of the
+// file, and a truncated file would end the process. Returns AccessFailed if the file cannot be read, is not a shared
+// object, or is shorter than its segments. On systems without ELF nothing is checked.
 Error check_shared_object(const char* path);
 
 }  // namespace rushlight

@@ -37,12 +37,12 @@ Error check_shared_object(const char* path) {
   ElfW(Ehdr) header;
   RL_REQUIRE(file.read(&header, sizeof(header), 0) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
                  header.e_type == ET_DYN && header.e_phentsize == sizeof(ElfW(Phdr)),
-             AccessFailed, "'%.300s' is no shared library", path);
+             AccessFailed, "'%.300s' is not a shared library", path);
   for (uint16_t i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment;
     RL_REQUIRE(file.read(&segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) && segment.p_offset <= size &&
                    segment.p_filesz <= size - segment.p_offset,
-               AccessFailed, "'%.300s' is truncated: segment %d ends behind the file", path, i);
+               AccessFailed, "'%.300s' is truncated: segment %d ends after the end of the file", path, i);
   }
   return Error::Ok;
 }

@@ -34,7 +34,7 @@ Result<OpenFile> open_file(const char* path) {
 
 Error check_range(size_t offset, size_t size, size_t available) {
   RL_REQUIRE(offset <= available && size <= available - offset, AccessFailed,
-             "%zu bytes at offset %zu are asked of a file of %zu", size, offset, available);
+             "cannot read %zu bytes at offset %zu of a file of %zu bytes", size, offset, available);
   return Error::Ok;
 }
 

@@ -7,13 +7,13 @@
 namespace rushlight {
 namespace {
 
-constexpr size_t kMostUnasked = size_t{1} << 20;  // bytes that a chunk has beyond what is asked for
+constexpr size_t kMostUnasked = size_t{1} << 20;  // the largest size of a chunk in bytes beyond what was requested
 
 }  // namespace
 
 struct GrowingAllocator::Chunk {
   Chunk* previous;
-  size_t size;  // of the memory that follows the header
+  size_t size;  // the bytes after the header
 
   uint8_t* memory() { return reinterpret_cast<uint8_t*>(this) + kHeader; }
   static constexpr size_t kHeader = 64;
@@ -52,7 +52,7 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
     return nullptr;
   }
   const size_t needed = size + alignment;
-  // Doubling keeps the number of chunks small, up to a size that is not missed.
+  // Doubling the size keeps the number of chunks small, up to a limit for the unused bytes.
   const size_t doubled = footprint_ < kMostUnasked ? footprint_ : kMostUnasked;
   const size_t wanted = doubled > chunk_size_ ? doubled : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;

@@ -19,7 +19,7 @@ namespace {
 constexpr char kSymbol[] = "rushlight_library";
 constexpr size_t kMaxRows = 1 << 16;
 
-// Never freed: methods hold rows of the libraries.
+// The libraries are never freed, because methods use their rows.
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedLibrary>> libraries;
@@ -49,7 +49,7 @@ Error check_kernel(const char* path, size_t index, const Kernel& row) {
              "row %zu (%.100s) of '%.200s' has no kernel: write boxed<&function>", index, row.name, path);
   for (uint16_t i = 0; i < boxed.arity; ++i) {
     RL_REQUIRE(boxed.kinds[i] <= ArgKind::OutTensorList, InvalidArgument,
-               "argument %d of row %zu (%.100s) of '%.200s' is of no kind", i, index, row.name, path);
+               "argument %d of row %zu (%.100s) of '%.200s' has an unknown type", i, index, row.name, path);
   }
   return Error::Ok;
 }
@@ -75,10 +75,11 @@ Error check_unique(const LoadedLibrary& added, const std::vector<Row>& rows, con
 
 Result<const Library*> find_table(void* library, const char* path) {
   const auto* table = static_cast<const Library*>(::dlsym(library, kSymbol));
-  RL_REQUIRE(table && std::memcmp(table->magic, kLibraryMagic, sizeof(kLibraryMagic)) == 0, NotSupported,
-             "'%.300s' is a shared library, but none of kernels or backends: it has no table `%s` (name the rows with "
-             "RUSHLIGHT_LIBRARY and build it with rushlight_add_library)",
-             path, kSymbol);
+  RL_REQUIRE(
+      table && std::memcmp(table->magic, kLibraryMagic, sizeof(kLibraryMagic)) == 0, NotSupported,
+      "'%.300s' is a shared library, but not one of kernels or backends: it has no table `%s` (name the rows with "
+      "RUSHLIGHT_LIBRARY and build it with rushlight_add_library)",
+      path, kSymbol);
   RL_REQUIRE(table->abi == library_abi() && table->size == sizeof(Library), NotSupported,
              "'%.300s' was built against the headers of another version of Rushlight (%016llx, here %016llx): build it "
              "again with this one's",

@@ -6,11 +6,11 @@
 
 namespace rushlight {
 
-// `size` bytes of an open file from `offset`, within it: mapped, where the system can, else read into memory of their
-// own. Never written back.
+// Returns `size` bytes at `offset` of an open file. They are mapped if the system supports this, else read into
+// allocated memory. Changes are never written to the file.
 Result<FreeableBuffer> map_file(int file, size_t offset, size_t size);
 
-// The same, always read.
+// Does the same, but always reads.
 Result<FreeableBuffer> read_file(int file, size_t offset, size_t size);
 
 }  // namespace rushlight

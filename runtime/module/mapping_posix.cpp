@@ -30,7 +30,7 @@ Result<FreeableBuffer> map_file(int file, size_t offset, size_t size) {
   RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
              std::strerror(errno));
 #if defined(MADV_WILLNEED)
-  ::madvise(mapped, size + lead, MADV_WILLNEED);  // a disk reads ahead of what is computed
+  ::madvise(mapped, size + lead, MADV_WILLNEED);  // the system reads the file while the program computes
 #endif
   return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
 }

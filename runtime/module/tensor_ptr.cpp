@@ -11,17 +11,17 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// A tensor and what its handle points to.
+// A tensor with its shape and the owner of its elements.
 struct Holder {
   std::vector<SizesType> sizes;
   std::vector<DimOrderType> dim_order;
   std::vector<StridesType> strides;
-  std::shared_ptr<void> owner;  // of the elements; null if they are the caller's
+  std::shared_ptr<void> owner;  // the owner of the elements, or null if the caller owns them
   TensorImpl impl;
   Tensor tensor{&impl};
 };
 
-// Ok for a shape of which densely packed elements fit the memory's address range.
+// Returns Ok if the bytes of a dense tensor of this shape fit the address range.
 Error check_shape(const std::vector<SizesType>& sizes, const std::vector<DimOrderType>& dim_order, ScalarType dtype) {
   RL_REQUIRE(sizes.size() <= kMaxDim, InvalidArgument, "a tensor has %zu dimensions; the most are %d", sizes.size(),
              kMaxDim);
@@ -90,7 +90,7 @@ void fill_as(const Tensor& tensor, const Scalar& value) {
   std::fill_n(tensor.mutable_data_ptr<T>(), tensor.numel(), item);
 }
 
-// Whether there are numbers of the dtype.
+// Returns whether a scalar can be converted to the dtype.
 bool fill(const Tensor& tensor, const Scalar& value) {
   switch (tensor.scalar_type()) {
     case ScalarType::Byte:

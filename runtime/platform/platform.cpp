@@ -27,7 +27,7 @@ uint64_t steady_now_ns() {
           .count());
 }
 
-// Debug messages are shown if RUSHLIGHT_LOG=debug, information if it is debug or info.
+// RUSHLIGHT_LOG=debug shows debug messages and information, RUSHLIGHT_LOG=info shows information.
 LogLevel threshold() {
   const char* level = std::getenv("RUSHLIGHT_LOG");
   if (!level) return LogLevel::Warning;
@@ -54,8 +54,8 @@ void* allocate_aligned(size_t size, size_t alignment) {
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   void* memory = nullptr;
 #if defined(MADV_HUGEPAGE)
-  // Blocks from twice this size on lie in pages of this size: a page is filled when it is first touched, which costs
-  // more for 512 small ones.
+  // Blocks of at least twice this size use pages of this size. A page is filled at its first access, and one large page
+  // costs less than 512 small ones.
   constexpr size_t kLargePage = size_t{2} << 20;
   if (size >= 2 * kLargePage && alignment <= kLargePage && posix_memalign(&memory, kLargePage, size) == 0) {
     madvise(memory, size / kLargePage * kLargePage, MADV_HUGEPAGE);

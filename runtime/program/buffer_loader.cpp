@@ -7,7 +7,7 @@ namespace {
 
 Error check_range(size_t offset, size_t size, size_t available) {
   RL_REQUIRE(offset <= available && size <= available - offset, AccessFailed,
-             "%zu bytes at offset %zu are asked of a buffer of %zu", size, offset, available);
+             "cannot read %zu bytes at offset %zu of a buffer of %zu bytes", size, offset, available);
   return Error::Ok;
 }
 

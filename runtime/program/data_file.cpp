@@ -107,7 +107,7 @@ Error DataFile::load_into(std::string_view key, void* buffer, size_t size) const
   const FlatTensor file(root_);
   RL_ASSIGN(const NamedData item, find(file, key));
   const auto segment = file.segments()[item.segment_index()];
-  RL_REQUIRE(size <= segment.size(), InvalidArgument, "%zu bytes are asked of '%.*s', which has %llu", size,
+  RL_REQUIRE(size <= segment.size(), InvalidArgument, "cannot read %zu bytes of '%.*s', which has %llu", size,
              static_cast<int>(key.size()), key.data(), static_cast<unsigned long long>(segment.size()));
   return loader_->load_into(static_cast<size_t>(segment_base_ + segment.offset()), size, SegmentKind::External, buffer);
 }

@@ -18,7 +18,7 @@ bool fail(Malformed* malformed, const char* reason, size_t offset) {
   return false;
 }
 
-// Start of the header, or null if the magic number is not there.
+// Returns the start of the header, or null if the magic number is missing.
 const uint8_t* find_header(const void* data, size_t size, const char* magic) {
   if (size < kStart + 4) {
     return nullptr;
@@ -27,7 +27,7 @@ const uint8_t* find_header(const void* data, size_t size, const char* magic) {
   return std::memcmp(head, magic, 4) == 0 ? head : nullptr;
 }
 
-// Checks the parts against each other. A `segment_size` of 0 means all that follows the base.
+// Checks that the parts are consistent. A `segment_size` of 0 means everything after the base.
 bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malformed* malformed) {
   if (layout->tables_size < header_end || layout->tables_size > file_size) {
     return fail(malformed, "the tables do not fit in the file", kStart + 8);

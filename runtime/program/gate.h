@@ -7,12 +7,12 @@
 
 namespace rushlight {
 
-// Names longer than this (operator and overload together) are refused.
+// The longest allowed name, operator and overload together.
 constexpr size_t kMaxOperatorName = 250;
 constexpr uint32_t kMaxMethods = 4096;
 
-// Checks everything in structurally verified tables that later code relies on: indices, types, sizes, bounds of
-// memories and segments. InvalidProgram or NotSupported, with method, value, instruction and operator in the message.
+// Validates the tables of a program, whose structure is already verified: indices, types, sizes, and bounds of memories
+// and segments. Returns InvalidProgram or NotSupported, with method, value, instruction and operator in the message.
 Error check_program(const uint8_t* root, const FileLayout& layout);
 
 }  // namespace rushlight

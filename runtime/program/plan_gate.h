@@ -8,10 +8,10 @@
 
 namespace rushlight {
 
-// The part of the gate that checks one method.
+// Validates one method.
 class PlanGate {
  public:
-  // `budget`: items that may still be looked at; shared by the methods of a program.
+  // `budget` is the number of items that may still be examined. The methods of a program share it.
   PlanGate(const schema::Program& program, const schema::ExecutionPlan& plan, uint64_t* budget)
       : program_(program), plan_(plan), values_(plan.values()), name_(plan.name().data()), budget_(budget) {}
   Error check();
@@ -48,7 +48,7 @@ class PlanGate {
   const flatbuffer::Vector<schema::EValue> values_;
   const char* name_;
   uint64_t* budget_;
-  mutable uint64_t scans_ = uint64_t{1} << 28;  // comparisons of has() before it gives up and says no
+  mutable uint64_t scans_ = uint64_t{1} << 28;  // comparisons that has() may still make; it returns false afterwards
 };
 
 }  // namespace rushlight

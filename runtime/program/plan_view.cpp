@@ -74,7 +74,7 @@ size_t planned_memories(const schema::ExecutionPlan& plan) {
   return entries > 0 ? entries - 1 : 0;
 }
 
-// Attributes are the tensors that have a name and memory of the method.
+// Attributes are the tensors that have a name and planned memory.
 bool is_attribute(const schema::EValue& value) {
   const schema::Tensor tensor = value.val_as_Tensor();
   return tensor && tensor.has_allocation_info() && !tensor.extra_tensor_info().fully_qualified_name().empty();
@@ -239,7 +239,7 @@ SourceLine PlanView::source_line(size_t chain, size_t index) const {
   const auto traces = PLAN.chains()[chain].stacktrace();
   SourceLine found;
   if (index >= traces.size()) return found;
-  const auto frames = traces[index].items();  // the outermost first
+  const auto frames = traces[index].items();  // with the outermost frame first
   for (uint32_t i = frames.size(); i-- > 0;) {
     const schema::Frame frame = frames[i];
     if (found.file.empty()) found = {frame.filename(), frame.lineno()};

@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// Where a tensor's bytes come from.
+// The origin of a tensor's bytes.
 enum class TensorSource : uint8_t {
   Caller,           // an input or output, or a tensor that has no memory yet
   Planned,          // planned memory
@@ -51,24 +51,24 @@ struct InstructionView {
   Span<const int32_t> args;  // value indices
 };
 
-// A line of the user's Python; no file if it is not known.
+// A line of the user's Python code. The file is empty if the line is unknown.
 struct SourceLine {
   std::string_view file;
   int32_t line = 0;
 };
 
-// A validated method of a program, as plain values. `index` arguments are below the matching count.
+// A validated method of a program, as plain values. An `index` argument must be below the count of the same kind.
 class PlanView {
  public:
   PlanView(const Program* program, uint32_t index) : program_(program), index_(index) {}
 
   const Program& program() const { return *program_; }
   MethodMeta meta() const { return MethodMeta(program_->root_, index_); }
-  std::string_view name() const;  // NUL-terminated
+  std::string_view name() const;  // ends with NUL
 
   size_t num_values() const;
   Tag tag(size_t index) const;
-  // Each only if the tag says so.
+  // Each of these functions may be called only if the tag has the same type.
   TensorView tensor(size_t index) const;
   int64_t int_value(size_t index) const;
   double double_value(size_t index) const;
@@ -97,10 +97,10 @@ class PlanView {
   size_t num_chains() const;
   size_t num_instructions(size_t chain) const;
   InstructionView instruction(size_t chain, size_t index) const;
-  // The innermost line outside torch that made the instruction, if the program has stack traces.
+  // Returns the innermost line outside of torch that created the instruction, if the program has stack traces.
   SourceLine source_line(size_t chain, size_t index) const;
 
-  // Bytes of a Constant; stay with the program.
+  // Returns the bytes of a Constant, which are valid as long as the program.
   Result<const void*> constant(const TensorView& tensor) const;
   // Reads the initial value of a PlannedInitial.
   Error load_initial_value(const TensorView& tensor, void* buffer) const;

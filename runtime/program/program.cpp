@@ -10,7 +10,7 @@
 namespace rushlight {
 namespace {
 
-// "file: reason (table.field, at byte N)" as the last error message.
+// Sets the last error message to "file: reason (table.field, at byte N)".
 Error malformed(const flatbuffer::Malformed& why) {
   if (why.table) {
     return fail(Error::InvalidProgram, "the program is damaged: %s (%s%s%s, at byte %zu)", why.reason, why.table,

@@ -18,7 +18,7 @@ bool is_permutation(Span<const DimOrderType> order) {
   return seen == (1u << order.size()) - 1;
 }
 
-// Whether the strides of a densely packed tensor are representable.
+// Returns whether the strides of a dense tensor fit their type.
 bool strides_fit(Span<const SizesType> sizes, Span<const DimOrderType> order) {
   uint64_t stride = 1;
   for (size_t i = order.size(); i-- > 1;) {
@@ -34,7 +34,7 @@ bool strides_fit(Span<const SizesType> sizes, Span<const DimOrderType> order) {
 const char* check_shape(ScalarType type, Span<const SizesType> sizes, Span<const DimOrderType> order, size_t* nbytes) {
   if (!is_known(type)) return "its element type is unknown";
   if (sizes.size() > static_cast<size_t>(kMaxDim)) return "it has more than 16 dimensions";
-  if (order.size() != sizes.size()) return "its dim order has not as many items as it has dimensions";
+  if (order.size() != sizes.size()) return "the length of its dim order differs from its number of dimensions";
   if (!is_permutation(order)) return "its dim order is not a permutation";
   const int64_t numel = checked_numel(sizes);
   const size_t item = element_size(type);

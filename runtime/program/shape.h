@@ -6,14 +6,14 @@
 
 namespace rushlight {
 
-// Alignment that an element asks of its address.
+// Returns the alignment of an element in bytes.
 constexpr size_t element_alignment(ScalarType type) {
   const size_t size = element_size(type);
   return is_complex(type) ? size / 2 : size;
 }
 
-// Null if a file may have a tensor of this type, shape and dim order, else what is wrong with it. `nbytes` is set to
-// the bytes of its elements.
+// Checks the type, shape and dim order of a tensor in a file. Returns null if they are valid, else the reason. `nbytes`
+// is set to the bytes of its elements.
 const char* check_shape(ScalarType type, Span<const SizesType> sizes, Span<const DimOrderType> order, size_t* nbytes);
 
 }  // namespace rushlight

@@ -4,7 +4,7 @@
 
 #include "rushlight/core/scalar_type.h"
 
-// The binary interface of DLPack 1.x, as its specification lays it out.
+// The binary interface of DLPack 1.x, as its specification defines it.
 namespace rushlight::python {
 
 struct DlDevice {
@@ -49,7 +49,7 @@ struct DlManagedTensorVersioned {
 };
 inline constexpr uint64_t kDlReadOnly = 1;
 
-// What a capsule `__dlpack_c_exchange_api__` named "dlpack_exchange_api" holds.
+// The contents of a capsule `__dlpack_c_exchange_api__` with the name "dlpack_exchange_api".
 struct ExchangeApi {
   DlVersion version;
   const ExchangeApi* previous;
@@ -61,7 +61,7 @@ struct ExchangeApi {
   int (*current_stream)(int32_t device_type, int32_t device_id, void** out);
 };
 
-// False if the runtime has no such element type.
+// Returns false if the runtime has no such dtype.
 bool scalar_type_of_dl(DlDataType type, ScalarType* out);
 DlDataType dl_type_of(ScalarType type);
 

@@ -9,24 +9,24 @@
 
 namespace rushlight::python {
 
-// Throws the exception of rushlight.runtime.errors for this code.
+// Throws the exception of rushlight.runtime.errors that belongs to a code.
 [[noreturn]] void raise(Error code, const std::string& message);
 
-// The same, of an execution that failed at an instruction of the method's (-1: before the first) and, inside a
-// delegate, at an operator of the backend's (a number, a name, or None).
+// Does the same for an execution that failed: at an instruction of the method (-1 means before the first), and, inside
+// a delegate, at an operator of the backend (a number, a name, or None).
 [[noreturn]] void raise_at(Error code, const std::string& message, std::string_view method, int instruction,
                            nanobind::object delegate_operator);
 
-// Throws it with this thread's last error message, unless the code is Ok.
+// Throws the exception with the last error message of this thread, unless the code is Ok.
 inline void raise_if(Error code) {
   if (code != Error::Ok) raise(code, last_error_message());
 }
 
-// The name of the object's type, and the object as str() prints it.
+// Returns the name of an object's type, and the object as str() prints it.
 std::string type_name_of(nanobind::handle object);
 std::string text_of(nanobind::handle object);
 
-// The text as a Python string; bytes that are not UTF-8 are replaced.
+// Returns a text as a Python string. Bytes that are not UTF-8 are replaced.
 nanobind::str to_str(std::string_view text);
 
 }  // namespace rushlight::python

@@ -51,7 +51,7 @@ std::vector<KernelTable> tables_of(const std::optional<std::string>& library) {
   return tables;
 }
 
-// The first row of every name in the libraries, sorted by name.
+// Returns the first row of every name in the libraries, in the order of the names.
 std::vector<const Kernel*> rows_of(const std::optional<std::string>& library) {
   std::vector<const Kernel*> rows;
   const std::vector<KernelTable> tables = tables_of(library);
@@ -74,7 +74,7 @@ std::vector<std::string> kernel_names(const std::optional<std::string>& library)
 
 std::vector<std::pair<std::string, std::vector<std::string>>> kernel_table(const std::optional<std::string>& library) {
   std::vector<std::pair<std::string, std::vector<std::string>>> table;
-  // A name that several libraries have takes what any of them takes.
+  // If several libraries have a name, its dtypes are those of all of them.
   const std::vector<KernelTable> tables = tables_of(library);
   for (const Kernel* row : rows_of(library)) {
     DtypeSet dtypes;
@@ -93,7 +93,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> kernel_table(const
 
 bool is_list(nb::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
 
-// Python values as values of a kernel call, which live as long as this.
+// Converts Python values to the values of a kernel call, and owns them.
 class Arguments {
  public:
   EValue* convert(nb::handle object, ArgKind kind, size_t index) {
@@ -341,7 +341,7 @@ nb::object number_of(const EValue& value) {
   return nb::int_(value.to_int());
 }
 
-// The shapes of the written tensors, and the numbers in arguments that take any value.
+// Returns the shapes of the written tensors, and the numbers in arguments of any type.
 nb::list out_shapes(const BoxedKernel& boxed, const std::vector<EValue*>& arguments) {
   nb::list shapes;
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace rushlight::python {
 
-// What a program says about a method, with the program that it is part of.
+// The description of a method, with its program.
 struct MetadataOfMethod {
   std::shared_ptr<LoadedProgram> program;
   MethodMeta meta;
@@ -18,14 +18,14 @@ struct MetadataOfMethod {
 struct MetadataOfTensor {
   std::shared_ptr<LoadedProgram> program;
   TensorInfo info;
-  std::vector<SizeRange> ranges;  // of an input's dims; empty for other tensors
+  std::vector<SizeRange> ranges;  // the bounds of an input's sizes; empty for other tensors
 };
 
-// The sizes that each dim of an input may have, {-1, -1} where the program says no more than its planned size.
+// Returns the bounds of an input's sizes, {-1, -1} where the program has no bounds besides the planned size.
 std::vector<SizeRange> input_ranges(const Program& program, std::string_view method, size_t input,
                                     const TensorInfo& info);
 
-// "float32[2..16, 8]", or "float32[<=16, <=8]" where the ranges are not known
+// Returns "float32[2..16, 8]", or "float32[<=16, <=8]" if the ranges are unknown.
 std::string describe(const TensorInfo& info, const std::vector<SizeRange>& ranges);
 std::string describe(ScalarType dtype, Span<const SizesType> sizes);
 

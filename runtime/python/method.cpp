@@ -28,7 +28,7 @@ namespace nb = nanobind;
 
 namespace {
 
-// An input, and what holds the value given for it during a call.
+// An input, and the owner of its value during a call.
 struct Input {
   Tag tag;
   TensorInfo info;  // of a tensor
@@ -41,14 +41,14 @@ struct Input {
   std::string_view characters;
 };
 
-// How the memory of an output tensor comes to the caller.
+// How an output tensor is returned to the caller.
 struct Output {
   bool is_direct = false;  // the method writes into the caller's array
   TensorInfo info;
-  std::unique_ptr<uint8_t[]> memory;  // of an output that the plan has none for, unless it is direct
+  std::unique_ptr<uint8_t[]> memory;  // the memory of an output without planned memory, unless it is direct
 };
 
-// {backend: {key: bool, int or str}} as the runtime takes it. What it names is copied by the caller of options().
+// Converts {backend: {key: bool, int or str}} to the runtime's options. The caller of options() copies the texts.
 class OptionTable {
  public:
   explicit OptionTable(nb::handle options) {
@@ -76,7 +76,7 @@ class OptionTable {
 
 class MethodObject {
  public:
-  // `options`: values by key, by backend id.
+  // `options` has the values by backend id and key.
   MethodObject(const ProgramObject& program, std::string_view name, nb::handle options, bool is_timed)
       : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
@@ -142,7 +142,7 @@ class MethodObject {
   std::vector<std::string> input_names;
 
  private:
-  // One call at a time: waits for other threads, and lets go of the inputs at the end.
+  // Only one call runs at a time: it waits for other threads, and releases the inputs at the end.
   class Running {
    public:
     explicit Running(MethodObject& object) : object_(object) {
@@ -300,7 +300,7 @@ class MethodObject {
     if (error != Error::Ok) raise(error, name_of(index) + " is not as it should be: " + last_error_message());
   }
 
-  // "input 1", or "input 1 (args[0]['mask'])"
+  // Returns "input 1", or "input 1 (args[0]['mask'])".
   std::string name_of(size_t index) const {
     const std::string text = "input " + std::to_string(index);
     return index < input_names.size() ? text + " (" + input_names[index] + ")" : text;
@@ -374,7 +374,7 @@ class MethodObject {
   std::unique_ptr<LoadedMethod> loaded_;
   std::deque<Input> inputs_;
   std::vector<Output> outputs_;
-  const ExchangeApi* library_ = nullptr;  // of the arrays to return; numpy if null
+  const ExchangeApi* library_ = nullptr;  // the library of the returned arrays; null means numpy
   std::mutex mutex_;
   std::thread::id runner_;
 };

@@ -1,7 +1,7 @@
 #include "python/bindings.h"
 
 NB_MODULE(_native, module) {
-  // Objects that live until the interpreter ends are no leak that a user could do something about.
+  // Objects that live until the interpreter ends are not leaks that a user could repair.
   nanobind::set_leak_warnings(false);
   module.doc() = "The native runtime.";
   rushlight::python::bind_kernels(module);

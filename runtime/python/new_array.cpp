@@ -11,7 +11,7 @@ namespace rushlight::python {
 
 namespace {
 
-// numpy, imported when it is first needed; never released.
+// numpy, which is imported at its first use and never released.
 struct Numpy {
   nb::object empty;
   nb::object dtypes[kScalarTypeCount];  // invalid until used
@@ -29,7 +29,7 @@ nb::handle numpy_dtype(ScalarType dtype) {
   try {
     known = nb::module_::import_("numpy").attr("dtype")(name);
   } catch (nb::python_error&) {
-    // bfloat16 and float8 types come with ml_dtypes.
+    // The package ml_dtypes has the bfloat16 and float8 types.
     try {
       known = nb::module_::import_("numpy").attr("dtype")(nb::module_::import_("ml_dtypes").attr(name));
     } catch (nb::python_error&) {
@@ -72,7 +72,7 @@ NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const Di
 
 constexpr size_t kAlignment = 64;
 
-// A DLPack tensor whose shape and elements lie behind it, in one block.
+// A DLPack tensor followed by its shape and elements, in one block.
 struct Block {
   DlManagedTensorVersioned managed;
   int64_t shape[kMaxDim];

@@ -9,18 +9,18 @@ namespace rushlight::python {
 
 namespace nb = nanobind;
 
-// A Python array and where its elements are.
+// A Python array and the place of its elements.
 struct NewArray {
   nb::object object;
   void* data = nullptr;
 };
 
-// An array of its own memory, not initialised, densely packed in `dim_order`: of the library that `api` belongs to
-// (torch), or of numpy if it is null. Raises NotSupportedError for an element type that numpy does not have.
+// Makes an array that owns its memory, not initialized, dense in `dim_order`. The array belongs to the library of `api`
+// (torch), or to numpy if `api` is null. Raises NotSupportedError for a dtype that numpy lacks.
 NewArray new_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
                    const DimOrderType* dim_order);
 
-// The exchange interface of torch.Tensor if torch is loaded in this process, else null.
+// Returns the exchange interface of torch.Tensor if torch is loaded in this process, else null.
 const ExchangeApi* loaded_torch();
 
 }  // namespace rushlight::python

@@ -14,7 +14,7 @@ namespace nb = nanobind;
 
 #if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
 
-// The library within the installed Python package.
+// Finds the library in the installed Python package.
 static bool locate(char* path, size_t size) {
   const nb::gil_scoped_acquire gil;
   try {
@@ -25,7 +25,7 @@ static bool locate(char* path, size_t size) {
     std::memcpy(path, encoded.c_str(), encoded.size() + 1);
     return true;
   } catch (const nb::python_error&) {
-    return false;  // no such package, as far as one can tell
+    return false;  // the package cannot be found
   }
 }
 

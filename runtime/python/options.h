@@ -13,7 +13,7 @@ namespace rushlight::python {
 // One option of a backend, with the memory of its texts.
 class OptionValue {
  public:
-  // A bool, an int or a str; TypeError for anything else.
+  // Converts a bool, an int or a str. Raises TypeError for other types.
   OptionValue(nanobind::handle key, nanobind::handle value) : key_(text_of(key)) {
     if (PyBool_Check(value.ptr())) {
       value_ = EValue(value.is(nanobind::bool_(true)));

@@ -29,7 +29,7 @@ T value_of(Result<T> result) {
   return std::move(result.get());
 }
 
-// Gives back a buffer when the program is released, on whatever thread that is.
+// Releases a buffer when the program is released, on any thread.
 std::shared_ptr<void> keep(Py_buffer* buffer) {
   return std::shared_ptr<void>(buffer, [](void* pointer) {
     auto* kept = static_cast<Py_buffer*>(pointer);
@@ -50,7 +50,7 @@ std::shared_ptr<HostThreadPool> pool_of(std::optional<size_t> threads) {
   return *threads == 1 ? nullptr : std::make_shared<HostThreadPool>(*threads);
 }
 
-// A Python buffer, held until the shared pointer lets go of it.
+// Holds a Python buffer until the shared pointer releases it.
 struct Bytes {
   const void* data;
   size_t size;
@@ -122,7 +122,7 @@ bool is_backend_available(std::string_view name) {
   return row && row->backend->is_available();
 }
 
-// The row of an available_backends() table. NotFound.
+// Returns a row of available_backends(), or raises NotFound.
 BackendInterface& backend_of(std::string_view name) {
   const std::vector<Backend> backends = available_backends();
   const Backend* row = find_backend({backends.data(), backends.size()}, name);
@@ -145,7 +145,7 @@ nb::object get_backend_option(std::string_view name, std::string_view key) {
   raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag()));
 }
 
-// [(backend, method, what would provide it)]
+// Returns [(backend, method, what provides it)].
 nb::list backends_missing(const ProgramObject& object) {
   nb::list missing;
   const Program& program = object.program->program();

@@ -7,7 +7,7 @@
 
 namespace rushlight::python {
 
-// A program with what its methods are loaded with.
+// A program with the data and threads of its methods.
 struct ProgramObject {
   std::shared_ptr<LoadedProgram> program;
   std::shared_ptr<LoadedData> data;      // null if all is in the program

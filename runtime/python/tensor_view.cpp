@@ -42,7 +42,7 @@ bool dense_dim_order(const TensorView& view, DimOrderType* order) {
 
 namespace {
 
-// Elements may be unaligned.
+// The elements may be unaligned.
 template <size_t kSize>
 void pack_elements(const TensorView& view, const DimOrderType* order, uint8_t* target) {
   const int dim = view.dim;
@@ -70,7 +70,7 @@ void pack_elements(const TensorView& view, const DimOrderType* order, uint8_t* t
   }
 }
 
-// The element type of a buffer format in native or little-endian byte order.
+// Returns the dtype of a buffer format in native or little-endian byte order.
 bool scalar_type_of_format(const char* format, size_t size, ScalarType* out) {
   if (!format) format = "B";
   if (*format == '@' || *format == '=' || *format == '<' || *format == '|') ++format;
@@ -153,7 +153,7 @@ void pack(const TensorView& view, const DimOrderType* order, void* target) {
 }
 
 const ExchangeApi* exchange_api(PyTypeObject* type) {
-  // Never freed, nor are the types in it.
+  // The table and its types are never freed.
   static auto& known = *new std::unordered_map<PyTypeObject*, const ExchangeApi*>();
   static PyTypeObject* last_type = nullptr;
   static const ExchangeApi* last_api = nullptr;
@@ -202,7 +202,7 @@ bool BorrowedTensor::borrow(nb::handle object) {
 
 bool BorrowedTensor::borrow_buffer(nb::handle object) {
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO) != 0) {
-    // Element types from outside numpy (bfloat16, float8) have no buffer format; numpy views them as integers.
+    // Dtypes that are not of numpy (bfloat16, float8) have no buffer format; numpy views them as integers.
     PyErr_Clear();
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
     const std::string name = text_of(nb::getattr(dtype, "name", nb::none()));
@@ -238,7 +238,7 @@ bool BorrowedTensor::borrow_dlpack(nb::handle object) {
   const auto* managed = static_cast<const DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!managed) throw nb::python_error();
   fill(view, managed->tensor, object);
-  owner_ = std::move(capsule);  // an unconsumed capsule frees its tensor
+  owner_ = std::move(capsule);  // a capsule that was not consumed frees its tensor
   return true;
 }
 

@@ -10,7 +10,7 @@ namespace rushlight::python {
 
 namespace nb = nanobind;
 
-// Where a Python array's elements are.
+// The memory and shape of a Python array.
 struct TensorView {
   void* data = nullptr;
   ScalarType dtype = ScalarType::Float;
@@ -24,21 +24,21 @@ struct TensorView {
   Span<const SizesType> shape() const { return {sizes, dim}; }
 };
 
-// Finds an order of dimensions (outermost first) in which the view is densely packed: contiguous if it is one, else
-// channels-last if it is one, else by falling stride. False if there is none.
+// Finds an order of dimensions (outermost first) in which the view is dense: contiguous if possible, else
+// channels-last, else by falling stride. Returns false if there is none.
 bool dense_dim_order(const TensorView& view, DimOrderType* order);
-// Whether the elements are packed in just this order.
+// Returns whether the elements are dense in exactly this order.
 bool is_dense_in(const TensorView& view, const DimOrderType* order);
-// Copies the elements to `target`, packed in `order`.
+// Copies the elements to `target`, dense in `order`.
 void pack(const TensorView& view, const DimOrderType* order, void* target);
 
-// Thrown for an array that cannot be viewed as a tensor.
+// The exception for an array that cannot be viewed as a tensor.
 struct NoTensor {
   std::string reason;  // "not Tensor (why)"
 };
 
-// A view of a Python array's elements, borrowed by the fast exchange interface of its type, the buffer protocol or
-// DLPack. The array must outlive this.
+// A view of a Python array's elements, through the fast exchange interface of its type, the buffer protocol or DLPack.
+// The array must outlive the view.
 class BorrowedTensor {
  public:
   BorrowedTensor() = default;
@@ -46,7 +46,7 @@ class BorrowedTensor {
   BorrowedTensor& operator=(const BorrowedTensor&) = delete;
   ~BorrowedTensor() { release(); }
 
-  // False if the object is no array; throws NoTensor if it is one that cannot be viewed here.
+  // Returns false if the object is not an array. Throws NoTensor if it is an array that cannot be viewed.
   bool borrow(nb::handle object);
   void release();
   TensorView view;
@@ -59,8 +59,8 @@ class BorrowedTensor {
   nb::object owner_;
 };
 
-// The table of a type's fast exchange interface (an attribute `__dlpack_c_exchange_api__`), or null. Such types are
-// torch.Tensor and its subclasses.
+// Returns the table of a type's fast exchange interface (the attribute `__dlpack_c_exchange_api__`), or null.
+// torch.Tensor and its subclasses have it.
 struct ExchangeApi;
 const ExchangeApi* exchange_api(PyTypeObject* type);
 

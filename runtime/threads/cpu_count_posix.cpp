@@ -13,7 +13,7 @@ namespace {
 
 #if defined(__linux__)
 
-// The first number in a file, or `fallback`.
+// Returns the first number in a file, or `fallback`.
 long read_number(const char* path, long fallback) {
   std::FILE* file = std::fopen(path, "r");
   if (!file) return fallback;
@@ -23,7 +23,7 @@ long read_number(const char* path, long fallback) {
   return value;
 }
 
-// CPUs of the affinity mask, of those that share a core only the first.
+// Counts the CPUs of the affinity mask; CPUs that share a core count once.
 size_t usable_cores() {
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 0;
@@ -39,7 +39,7 @@ size_t usable_cores() {
   return static_cast<size_t>(CPU_COUNT(&cores));
 }
 
-// CPUs that the control group grants, or 0 if it does not limit them.
+// Returns the number of CPUs that the control group allows, or 0 if it has no limit.
 size_t granted_cpus() {
   std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
   if (!file) return 0;

@@ -16,10 +16,10 @@
 namespace rushlight {
 namespace {
 
-// Longer than what a caller does between two runs of a small network: a thread that slept wakes late.
+// This time is longer than the pause between two runs of a small network, because a sleeping thread wakes up slowly.
 constexpr auto kSpinTime = std::chrono::microseconds(200);
 
-// Counts forks, from 1: threads and locks of an older generation are another process's.
+// Counts forks, from 1. Threads and locks of an earlier generation belong to another process.
 std::atomic<uint64_t> process_generation{1};
 
 uint64_t generation() {
@@ -39,7 +39,7 @@ inline void relax() {
 #endif
 }
 
-// Spins until `done` or until the time is over; tells which.
+// Spins until `done` or until the time is over. Returns `done`.
 template <typename Done>
 bool spin(const Done& done) {
   const auto end = std::chrono::steady_clock::now() + kSpinTime;
@@ -54,11 +54,11 @@ bool spin(const Done& done) {
 
 }  // namespace
 
-// The threads beside the caller. A thread takes part in a job if it comes while the job is open; the caller closes it
-// when no index is left and waits only for those that came.
+// The threads besides the caller. A thread joins a job if it arrives while the job is open. The caller closes the job
+// when no index is left, and waits only for the threads that joined.
 class HostThreadPool::Workers {
  public:
-  // Fewer if the system refuses to start as many.
+  // There may be fewer threads if the system cannot start as many.
   explicit Workers(size_t wanted) : generation_(generation()), threads_(new pthread_t[wanted]), wanted_(wanted) {
     const auto start = [](void* self) -> void* {
       static_cast<Workers*>(self)->work();
@@ -143,7 +143,8 @@ HostThreadPool::HostThreadPool(size_t threads) : threads_(threads > 0 ? threads 
 
 HostThreadPool::~HostThreadPool() { drop_workers(); }
 
-// Threads of before a fork are gone, and so are what they would be joined with: those are left as they are.
+// The threads from before a fork do not exist in the child, and neither do the objects that are needed to join them.
+// These objects are not destroyed.
 void HostThreadPool::drop_workers() {
   if (workers_ && workers_->born() == generation()) delete workers_;
   workers_ = nullptr;

@@ -2,7 +2,7 @@
 
 namespace rushlight {
 
-// Where there are no threads, a pool is its caller.
+// On systems without threads, a pool runs all tasks on the calling thread.
 HostThreadPool::HostThreadPool(size_t) : threads_(1) {}
 
 HostThreadPool::~HostThreadPool() = default;

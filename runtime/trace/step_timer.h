@@ -1,4 +1,4 @@
-// How long each instruction of a method takes, and each step inside of its delegates.
+// Measures the time of each instruction of a method, and of each step inside its delegates.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class StepTimer final : public EventTracer {
   bool wants_values() const override { return false; }
   void log_value(const EventId&, const EValue&) override {}
 
-  // Of the last run, in the order in which they began.
+  // The times of the last run, in the order in which the events began.
   const std::vector<Event>& events() const { return events_; }
 
  private:

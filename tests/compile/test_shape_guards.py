@@ -135,7 +135,7 @@ def test_sizes_that_depend_on_data_keep_to_their_bound():
     x = torch.tensor([0.0, 1, 2, 0, 3, 4])
     torch.testing.assert_close(method.execute([x])[0], Nonzero()(x))
     with pytest.raises(
-        ValueError, match=r"nonzero.* dim 0 of a tensor has at most 4 elements, but is to have 5"
+        ValueError, match=r"nonzero.* dim 0 of a tensor has at most 4 elements, but 5 are needed"
     ):
         method.execute([x + 0.5 * (torch.arange(6) == 0)])
 

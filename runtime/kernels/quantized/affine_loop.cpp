@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kChunk = 256;
 constexpr int64_t kGrain = 16384;
 
-// To the nearest integer, ties to even, without the math library's call.
+// Rounds to the nearest integer, ties to even, without a call of the math library.
 inline float round_even(float x) {
   const float magnitude = std::fabs(x);
   const float rounded = (magnitude + 8388608.0f) - 8388608.0f;
@@ -30,7 +30,7 @@ inline double round_even(double x) {
   return std::copysign(magnitude < kMagic ? rounded : magnitude, x);
 }
 
-// As conversions of vectors do it: what does not fit becomes the least number.
+// Converts as vector instructions do: a value out of range becomes the smallest number.
 template <typename C>
 inline int32_t to_int32(C x) {
   const bool fits = x >= static_cast<C>(-2147483648.0) && x < static_cast<C>(2147483648.0);
@@ -99,7 +99,7 @@ LoadIntegers<C> load_integers_of(ScalarType type) {
   }
 }
 
-// values[i] = op(values[i], numbers[i * step]), in C.
+// Computes values[i] = op(values[i], numbers[i * step]) in C.
 template <typename C, typename Op>
 inline void with_numbers(C* values, int64_t n, const double* numbers, int64_t step, const Op& op) {
   if (step == 0) {
@@ -110,7 +110,7 @@ inline void with_numbers(C* values, int64_t n, const double* numbers, int64_t st
   }
 }
 
-// Rounds to a 16-bit type, if that is what eager computes in.
+// Rounds to a 16-bit type if eager PyTorch computes in it.
 template <typename C>
 inline void round_to(ScalarType common, C* values, int64_t n) {
   if (common == ScalarType::Half || common == ScalarType::BFloat16) narrow_to(common, values, n);
@@ -170,7 +170,7 @@ void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& 
   const LoadIntegers<C> load = load_integers_of<C>(in.scalar_type());
   const LoadIntegers<double> load_exact = load_integers_of<double>(in.scalar_type());
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
-  // A C holds every number of the narrow types exactly.
+  // C can represent every number of the narrow types exactly.
   const bool exact = style.exact_zero && in.element_size() > 2;
   for_chunks<C>(context, nest, [&](C* values, const int64_t* at, int64_t n) {
     const int64_t step = nest.inner_stride(2);

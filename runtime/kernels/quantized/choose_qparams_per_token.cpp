@@ -7,7 +7,8 @@
 
 namespace rushlight::quantized {
 
-// Symmetric: the largest magnitude over 127, and a zero point of 0. float16 is scaled in float32.
+// Symmetric quantization: the scale is the largest magnitude over 127, and the zero point is 0. float16 is scaled in
+// float32.
 void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
                                   Tensor& zero_point) {
   RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8, not %s",
@@ -19,7 +20,7 @@ void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& i
   const int64_t length = in.size(in.dim() - 1);
   switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // The type that eager clamps and divides in.
+    // The type in which eager PyTorch clamps and divides.
     using C = std::conditional_t<std::is_same_v<T, Half>, float, T>;
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const T* const values = rows.data<T>();

@@ -10,7 +10,7 @@ namespace rushlight::quantized {
 
 namespace {
 
-// Every operation is rounded to T, as eager's is.
+// Every operation is rounded to T, as in eager PyTorch.
 template <typename T>
 struct Token {
   T scale;

@@ -8,7 +8,7 @@ namespace rushlight::quantized {
 
 namespace {
 
-// The input position that a tap of the window reads for an output position, or -1.
+// Returns the input position that a tap of the window reads for an output position, or -1.
 int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
   const Window& w = c.window;
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
@@ -55,7 +55,7 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   for_each_index(context, out, in_group * c.window.volume(), [&](const int64_t* index, int64_t at) {
     const int64_t output = index[channel], group = output / out_group;
     const int8_t* filter = weight.const_data_ptr<int8_t>();
-    // Weights [outputs, channels of a group] or, transposed, [channels, outputs of a group].
+    // The weights are [outputs, channels of a group] or, transposed, [channels, outputs of a group].
     filter += transposed ? group * in_group * taps.batch_stride + output % out_group * taps.channel_stride
                          : output * taps.batch_stride;
     const int64_t filter_step = transposed ? taps.batch_stride : taps.channel_stride;

@@ -16,7 +16,7 @@ int64_t count_nonzero(const Tensor& mask) {
   return count;
 }
 
-// Fills positions[axis][k] with where the k-th element that holds is, in row-major order.
+// Sets positions[axis][k] to the position of the k-th true element, in row-major order.
 void list_nonzero(const Tensor& mask, int64_t count, int64_t* positions) {
   const uint8_t* data = mask.const_data_ptr<uint8_t>();
   int64_t index[kMaxDim] = {};
@@ -114,7 +114,7 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
     return false;
   }
   if (split) index_place_ = 0;
-  // Steps were noted from the right, as dims broadcast.
+  // The steps have the order of the dimensions from the right, as in broadcasting.
   const int shift = kMaxDim - index_shape_.dim;
   for (int i = 0; i < axis_count_; ++i) {
     for (int d = 0; d < index_shape_.dim; ++d) axes_[i].steps[d] = axes_[i].steps[d + shift];

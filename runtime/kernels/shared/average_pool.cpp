@@ -31,11 +31,11 @@ Sum sum_of(const T* plane, const Image& image, const Box& box) {
   return sum;
 }
 
-// Halves are summed in float, integers in int64_t.
+// 16-bit floats are summed in float, integers in int64_t.
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
-// out[...] = sum of the box(position) / divisor(position), where the position is that of the spatial dims.
+// Computes out[...] = sum of the box(position) / divisor(position), with the position in the spatial dimensions.
 template <typename T, typename BoxOf>
 void average_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, Tensor& out,
                    const BoxOf& box_of) {

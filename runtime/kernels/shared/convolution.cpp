@@ -9,8 +9,8 @@
 namespace rushlight {
 namespace {
 
-// Where the window's element at `tap` reads when it produces output position `position` of one dim: the input position,
-// or -1 for none.
+// Returns the input position that the window's element at `tap` reads for output position `position` of one dimension,
+// or -1 if there is none.
 inline int64_t source_position(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
   const Window& w = c.window;
   int64_t source;
@@ -50,7 +50,7 @@ Weight weight_of(const Convolution& c, const Tensor& weight) {
   return w;
 }
 
-// A product of the weight, [outputs, inputs x taps], with the image's windows, [inputs x taps, positions].
+// Multiplies the weight, [outputs, inputs x taps], by the windows of the image, [inputs x taps, positions].
 template <typename T>
 void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
          const std::optional<Tensor>& bias, const Tensor& out_tensor) {

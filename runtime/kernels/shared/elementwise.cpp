@@ -18,7 +18,7 @@ struct Operand {
   bool narrows;
 };
 
-// One block of an operand that is converted.
+// A block of an operand that is converted to the compute type.
 struct alignas(64) Block {
   uint8_t bytes[kBlockBytes];
 };

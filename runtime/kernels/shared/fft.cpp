@@ -13,7 +13,7 @@ Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// exp(-pi i k / n)
+// Computes exp(-pi i k / n).
 Complex turn(int64_t k, int64_t n) {
   const double angle = -kPi * static_cast<double>(k) / static_cast<double>(n);
   return {std::cos(angle), std::sin(angle)};
@@ -85,7 +85,7 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   if (!chirp || !spectrum || !room_ || !transform_.prepare(context, padded)) return false;
   std::fill(room_, room_ + padded, Complex(0));
   for (int64_t k = 0; k < n_; ++k) {
-    // k^2 modulo 2 n keeps the angle small and so exact.
+    // The value k^2 modulo 2 n keeps the angle small, and therefore exact.
     chirp[k] = turn(k * k % (2 * n_), n_);
     room_[k] = std::conj(chirp[k]);
     if (k > 0) room_[padded - k] = room_[k];
@@ -96,7 +96,7 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   return true;
 }
 
-// j k = (j^2 + k^2 - (k - j)^2) / 2 makes the sum a convolution, which is a product of spectra.
+// With j k = (j^2 + k^2 - (k - j)^2) / 2 the sum becomes a convolution, which is a product of spectra.
 void FourierTransform::convolve(const Complex* in, Complex* out) const {
   const int64_t padded = transform_.size();
   Complex* first = room_;
@@ -104,7 +104,7 @@ void FourierTransform::convolve(const Complex* in, Complex* out) const {
   for (int64_t k = 0; k < n_; ++k) first[k] = times(in[k], chirp_[k]);
   std::fill(first + n_, first + padded, Complex(0));
   transform_.run(first, second);
-  // The inverse is the conjugate of the transform of the conjugate.
+  // The inverse transform is the conjugate of the transform of the conjugate.
   for (int64_t k = 0; k < padded; ++k) first[k] = std::conj(times(second[k], spectrum_[k]));
   transform_.run(first, second);
   for (int64_t k = 0; k < n_; ++k) out[k] = times(std::conj(second[k]), chirp_[k]) / static_cast<double>(padded);

@@ -13,7 +13,7 @@ namespace {
 
 enum Padding { kZeros, kBorder, kReflection };
 
-// Finite numbers stay; others become -100, which lies outside of any image.
+// Finite numbers do not change; others become -100, which is outside of any image.
 template <typename W>
 W safe(W x) {
   return x < W(0x1p31) && x > W(-0x1p31) ? x : W(-100);
@@ -38,7 +38,7 @@ struct Axis {
     const W n = static_cast<W>(size);
     return align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
   }
-  // Moves a position into the image, as the padding has it.
+  // Moves a position into the image by the rule of the padding.
   W placed(W x) const {
     const W last = static_cast<W>(size - 1);
     if (padding == kReflection) x = align_corners ? reflected<W>(x, 0, last) : reflected<W>(x, W(-0.5), last + W(0.5));
@@ -68,7 +68,7 @@ void cubic_weights(W t, W (&weights)[4]) {
   weights[3] = far(2 - t);
 }
 
-// `x`: positions in the image's axes, unnormalised but not placed; axes that the image lacks are 0.
+// `x` has the positions in the axes of the image, unnormalized but without padding; axes that the image lacks are 0.
 template <typename T, typename W>
 W sample(const T* plane, const Image& image, const Axis<W> (&axes)[3], int first, int64_t interpolation,
          const W (&x)[3]) {

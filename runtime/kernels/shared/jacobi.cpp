@@ -1,4 +1,4 @@
-// Eigenvalues and singular values by rotations of pairs of columns.
+// Computes eigenvalues and singular values by rotations of pairs of columns.
 
 #include <cmath>
 #include <utility>
@@ -16,7 +16,7 @@ struct Rotation {
   double cosine, sine;
 };
 
-// The rotation that makes zero the off-diagonal element `pq` of a symmetric pair.
+// Returns the rotation that makes the off-diagonal element `pq` of a symmetric pair zero.
 Rotation rotation_of(double pp, double pq, double qq) {
   const double tau = (qq - pp) / (2 * pq);
   const double tangent = std::copysign(1.0, tau) / (std::fabs(tau) + std::sqrt(1 + tau * tau));
@@ -121,7 +121,7 @@ void factor_singular(double* a, int64_t rows, int64_t columns, double* s, double
 
 void complete_basis(double* q, int64_t rows, int64_t columns, int64_t known) {
   for (int64_t c = known; c < columns; ++c) {
-    // Of the unit vectors one has at least this squared distance from the span of c columns.
+    // At least one of the unit vectors has this squared distance from the span of c columns.
     const double enough = 0.5 * static_cast<double>(rows - c) / static_cast<double>(rows);
     for (int64_t unit = 0; unit < rows; ++unit) {
       for (int64_t r = 0; r < rows; ++r) q[r * columns + c] = r == unit ? 1 : 0;

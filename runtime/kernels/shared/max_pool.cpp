@@ -17,8 +17,8 @@ T lowest() {
   }
 }
 
-// The maximum of every box of positions begin[i], begin[i] + step[i], ... below end[i]; the later of equal ones, and
-// NaN if there is one. `box_of(position, begin, end)` has the position of the spatial dims.
+// Computes the maximum of every box of positions begin[i], begin[i] + step[i], ... below end[i]. It is the last of
+// equal ones, or NaN if there is one. `box_of(position, begin, end)` gets the position in the spatial dimensions.
 template <typename T, typename BoxOf>
 void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, const int64_t (&step)[3],
                       int64_t work, Tensor& out, Tensor& indices, const BoxOf& box_of) {

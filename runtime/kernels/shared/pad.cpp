@@ -9,7 +9,7 @@
 namespace rushlight {
 namespace {
 
-// Where position `p` of an axis of `size` elements reads, p counted from the first element.
+// Returns the source position for position `p` of an axis of `size` elements, where p counts from the first element.
 int64_t source_of(int64_t p, int64_t size, PadMode mode) {
   if (mode == PadMode::Replicate) return std::clamp<int64_t>(p, 0, size - 1);
   if (p < 0) return -p;

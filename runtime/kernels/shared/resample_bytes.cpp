@@ -17,7 +17,7 @@ struct FixedTaps {
   int32_t half() const { return 1 << (shift - 1); }
 };
 
-// As many fraction bits as the largest weight leaves in 16 bits.
+// The largest number of fraction bits with which the largest weight fits 16 bits.
 bool make_fixed_taps(KernelRuntimeContext& context, const Resample& r, int64_t dim, int64_t source, FixedTaps* fixed) {
   if (!make_taps<double>(context, r, dim, source, &fixed->taps)) return false;
   const size_t count = static_cast<size_t>(fixed->taps.width * r.size[dim]);

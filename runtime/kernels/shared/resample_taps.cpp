@@ -72,7 +72,7 @@ void bicubic(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
   }
 }
 
-// Where the result is smaller than the source, the kernel grows so that it covers all of the source.
+// If the result is smaller than the source, the kernel grows so that it covers the whole source.
 template <typename W>
 struct Support {
   W step, radius, shrink;

@@ -16,7 +16,7 @@ struct Copy {
   EValue value;
 };
 
-// Whether a write to `out`, which may be resized within its memory, can change `in`.
+// Returns whether a write to `out`, which may be resized within its memory, can change `in`.
 bool changes(const Tensor& out, const Tensor& in) {
   if (out.impl() == in.impl()) return true;
   const auto written = reinterpret_cast<uintptr_t>(out.const_data_ptr());

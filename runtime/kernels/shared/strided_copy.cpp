@@ -12,13 +12,13 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBytesPerTask = 1 << 16;
-// A transpose reads runs of this length, of as many rows as fill a cache line when they are written.
+// A transpose reads runs of this length, from as many rows as fill a cache line when they are written.
 constexpr int64_t kReadBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
-// Offsets of one position in the outer loops, stepped like an odometer.
+// The offsets of one position in the outer loops, which advances like an odometer.
 class Odometer {
  public:
   Odometer(const StridedLoops& loops, int count, int64_t position) : loops_(loops), count_(count) {
@@ -74,9 +74,9 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   });
 }
 
-// A square of one cache line a side is turned in a buffer, so that memory is written in whole lines: rows a power of
-// two apart would evict each other before they are full. Lines that the next square writes, each in a page of its own,
-// are fetched meanwhile.
+// A square block with sides of one cache line is transposed in a buffer, so that memory is written in whole lines: rows
+// whose distance is a power of two would evict each other before they are full. The lines of the next block, each in a
+// page of its own, are prefetched at the same time.
 template <typename T>
 void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, bool more) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -88,7 +88,7 @@ void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, b
   for (int64_t c = 0; c < kSide; ++c) std::memcpy(to + c * to_stride, block + c * kSide, kLineBytes);
 }
 
-// The same for a part of a square, or where the rows written are no runs.
+// Does the same for a part of a block, or if the written rows are not contiguous.
 template <typename T>
 void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width, T* to, int64_t to_stride,
                int64_t to_step) {
@@ -101,7 +101,7 @@ void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width
   }
 }
 
-// Planes to pixels of k channels, and back.
+// Copies planes to pixels of k channels, and back.
 template <int k, typename T>
 void interleave(const T* from, int64_t plane, T* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -115,7 +115,7 @@ void deinterleave(const T* from, T* to, int64_t plane, int64_t n) {
   }
 }
 
-// Two to four channels as the inner loop of either side; false where these are not the loops.
+// Copies with two to four channels as the inner loop of either side. Returns false if the loops have another form.
 template <typename T>
 bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   constexpr int64_t kPixels = kBytesPerTask / 4 / static_cast<int64_t>(sizeof(T));
@@ -150,7 +150,7 @@ bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, con
   return true;
 }
 
-// The last loop writes, the one before it reads consecutive elements.
+// The last loop writes consecutive elements, and the one before it reads consecutive elements.
 template <typename T>
 void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -188,7 +188,7 @@ void copy_every_second(const T* from, T* to, int64_t n) {
   int64_t i = 0;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if constexpr (sizeof(T) == 1) {
-    // The low bytes of pairs, which compilers pack; the last pair may not be whole.
+    // The low bytes of pairs, which compilers pack. The last pair may be incomplete.
     for (; i < n - 1; ++i) {
       uint16_t pair;
       std::memcpy(&pair, from + 2 * i, 2);
@@ -199,7 +199,7 @@ void copy_every_second(const T* from, T* to, int64_t n) {
   for (; i < n; ++i) to[i] = from[2 * i];
 }
 
-// to[i] = from[-i].
+// Computes to[i] = from[-i].
 template <typename T>
 void copy_backwards(const T* from, T* to, int64_t n) {
   int64_t i = 0;

@@ -42,7 +42,7 @@ TEST(Tensor, ResizesWithinItsBounds) {
   EXPECT_EQ(tensor.resize({0, 3, 4}), Error::Ok);
   EXPECT_EQ(tensor.impl.numel, 0);
   EXPECT_EQ(tensor.resize({1, 4, 1}), Error::InvalidArgument);
-  EXPECT_STREQ(last_error_message(), "dim 1 of a tensor has at most 3 elements, but is to have 4");
+  EXPECT_STREQ(last_error_message(), "dim 1 of a tensor has at most 3 elements, but 4 are needed");
   EXPECT_EQ(tensor.resize({1, -1, 1}), Error::InvalidArgument);
   EXPECT_EQ(tensor.resize({1, 1}), Error::InvalidArgument);
   EXPECT_EQ(tensor.sizes, (std::vector<SizesType>{0, 3, 4})) << "a refused shape changes nothing";

@@ -104,7 +104,7 @@ TEST(Gate, ChecksTensors) {
                     t.sizes = {1, 2};
                     t.dim_order = {0, 2};
                   }),
-      tensor_case("dim order has not as many", [](TensorSpec& t) { t.dim_order = {0, 1}; }),
+      tensor_case("the length of its dim order", [](TensorSpec& t) { t.dim_order = {0, 1}; }),
       tensor_case("more than 16 dimensions", [](TensorSpec& t) { t.sizes = std::vector<int32_t>(17, 1); }),
       tensor_case(nullptr, [](TensorSpec& t) { t.sizes = std::vector<int32_t>(16, 1); }),
       tensor_case("unbounded tensor without dimensions",

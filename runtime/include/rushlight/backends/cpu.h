@@ -4,9 +4,11 @@
 
 namespace rushlight {
 
-// Runs payloads of CpuBackend: plans made ahead of time over channels-last images and packed weights.
-// Options when a method is loaded: isa (String): the instruction set to use (generic, avx2, avx512, neon) in place of
-// the best one. A plan for another instruction set is packed anew when it is loaded, which the log says.
+// Returns the row of CpuBackend, which executes plans that the compiler made.
+//
+// Option when a method is loaded: isa (String) is the instruction set to use (generic, avx2, avx512, neon) instead of
+// the best one of the machine. If a plan was made for another instruction set, its weights are packed again at load,
+// and the log says so.
 Backend cpu_backend();
 
 }  // namespace rushlight

@@ -6,13 +6,15 @@
 
 namespace rushlight {
 
-// Runs payloads of OpenvinoBackend on OpenVINO's library (libopenvino_c), which is loaded when a program first needs
-// it: the one that OPENVINO_LIB_PATH names, else the one that the locator finds, else the loader's own.
+// Returns the row of OpenvinoBackend, which runs parts of a program with OpenVINO. Its library (libopenvino_c) is
+// loaded when the first program needs it: from the path in OPENVINO_LIB_PATH, else from the path of the locator, else
+// from the search path of the system's loader.
 Backend openvino_backend();
 
-// Writes the library's path, terminated, into `path` of `size` bytes, and says whether there is one.
+// Finds the library: writes its path, with a final NUL, into `path`, which has `size` bytes. Returns whether there is a
+// library.
 using OpenvinoLocator = bool (*)(char* path, size_t size);
-// Called at most until a library has been loaded.
+// Sets the locator. It is not called after a library was loaded.
 void set_openvino_locator(OpenvinoLocator locator);
 
 }  // namespace rushlight

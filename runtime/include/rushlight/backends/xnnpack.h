@@ -4,10 +4,13 @@
 
 namespace rushlight {
 
-// Runs payloads of XnnpackBackend on the linked XNNPACK, and on the kernels of this build what that lacks.
-// Options when a method is loaded, all Bool: own_kernels (false): leave nothing to XNNPACK that a kernel can do; tiles
-// (true): convolutions and products run on our own tiles where vectors are wide, and quantized nodes; exact (false): by
-// no algorithm that changes the order of magnitude of rounding errors.
+// Returns the row of XnnpackBackend, which runs parts of a program with the linked XNNPACK library, and with kernels of
+// this build what the library lacks.
+//
+// Options when a method is loaded, all of type Bool: own_kernels (false) uses the library only for operators without a
+// kernel of this build; tiles (true) runs quantized nodes, and on processors with wide vectors also convolutions and
+// products, with microkernels of this build; exact (false) uses no algorithm with larger rounding errors than direct
+// sums.
 Backend xnnpack_backend();
 
 }  // namespace rushlight

@@ -18,63 +18,66 @@ namespace rushlight {
 
 struct MethodState;
 
-// Options given to one backend when its delegates are initialised.
+// The options of one backend for a method.
 struct BackendOptions {
   std::string_view backend;
   Span<const BackendOption> options;
 };
 
-// Planned memories that methods of one program share outlive each of them, and with them the state that lies there.
+// Planned memories that several methods of a program share. They outlive each method, and so does the state in them.
+// An implementation must allow calls from several threads at the same time.
 class SharedState {
  public:
-  // Whether the tensor at `offset` of planned memory `memory` (from 0) has its value from a method loaded before. If
-  // not, and the memory is shared, the caller writes the initial value and later calls give true.
+  // Returns whether the tensor at byte `offset` of planned memory `memory` (from 0) already has a value, because
+  // another method was loaded before. If not, the caller writes the initial value of a tensor in shared memory, and
+  // later calls return true.
   virtual bool holds(size_t memory, size_t offset) = 0;
-  // Whether methods share planned memory `memory`; it starts as zeros.
+  // Returns whether methods share planned memory `memory`. Such memory starts as zeros.
   virtual bool shares(size_t memory) const = 0;
 
  protected:
   ~SharedState() = default;
 };
 
-// The sizes that a dim of an input may have; `high` is -1 where nothing bounds them.
+// The sizes that a dimension of an input may have. `high` is -1 if there is no upper bound.
 struct SizeRange {
   int64_t low;
   int64_t high;
 };
 
-// Writes what the program says of the sizes of a method's input into `ranges`, an element for each dim. Those of which
-// it says nothing stay as they are. The method need not be loaded.
+// Reads the bounds of an input's sizes from the program, without loading the method. `ranges` has one element for each
+// dimension; elements without bounds in the program keep their values.
 Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges);
 
-// What a method runs on. Tables and pointers outlive the method; spans are read during Method::load only, but for
-// what their elements point to.
+// The kernels, backends and services of a method. Tables and pointers must outlive the method. Spans are read during
+// Method::load() only, but what their elements point to must outlive the method.
 struct Environment {
   Span<const KernelTable> kernels;  // searched in this order
   BackendTable backends;
-  ThreadPool* threads = nullptr;
-  EventTracer* tracer = nullptr;
+  ThreadPool* threads = nullptr;       // null: one thread
+  EventTracer* tracer = nullptr;       // null: no events
   const NamedDataMap* data = nullptr;  // data outside of the program
   Span<const BackendOptions> backend_options;
   SharedState* state = nullptr;  // null: each method has its own state
 };
 
-// The instruction at which an execution failed, and the operator inside its delegate if the backend named one.
+// The instruction that failed, and the operator inside its delegate if the backend names one.
 struct ExecutionFailure {
   int32_t chain = -1;
   int32_t instruction = -1;
   DelegateOperator delegate_operator;
 };
 
-// An executable method. Different methods of one program may run at the same time; one method is used by one thread
-// at a time.
+// A method that can be executed. Several methods of one program may run at the same time; one method is used by one
+// thread at a time.
 class Method final {
  public:
-  // Builds the method `name` in the memory handed in. `program` and the memory outlive the method; the allocators
-  // are this method's alone until it is destroyed.
-  // NotFound: no such method, or backends or external data are absent. OperatorMissing: kernels are absent (all of
-  // them are named). InvalidProgram: an instruction's arguments do not suit its kernel. NotSupported: a kernel does not
-  // take the dtype. MemoryAllocationFailed: memory is too small.
+  // Loads the method `name`. `program` and the memories must outlive the method, and no other method may use the
+  // allocators until the method is destroyed.
+  //
+  // Errors: NotFound if the method, a backend or external data do not exist; OperatorMissing if kernels do not exist
+  // (the message names all of them); InvalidProgram if the arguments of an instruction do not fit its kernel;
+  // NotSupported if a kernel does not support a dtype; MemoryAllocationFailed if a memory is too small.
   static Result<Method> load(const Program& program, std::string_view name, const MemoryManager& memory,
                              const Environment& environment);
 
@@ -82,37 +85,44 @@ class Method final {
   Method& operator=(Method&& other) noexcept;
   ~Method();
 
+  // Returns the description of the method in the program.
   MethodMeta meta() const;
 
+  // Returns the number of inputs and of outputs.
   size_t inputs_size() const;
   size_t outputs_size() const;
-  // `index` below inputs_size(), outputs_size().
+  // Returns an input or output. `index` must be below inputs_size() or outputs_size(). Outputs are valid after
+  // execute(), until the next one.
   const EValue& get_input(size_t index) const;
   const EValue& get_output(size_t index) const;
 
-  // Tensors: dtype, dim order, rank and each size are checked. The data is copied if the plan has memory for the input,
-  // else it is shared and must stay until execute() returns. Other values: the tag must be the method's, and a value
-  // that the program was specialised for must be that value; a string's characters are shared.
+  // Sets an input, or all inputs.
+  //
+  // For a tensor, dtype, dim order, rank and each size are checked. Its data are copied if memory is planned for the
+  // input; otherwise the method reads them in place, and they must stay valid until execute() returns. Other values
+  // must have the type of the input. If the value is a constant of the program, it must be equal to this constant. The
+  // characters of a string are not copied. Errors: InvalidArgument, InvalidType.
   Error set_input(size_t index, const EValue& value);
   Error set_inputs(Span<const EValue> values);
 
-  // Gives memory to an output tensor that the plan has none for.
+  // Sets the memory of an output tensor for which no memory is planned: `size` bytes, which the caller owns.
   Error set_output_data_ptr(size_t index, void* data, size_t size);
-  // Whether the caller must give memory to this input (output) tensor.
+  // Returns whether no memory is planned for an input or output tensor, so that the caller must provide it.
   bool input_needs_memory(size_t index) const;
   bool output_needs_memory(size_t index) const;
 
-  // The tensor of that fully qualified name, such as a mutable buffer.
+  // Returns the tensor with this fully qualified name, such as a mutable buffer, or NotFound.
   Result<Tensor> get_attribute(std::string_view name) const;
 
-  // Runs all instructions from the beginning. Output tensors are valid until the next execute().
+  // Runs all instructions from the beginning. Output tensors are valid until the next execute(). Returns the error of
+  // the instruction that failed.
   Error execute();
 
-  // Where the last execute() or step() failed; chain -1 if it did not, or failed before the first instruction. Valid
-  // until the next one.
+  // Returns the instruction at which the last execute() or step() failed. Its chain is -1 if there was no error, or if
+  // the error came before the first instruction. The result is valid until the next execute() or step().
   const ExecutionFailure& failure() const;
 
-  // Runs one instruction; EndOfMethod if there is none left. reset_execution() goes back to the first.
+  // Runs one instruction, or returns EndOfMethod after the last one. reset_execution() returns to the first.
   Error step();
   Error reset_execution();
 

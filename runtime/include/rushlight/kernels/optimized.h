@@ -4,8 +4,9 @@
 
 namespace rushlight {
 
-// Vectorised and threaded kernels. A row takes whatever the portable kernel of that name takes, and calls it for what
-// is not covered here. Searched before portable_kernels().
+// Returns the table of vectorized and threaded kernels. Each row supports everything that the portable kernel of the
+// same name supports, and calls that kernel for cases without a faster implementation. Put this table before
+// portable_kernels().
 KernelTable optimized_kernels();
 
 }  // namespace rushlight

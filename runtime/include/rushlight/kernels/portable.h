@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// The portable kernels: plain C++, and the reference for every other library's results.
+// Returns the table of portable kernels, in plain C++. Their results are the reference for all other kernels.
 KernelTable portable_kernels();
 
 }  // namespace rushlight

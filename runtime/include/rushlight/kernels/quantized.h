@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// The kernels of quantized_decomposed and the fused quantized operators, in plain C++.
+// Returns the table of kernels for the operators of quantized_decomposed and for fused quantized operators.
 KernelTable quantized_kernels();
 
 }  // namespace rushlight

@@ -9,17 +9,17 @@
 
 namespace rushlight {
 
-// A backend that a method needs and cannot have.
+// A backend that a method needs and that cannot run.
 struct MissingBackend {
   std::string_view id;    // a view into the program
-  bool is_here;           // but is_available() says no on this machine
-  std::string provision;  // for people: what would provide it, or what a backend that is here said
+  bool is_here;           // the backend exists, but is_available() returns false on this machine
+  std::string provision;  // text for people: what provides the backend, or the message of an existing backend
 };
 
-// Each backend once, in the order of the method's delegates.
+// Returns the backends that a method lacks, each once, in the order of the method's delegates.
 std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends);
 
-// NotFound, with the backends and what would provide them, if some are missing.
+// Returns NotFound, with a message that names the backends and what provides them, if a method lacks some.
 Error require_backends(const MethodMeta& meta, BackendTable backends);
 
 }  // namespace rushlight

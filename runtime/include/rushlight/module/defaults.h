@@ -7,13 +7,13 @@
 
 namespace rushlight {
 
-// Every kernel that this build has, the fastest first.
+// Returns all kernel tables of this build, with faster kernels first.
 Span<const KernelTable> default_kernels();
 
-// Every backend that this build has.
+// Returns all backends of this build.
 BackendTable default_backends();
 
-// Those of the libraries loaded so far (see module/library.h), which take precedence, then this build's.
+// Return the kernels and backends of the libraries that are loaded (see module/library.h), then those of this build.
 std::vector<KernelTable> available_kernels();
 std::vector<Backend> available_backends();
 

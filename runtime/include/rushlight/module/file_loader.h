@@ -6,10 +6,10 @@
 
 namespace rushlight {
 
-// Reads a file piece by piece into memory of its own, aligned to 64 bytes.
+// Reads parts of a file into allocated memory, aligned to 64 bytes.
 class FileDataLoader final : public DataLoader {
  public:
-  // AccessFailed if the file cannot be opened.
+  // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<FileDataLoader>> open(const char* path);
   ~FileDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;
@@ -22,9 +22,10 @@ class FileDataLoader final : public DataLoader {
   size_t size_;
 };
 
-// Maps a file. What it loads stays valid when the loader is gone. The mapping is private: the file is never written.
+// Maps parts of a file into memory. They stay valid after the loader is destroyed. The file is never written.
 class MmapDataLoader final : public DataLoader {
  public:
+  // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<MmapDataLoader>> open(const char* path);
   ~MmapDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;

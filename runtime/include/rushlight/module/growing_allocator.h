@@ -6,15 +6,15 @@
 
 namespace rushlight {
 
-// A MemoryAllocator that takes chunks from the platform as it needs them. reset() keeps the memory, as one chunk that
-// holds all that was used, so that a repeated sequence of allocations takes nothing from the platform.
+// A MemoryAllocator that allocates chunks from the platform when it needs them. reset() keeps one chunk that is large
+// enough for everything that was allocated, so that the same allocations again need no memory of the platform.
 class GrowingAllocator final : public MemoryAllocator {
  public:
   explicit GrowingAllocator(size_t chunk_size = 64 * 1024) : MemoryAllocator(nullptr, 0), chunk_size_(chunk_size) {}
   ~GrowingAllocator();
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override;
   void reset() override;
-  // Bytes taken from the platform.
+  // Returns the bytes of all chunks.
   size_t footprint() const { return footprint_; }
 
  private:

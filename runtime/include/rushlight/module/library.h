@@ -9,7 +9,7 @@
 
 namespace rushlight {
 
-// A shared library of kernels and backends (see core/library.h). It stays for the rest of the process.
+// A shared library of kernels and backends (see core/library.h). It stays loaded for the rest of the process.
 struct LoadedLibrary {
   std::string name;
   std::string path;  // absolute, without links
@@ -19,13 +19,14 @@ struct LoadedLibrary {
   KernelTable kernels() const { return {rows.data(), rows.size()}; }
 };
 
-// Loads the library, once: a path that is loaded already gives the same one. From any thread.
-// AccessFailed: there is no such file, or the system cannot load it. NotSupported: it is no library of Rushlight's, or
-// was built against headers of another version. InvalidArgument: a row is wrong, or a library loaded before has a row
-// of the same name.
+// Loads a library, or returns it if it is already loaded. Any thread may call this function.
+//
+// Errors: AccessFailed if the file does not exist or the system cannot load it; NotSupported if it is not a library of
+// Rushlight or was built with headers of another version; InvalidArgument if a row is wrong or another library has a
+// row of the same name.
 Result<const LoadedLibrary*> load_library(const char* path);
 
-// The libraries loaded so far, in the order of their loading.
+// Returns the loaded libraries in the order in which they were loaded.
 std::vector<const LoadedLibrary*> loaded_libraries();
 
 }  // namespace rushlight

@@ -19,27 +19,28 @@
 
 namespace rushlight {
 
-// A program with the loader that feeds it.
+// A program with its data loader. Any number of threads may use it.
 class LoadedProgram {
  public:
   enum class Mode {
-    Mmap,  // constants are used in place
-    File,  // all is read into memory
+    Mmap,  // the file is mapped, and constants are used in place
+    File,  // the file is read into memory
   };
+  // Loads a program from a file. Errors: those of Program::load(), and AccessFailed.
   static Result<std::shared_ptr<LoadedProgram>> from_file(const char* path, Mode mode = Mode::Mmap);
-  // `keep_alive` owns the bytes and is released with the program; null if the caller keeps them. Bytes that are not
-  // aligned to 16 are copied.
+  // Loads a program from `size` bytes at `data`. `keep_alive` owns the bytes and is released with the program; null
+  // means that the caller keeps them valid. Bytes that are not aligned to 16 are copied.
   static Result<std::shared_ptr<LoadedProgram>> from_buffer(const void* data, size_t size,
                                                             std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedProgram();
   const Program& program() const { return *program_; }
 
-  // The planned memories that the program says its methods share.
+  // The planned memories that the methods of the program share.
   class State final : public SharedState {
    public:
     ~State();
     bool shares(size_t memory) const override;
-    // Memory `memory`, zeroed when it is first asked for.
+    // Returns planned memory `memory` with `size` bytes. It is allocated and set to zero at the first call.
     Result<Span<uint8_t>> arena(size_t memory, size_t size);
     bool holds(size_t memory, size_t offset) override;
 
@@ -47,7 +48,7 @@ class LoadedProgram {
     friend class LoadedProgram;
     Error read(const Program& program);
     platform::Mutex mutex_;
-    std::map<size_t, Span<uint8_t>> arenas_;  // empty until one is asked for
+    std::map<size_t, Span<uint8_t>> arenas_;  // an arena is empty until its first use
     std::set<std::pair<size_t, size_t>> held_;
   };
   State& state() { return state_; }
@@ -61,11 +62,13 @@ class LoadedProgram {
   State state_;
 };
 
-// .ptd files as one map; a key is looked up in the order of the files.
+// Several .ptd files as one map. A key is searched in the order of the files.
 class LoadedData final : public NamedDataMap {
  public:
+  // Loads files. Errors: those of DataFile::load(), and AccessFailed.
   static Result<std::shared_ptr<LoadedData>> from_files(Span<const char* const> paths);
-  // The bytes of one file. `keep_alive` owns them; null if the caller keeps them. Aligned to 16.
+  // Loads one file from its bytes, which must be aligned to 16. `keep_alive` owns the bytes; null means that the caller
+  // keeps them valid.
   static Result<std::shared_ptr<LoadedData>> from_buffer(const void* data, size_t size,
                                                          std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedData();
@@ -82,11 +85,11 @@ class LoadedData final : public NamedDataMap {
   std::vector<std::unique_ptr<File>> files_;
 };
 
-// A method with memory of its own, taken from the platform, but for what the program's methods share. Keeps its program
-// and data alive.
+// A method that owns its memory, except for memory that the methods of the program share. It keeps its program and data
+// alive. One thread uses it at a time.
 class LoadedMethod {
  public:
-  // environment.data may be null; `data`, if any, replaces it.
+  // Loads the method `name`. If `data` is not null, it replaces environment.data. Errors: those of Method::load().
   static Result<std::unique_ptr<LoadedMethod>> load(std::shared_ptr<LoadedProgram> program, std::string_view name,
                                                     const Environment& environment,
                                                     std::shared_ptr<LoadedData> data = nullptr);
@@ -97,13 +100,13 @@ class LoadedMethod {
   Method& method() { return *method_; }
   const LoadedProgram& program() const { return *program_; }
 
-  // Gives memory to the outputs that the plan has none for; freed with this.
+  // Allocates memory for outputs that have no planned memory. It is freed with this object.
   Error allocate_outputs();
 
-  // Sets the inputs, runs, and leaves the outputs in method().
+  // Sets the inputs and executes the method. The outputs are those of method().
   Error run(Span<const EValue> inputs);
 
-  // Bytes: planned arenas, the method's structures, scratch memory.
+  // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
   size_t planned_bytes() const { return planned_bytes_; }
   size_t method_bytes() const { return method_memory_.footprint(); }
   size_t temporary_bytes() const { return temporary_memory_.footprint(); }
@@ -124,29 +127,32 @@ class LoadedMethod {
   size_t planned_bytes_ = 0;
 };
 
-// A program whose methods are loaded when they are first used.
+// A program whose methods are loaded at their first use. One thread uses a module at a time.
 class Module {
  public:
   struct Options {
-    Environment environment;              // kernels, backends, threads, tracer; its `data` is replaced by data_paths
+    Environment environment;              // kernels, backends, threads, tracer; data_paths replace its `data`
     std::vector<std::string> data_paths;  // .ptd files
     LoadedProgram::Mode mode = LoadedProgram::Mode::Mmap;
   };
+  // Loads a program from a file, or from `size` bytes at `data`, which the caller keeps valid.
   static Result<std::unique_ptr<Module>> load(const char* path, const Options& options);
   static Result<std::unique_ptr<Module>> load_buffer(const void* data, size_t size, const Options& options);
 
   const Program& program() const { return program_->program(); }
-  // Loads the method if it is not loaded yet.
+  // Returns a method, and loads it at the first call. The module owns it.
   Result<LoadedMethod*> method(std::string_view name);
+  // Frees a method. The next use loads it again, and its buffers have their first values then.
   void unload_method(std::string_view name);
-  // The outputs of `name` for `inputs`, valid until the method's next run.
+  // Executes the method `name` and returns its outputs, which are valid until the next run of the method.
   Result<std::vector<EValue>> execute(std::string_view name, Span<const EValue> inputs);
-  // The same for inputs that value_of() takes: tensors and numbers.
+  // Does the same with inputs of any type that value_of() accepts: tensors and numbers.
   template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
   Result<std::vector<EValue>> execute(std::string_view name, const Inputs&... inputs) {
     const EValue values[sizeof...(Inputs) + 1] = {value_of(inputs)...};
     return execute(name, Span<const EValue>(values, sizeof...(Inputs)));
   }
+  // Executes the method "forward".
   Result<std::vector<EValue>> forward(Span<const EValue> inputs) { return execute("forward", inputs); }
   template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
   Result<std::vector<EValue>> forward(const Inputs&... inputs) {

@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// A file that is in memory. Nothing is copied: `data` outlives all that is loaded through it, and should be aligned to
-// 16 bytes.
+// A loader for a file in memory. It copies nothing: `data` must outlive all objects that are loaded through it, and
+// should be aligned to 16 bytes.
 class BufferDataLoader final : public DataLoader {
  public:
   BufferDataLoader(const void* data, size_t size) : data_(static_cast<const uint8_t*>(data)), size_(size) {}

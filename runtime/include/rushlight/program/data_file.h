@@ -6,16 +6,18 @@
 
 namespace rushlight {
 
-// A .ptd file: tensors and blobs by name, outside of the program. Immutable.
+// A .ptd file: tensors and data by name, in a file besides the program. It never changes, and any number of threads may
+// use it.
 class DataFile final : public NamedDataMap {
  public:
-  // InvalidExternalData, with what is wrong and where, if the file is damaged or not a .ptd file. `loader` outlives the
-  // map and everything loaded from it.
+  // Loads a file. `loader` must outlive this object and everything that is loaded from it. Returns InvalidExternalData
+  // if the file is damaged or not a .ptd file; the message says what is wrong and where.
   static Result<DataFile> load(DataLoader* loader);
 
   DataFile(DataFile&&) noexcept = default;
   DataFile& operator=(DataFile&&) noexcept = default;
 
+  // Returns whether there is an entry with this key.
   bool has(std::string_view key) const;
   Result<TensorLayout> tensor_layout(std::string_view key) const override;
   Result<FreeableBuffer> data(std::string_view key) const override;

@@ -14,52 +14,57 @@ namespace rushlight {
 
 class Program;
 
-// What a program says about one of its tensors. Views into the program.
+// The description of a tensor in a program. Its members are views into the program.
 struct TensorInfo {
   ScalarType dtype = ScalarType::Float;
   ShapeDynamism dynamism = ShapeDynamism::Static;
   Span<const SizesType> sizes;  // upper bounds unless Static
   Span<const DimOrderType> dim_order;
-  size_t nbytes = 0;               // of the upper bounds
-  bool is_memory_planned = false;  // else its memory is given by the caller
-  std::string_view name;           // fully qualified name of a buffer or parameter, "" if none
+  size_t nbytes = 0;               // bytes of a tensor with these sizes
+  bool is_memory_planned = false;  // otherwise the caller provides its memory
+  std::string_view name;           // fully qualified name of a buffer or parameter, or ""
 };
 
+// The name of an operator. Its members are views into the program.
 struct OperatorName {
   std::string_view name;      // "aten::add"
   std::string_view overload;  // "out", or ""
 };
 
-// A method as its program describes it; nothing is loaded. Valid as long as the program.
+// The description of a method in its program; the method need not be loaded. It is valid as long as the program. Any
+// number of threads may use it. Functions with an index return InvalidArgument if it is too large.
 class MethodMeta {
  public:
-  std::string_view name() const;  // NUL-terminated
+  // Returns the name of the method. The text ends with NUL.
+  std::string_view name() const;
 
+  // The inputs and outputs: their number and their types.
   size_t num_inputs() const;
   size_t num_outputs() const;
   Result<Tag> input_tag(size_t index) const;
   Result<Tag> output_tag(size_t index) const;
-  // InvalidArgument unless the input (output) is a tensor.
+  // Returns the description of an input or output tensor, or InvalidArgument if it is not a tensor.
   Result<TensorInfo> input_tensor_meta(size_t index) const;
   Result<TensorInfo> output_tensor_meta(size_t index) const;
 
-  // Tensors that keep a name and have memory of the method: mutable buffers.
+  // The tensors with a name and planned memory: mutable buffers.
   size_t num_attributes() const;
   Result<TensorInfo> attribute_tensor_meta(size_t index) const;
 
-  // Planned memories: sizes in bytes of the buffers that a HierarchicalAllocator must hold, in order.
+  // The planned memories: the sizes in bytes of the buffers that a HierarchicalAllocator must have, in order.
   size_t num_memory_planned_buffers() const;
   Result<size_t> memory_planned_buffer_size(size_t index) const;
 
+  // The instructions, and the operators that they call.
   size_t num_instructions() const;
   size_t num_operators() const;
   Result<OperatorName> operator_name(size_t index) const;
-  // One per delegate; a backend may occur several times.
+  // The backends, one for each delegate; a backend may occur several times.
   size_t num_backends() const;
   Result<std::string_view> backend_name(size_t index) const;
   bool uses_backend(std::string_view id) const;
 
-  // Pytree specs of inputs and outputs as torch.utils._pytree writes them; "" if the program has none.
+  // Return the structures of the inputs and outputs as JSON text of torch.utils._pytree, or "" if there are none.
   std::string_view encoded_input_spec() const;
   std::string_view encoded_output_spec() const;
 

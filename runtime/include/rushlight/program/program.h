@@ -13,32 +13,33 @@ namespace rushlight {
 
 class PlanView;
 
-// A .pte file past its gate: everything that is read from it later is in bounds, of the type it should have and
-// consistent. Immutable: any number of threads may use it.
+// A validated .pte file: everything that is read from it later is inside the file, has the right type and is
+// consistent. It never changes, and any number of threads may use it.
 class Program final {
  public:
-  // Reads the tables of the file, checks them whole, and loads the constants. `loader` outlives the program.
-  // InvalidProgram, with what is wrong and where, if the file is damaged or not a program; NotSupported if it is of
-  // a version that is not known here.
+  // Reads and validates the tables of the file, and loads the constants. `loader` must outlive the program. Returns
+  // InvalidProgram if the file is damaged or not a program (the message says what is wrong and where), and NotSupported
+  // if its version is unknown.
   static Result<Program> load(DataLoader* loader);
 
   Program(Program&&) noexcept = default;
   Program& operator=(Program&&) noexcept = default;
 
+  // Returns the number of methods.
   size_t num_methods() const;
-  // NUL-terminated. InvalidArgument unless `index` is below num_methods().
+  // Returns the name of a method, which ends with NUL, or InvalidArgument if `index` is too large.
   Result<std::string_view> method_name(size_t index) const;
   bool has_method(std::string_view name) const;
-  // NotFound, with the names that there are, if the program has no such method.
+  // Returns the description of a method, or NotFound with a message that lists the existing names.
   Result<MethodMeta> method_meta(std::string_view name) const;
 
-  // Blobs that the program stores by name.
+  // The data that the program stores by name.
   size_t num_named_data() const;
-  Result<std::string_view> named_data_key(size_t index) const;  // NUL-terminated
+  Result<std::string_view> named_data_key(size_t index) const;  // ends with NUL
   bool has_named_data(std::string_view key) const;
   Result<FreeableBuffer> load_named_data(std::string_view key) const;
 
-  // For Method: the method as plain views.
+  // Returns the tables of a method, for Method::load().
   Result<PlanView> plan(std::string_view name) const;
 
  private:
@@ -54,7 +55,7 @@ class Program final {
   uint64_t segment_base_ = 0;
 };
 
-// Whether the first bytes of a file (at least 8) are those of a program.
+// Returns whether the first bytes of a file are those of a program. `size` must be at least 8.
 bool is_program_header(const void* data, size_t size);
 
 }  // namespace rushlight

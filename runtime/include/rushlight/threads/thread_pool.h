@@ -8,11 +8,12 @@
 
 namespace rushlight {
 
-// Threads of the host, started when they are first needed. Idle ones spin for some microseconds, then sleep. A pool
-// that is busy with another caller's tasks makes run() serial. A child of fork() starts threads of its own.
+// A pool of the system's threads, which start at their first use. An idle thread waits actively for some microseconds
+// and then sleeps. If the pool is busy with the tasks of another caller, run() runs all tasks on the calling thread. A
+// child process of fork() starts its own threads. All functions may be called from any thread.
 class HostThreadPool final : public ThreadPool {
  public:
-  // `threads` counts the caller of run(); 1 starts no thread.
+  // `threads` includes the caller of run(); with 1 no thread is started.
   explicit HostThreadPool(size_t threads);
   ~HostThreadPool();
   HostThreadPool(const HostThreadPool&) = delete;
@@ -20,7 +21,7 @@ class HostThreadPool final : public ThreadPool {
 
   size_t thread_count() const override { return threads_.load(std::memory_order_relaxed); }
   void run(size_t count, void (*task)(void* context, size_t index), void* context) override;
-  // Takes effect at the next run().
+  // Sets the number of threads for the next run().
   void set_thread_count(size_t threads);
 
  private:
@@ -34,11 +35,12 @@ class HostThreadPool final : public ThreadPool {
   Workers* workers_ = nullptr;      // only touched by the owner
 };
 
-// RUSHLIGHT_NUM_THREADS if it is a positive number, else the number of physical cores that this process may use, by its
-// CPU affinity and its control group's quota.
+// Returns RUSHLIGHT_NUM_THREADS if it is a positive number, else the number of physical cores that this process may
+// use, with its CPU affinity and the quota of its control group.
 size_t default_thread_count();
 
-// One pool for the process, of default_thread_count() threads until set_thread_count(). Never destroyed.
+// Returns the pool of the process. It has default_thread_count() threads until set_thread_count(), and is never
+// destroyed.
 HostThreadPool& default_thread_pool();
 
 }  // namespace rushlight
