@@ -1,8 +1,8 @@
-"""Planning algorithms that work on TensorSpecs, under the names that ExecuTorch's users know.
+"""Planning algorithms on TensorSpecs, with the names of ExecuTorch.
 
-An algorithm takes `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads each spec's
-`lifetime`, `mem_id` and `allocated_memory` and returns a MemoryAlgoResult, or the memory sizes after writing
-`mem_id` and `mem_offset` into the specs itself.
+An algorithm takes `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads `lifetime`,
+`mem_id` and `allocated_memory` of each spec. It returns a MemoryAlgoResult, or it writes `mem_id` and
+`mem_offset` into the specs and returns the memory sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rushlight.memory.slots import slots
 
 @dataclass
 class SpecAllocResult:
-    """Where an algorithm puts one spec; `mem_offset` is in bytes."""
+    """The place of one spec; `mem_offset` is in bytes."""
 
     mem_id: int
     mem_obj_id: int
@@ -33,7 +33,7 @@ class SpecAllocResult:
 
 @dataclass
 class MemoryAlgoResult:
-    """An algorithm's places, and the bytes of each memory by memory id, entry 0 unused."""
+    """The places of the specs, and the bytes of each memory by memory id; entry 0 is unused."""
 
     spec_dict: dict[TensorSpec, SpecAllocResult] = field(default_factory=dict)
     bufsizes: list[int] = field(default_factory=list)
@@ -51,10 +51,19 @@ def greedy(
     *,
     allow_overlapping_allocations: bool = True,
 ) -> MemoryAlgoResult:
-    """First fit by decreasing size.
+    """Plans with first fit by decreasing size.
 
-    Without `allow_overlapping_allocations` two tensors share bytes only if they begin at the same offset, one
-    slot of a memory for tensors that are never alive together.
+    Args:
+        alignment: the alignment of every tensor in bytes.
+        specs: the tensors.
+        graph_module: the graph.
+        graph_signature: its signature, or None.
+        extra_padding: bytes after the last tensor.
+        allow_overlapping_allocations: without it, two tensors share bytes only if they begin at the same
+            offset; a memory then consists of slots for tensors that are never alive together.
+
+    Returns:
+        The places.
     """
     planner = first_fit if allow_overlapping_allocations else slots
     return _place(list(specs), planner, alignment, extra_padding)
@@ -67,12 +76,12 @@ def naive(
     graph_signature: ExportGraphSignature | None,
     extra_padding: int = 0,
 ) -> MemoryAlgoResult:
-    """Bytes of its own for every tensor."""
+    """Plans separate bytes for every tensor."""
     return _place(list(specs), naive_plan, alignment, extra_padding)
 
 
 class MemoryPlanningAlgorithmSuite:
-    """Runs several algorithms and keeps the result that needs the fewest bytes; by default `greedy` alone."""
+    """Runs several algorithms, by default only `greedy`, and keeps the result with the fewest bytes."""
 
     def __init__(self, algo_list: Sequence[Callable[..., MemoryAlgoResult]] | None = None) -> None:
         self.algo_list: list[Callable[..., MemoryAlgoResult]] = list(algo_list or [greedy])
@@ -85,7 +94,7 @@ class MemoryPlanningAlgorithmSuite:
         graph_signature: ExportGraphSignature | None,
         extra_padding: int = 0,
     ) -> list[int]:
-        """Write the best places into the specs; returns the bytes of each memory."""
+        """Writes the best places into the specs, and returns the bytes of each memory."""
         listed = list(specs)
         results = [
             algorithm(alignment, listed, graph_module, graph_signature, extra_padding)
@@ -101,13 +110,13 @@ class MemoryPlanningAlgorithmSuite:
 
 
 def write_result(result: MemoryAlgoResult) -> None:
-    """Write an algorithm's places into its specs."""
+    """Writes the places into the specs."""
     for spec, place in result.spec_dict.items():
         spec.mem_id, spec.mem_obj_id, spec.mem_offset = place.mem_id, place.mem_obj_id, place.mem_offset
 
 
 def name_of(algorithm: Any) -> str:
-    """What messages call an algorithm."""
+    """Returns the name of an algorithm for messages."""
     while isinstance(algorithm, functools.partial):
         algorithm = algorithm.func
     return str(getattr(algorithm, "__name__", algorithm))

@@ -1,4 +1,4 @@
-"""The judge of every plan: a sweep over time that shares no code with the planners."""
+"""Checks every plan with a sweep over time. The check shares no code with the planners."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from rushlight.memory.problem import Plan, PlanError, Problem
 
 
 def check_plan(problem: Problem, plan: Plan, capacities: Mapping[int, int] | None = None) -> None:
-    """Raise PlanError unless `plan` is right for `problem`.
+    """Checks that a plan is valid for a problem.
 
-    Every buffer has an offset that is a non-negative multiple of its alignment, ends within the capacity of
-    its memory where `capacities` gives one, and shares no byte with another buffer alive at the same step.
+    Every buffer must have an offset that is a non-negative multiple of its alignment, must end within the
+    capacity of its memory, and must not share a byte with another buffer that is alive at the same step.
+
+    Args:
+        problem: the buffers.
+        plan: their offsets.
+        capacities: the bytes of each memory; memories without an entry have no limit.
+
+    Raises:
+        PlanError: the plan is not valid.
     """
     known = {buffer.id for buffer in problem.buffers}
     for buffer_id in plan.offsets:

@@ -1,7 +1,8 @@
-"""First fit: each buffer in turn takes the lowest gap that holds it for its whole lifetime.
+"""First fit: each buffer in turn takes the lowest gap that is free for its whole lifetime.
 
-The order decides the peak. By decreasing size is the rule of Pisarchyk and Lee, "Efficient Memory Management
-for Deep Neural Net Inference" (2020), section 5.2, with the first gap in place of the smallest.
+The order determines the peak. The order by decreasing size is the rule of Pisarchyk and Lee, "Efficient
+Memory Management for Deep Neural Net Inference" (2020), section 5.2, with the first gap instead of the
+smallest.
 """
 
 from __future__ import annotations
@@ -16,27 +17,29 @@ Order = Callable[[Buffer], tuple[int, ...]]
 
 
 def by_size(buffer: Buffer) -> tuple[int, ...]:
-    """Largest first; among equals the longest lived, then the earliest."""
+    """Orders by decreasing size; equal buffers by decreasing lifetime, then by start."""
     return (-buffer.size, buffer.lower - buffer.upper, buffer.lower)
 
 
 def by_area(buffer: Buffer) -> tuple[int, ...]:
-    """Largest product of size and lifetime first."""
+    """Orders by the decreasing product of size and lifetime."""
     return (-buffer.size * (buffer.upper - buffer.lower), buffer.lower)
 
 
 def by_lifetime(buffer: Buffer) -> tuple[int, ...]:
-    """Longest lived first; among equals the largest."""
+    """Orders by decreasing lifetime; equal buffers by decreasing size."""
     return (buffer.lower - buffer.upper, -buffer.size, buffer.lower)
 
 
 def by_start(buffer: Buffer) -> tuple[int, ...]:
-    """Earliest first; among equals the largest."""
+    """Orders by start; equal buffers by decreasing size."""
     return (buffer.lower, -buffer.size, buffer.upper)
 
 
 def first_fit(problem: Problem, order: Order = by_size) -> Plan:
-    """Place the buffers in `order`, each at the lowest offset free during its lifetime. About O(n log n)."""
+    """Places the buffers in `order`, each at the lowest offset that is free during its lifetime, in about O(n
+    log n).
+    """
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
         occupancy = Occupancy((b.lower, b.upper) for b in buffers if b.size)

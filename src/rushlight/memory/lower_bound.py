@@ -1,4 +1,4 @@
-"""The live-set lower bound: no plan needs less than the bytes alive at the busiest step."""
+"""The live-set lower bound: every plan needs at least the bytes that are alive at the busiest step."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from rushlight.memory.problem import Problem
 
 
 def lower_bound(problem: Problem) -> dict[int, int]:
-    """Largest sum of the sizes of simultaneously alive buffers, by memory id. O(n log n)."""
+    """Returns the largest sum of the sizes of buffers that are alive at the same time, by memory id.
+
+    O(n log n).
+    """
     return {mem_id: _busiest(buffers)[1] for mem_id, buffers in _events(problem).items()}
 
 
 def busiest_step(problem: Problem) -> dict[int, int]:
-    """The first step at which the live set of each memory is largest."""
+    """Returns the first step at which the live set of each memory is largest."""
     return {mem_id: _busiest(buffers)[0] for mem_id, buffers in _events(problem).items()}
 
 

@@ -1,4 +1,4 @@
-"""No sharing at all: every buffer keeps its own bytes for the whole program. For debugging."""
+"""A plan without sharing, for debugging: every buffer has its own bytes for the whole program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rushlight.memory.problem import Plan, Problem, align_up
 
 
 def naive(problem: Problem) -> Plan:
-    """Place the buffers of each memory one after the other, in the order given."""
+    """Places the buffers of each memory one after the other, in the given order."""
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
         end = 0

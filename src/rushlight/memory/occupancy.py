@@ -1,4 +1,4 @@
-"""Which bytes of a memory are taken during a span of steps."""
+"""Records which bytes of a memory are in use during ranges of steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Ranges = list[int]
 class Occupancy:
     """A segment tree over the steps at which buffers begin or end.
 
-    Each node keeps, as merged byte ranges, what is taken during all of its steps (`cover`) and what is taken
-    during any of them (`touch`). Stacked buffers merge, so that the ranges stay few however many buffers are
-    alive together. Taking and asking visit O(log n) nodes.
+    Each node has two sets of merged byte ranges: the bytes in use during all of its steps (`cover`), and
+    those in use during any of them (`touch`). Adjacent buffers merge, so that there are few ranges even if
+    many buffers are alive together. Each operation visits O(log n) nodes.
     """
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -26,7 +26,10 @@ class Occupancy:
         self._touch: list[Ranges | None] = [None] * (2 * self._size)
 
     def take(self, lower: int, upper: int, start: int, end: int) -> None:
-        """Mark the bytes [start, end) as taken during the steps [lower, upper), both known."""
+        """Marks the bytes [start, end) as in use during the steps [lower, upper).
+
+        Both steps must be known.
+        """
         nodes, ancestors = self._split(lower, upper)
         for node in nodes:
             self._cover[node] = _with_range(self._cover[node], start, end)
@@ -35,7 +38,10 @@ class Occupancy:
             self._touch[node] = _with_range(self._touch[node], start, end)
 
     def taken(self, lower: int, upper: int) -> list[tuple[int, int]]:
-        """(start, end) ranges taken at any of the steps [lower, upper), sorted by start; they may overlap."""
+        """Returns the (start, end) ranges in use at any of the steps [lower, upper), sorted by start.
+
+        They may overlap.
+        """
         nodes, ancestors = self._split(lower, upper)
         found: list[tuple[int, int]] = []
         for ranges in [*(self._touch[n] for n in nodes), *(self._cover[n] for n in ancestors)]:

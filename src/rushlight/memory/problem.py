@@ -1,4 +1,4 @@
-"""Memory planning as plain data: buffers with lifetimes and sizes go in, offsets come out."""
+"""Memory planning as plain data: buffers with lifetimes and sizes are the input, offsets the output."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from typing import TypeAlias
 
 
 class PlanError(ValueError):
-    """A problem that is ill-formed, or a plan that breaks its problem's rules."""
+    """A planning problem is invalid, or a plan violates the rules of its problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One storage that a plan must place.
+    """A storage that a plan must place.
 
-    `lower` is the first step at which the buffer is alive and `upper` the first step at which it no longer
-    is. `size` is in bytes; the offset chosen is a multiple of `alignment` bytes in the memory `mem_id`.
+    Attributes:
+        id: a number that identifies the buffer.
+        lower: the first step at which the buffer is alive.
+        upper: the first step at which it is no longer alive.
+        size: its size in bytes.
+        alignment: its offset is a multiple of this number of bytes.
+        mem_id: the memory that contains it.
+        name: a name for messages.
     """
 
     id: int
@@ -39,19 +45,23 @@ class Buffer:
 
     @property
     def label(self) -> str:
-        """How messages call this buffer."""
+        """The name of the buffer in messages."""
         return f"buffer {self.id} ({self.name})" if self.name else f"buffer {self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The buffers of one program. Buffers of different memories never meet."""
+    """The buffers of one program. Buffers of different memories never share bytes."""
 
     buffers: tuple[Buffer, ...]
 
     @staticmethod
     def of(buffers: Iterable[Buffer]) -> Problem:
-        """Collect buffers; raises PlanError if two share an id."""
+        """Makes a problem of buffers.
+
+        Raises:
+            PlanError: two buffers have the same id.
+        """
         collected = tuple(buffers)
         seen: set[int] = set()
         for buffer in collected:
@@ -61,7 +71,7 @@ class Problem:
         return Problem(collected)
 
     def by_memory(self) -> dict[int, list[Buffer]]:
-        """The buffers of each memory, memories in increasing order."""
+        """Returns the buffers of each memory, with the memories in increasing order."""
         memories: dict[int, list[Buffer]] = {}
         for buffer in self.buffers:
             memories.setdefault(buffer.mem_id, []).append(buffer)
@@ -70,12 +80,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Byte offsets by buffer id, each within its buffer's memory."""
+    """The offset of each buffer in its memory, in bytes, by buffer id."""
 
     offsets: Mapping[int, int] = field(default_factory=dict)
 
     def peaks(self, problem: Problem) -> dict[int, int]:
-        """Bytes that each memory needs under this plan."""
+        """Returns the bytes that each memory needs under this plan."""
         peaks: dict[int, int] = {}
         for buffer in problem.buffers:
             end = self.offsets[buffer.id] + buffer.size
@@ -87,5 +97,5 @@ Planner: TypeAlias = Callable[[Problem], Plan]
 
 
 def align_up(value: int, alignment: int) -> int:
-    """The least multiple of `alignment` that is not below `value`."""
+    """Returns the smallest multiple of `alignment` that is at least `value`."""
     return -(-value // alignment) * alignment

@@ -11,7 +11,7 @@ from rushlight.memory.problem import Buffer, Plan, Problem
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """One memory under a plan: its peak and the live-set lower bound in bytes."""
+    """The peak and the live-set lower bound of one memory, in bytes."""
 
     mem_id: int
     peak: int
@@ -20,16 +20,21 @@ class MemoryUse:
 
     @property
     def ratio(self) -> float:
-        """Peak over lower bound; 1.0 for a plan that cannot be improved without reordering."""
+        """The peak divided by the lower bound.
+
+        1.0 means that no plan is better without another order of the nodes.
+        """
         return self.peak / self.lower_bound if self.lower_bound else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """The outcome of planning one method.
+    """The result of planning one method.
 
-    `in_place` results and `views` needed no bytes of their own. `largest` are the buffers alive at the step
-    where the live set is largest, by decreasing size.
+    Attributes:
+        in_place: the number of results that are computed in the memory of an argument.
+        views: the number of tensors that are views of others.
+        largest: the buffers that are alive at the step with the largest live set, by decreasing size.
     """
 
     memories: tuple[MemoryUse, ...]
@@ -41,7 +46,7 @@ class PlanReport:
 
     @property
     def peak(self) -> int:
-        """Bytes over all memories."""
+        """The bytes of all memories."""
         return sum(memory.peak for memory in self.memories)
 
     def __str__(self) -> str:
@@ -66,7 +71,7 @@ def make_report(
     views: int,
     shown: int = 8,
 ) -> PlanReport:
-    """Summarise `plan`; `sizes` gives the bytes reserved for a memory id."""
+    """Makes a report of a plan. `sizes` returns the reserved bytes of a memory id."""
     bounds, busiest = lower_bound(problem), busiest_step(problem)
     memories = tuple(
         MemoryUse(mem_id, sizes(mem_id), bounds[mem_id], len(buffers))

@@ -1,4 +1,4 @@
-"""Shared objects: slots side by side, each for buffers that are never alive together."""
+"""Plans memory as slots, each for buffers that are never alive together."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from rushlight.memory.problem import Buffer, Plan, Problem, align_up
 
 
 def slots(problem: Problem) -> Plan:
-    """By decreasing size, each buffer takes the first slot that is free during its lifetime.
+    """Places each buffer, in the order of decreasing size, in the first slot that is free during its
+    lifetime.
 
-    Two buffers that share bytes begin at the same offset, as memories of whole objects (textures, say) ask.
-    O(n * slots). Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020),
-    section 4.2.
+    Two buffers that share bytes begin at the same offset, as memories of whole objects (for example textures)
+    require. O(n * slots). Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+    Inference" (2020), section 4.2.
     """
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():

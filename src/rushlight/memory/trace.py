@@ -19,13 +19,22 @@ def generate_memory_trace(
     method_name: str = "forward",
     ommit_metadata: bool = False,
 ) -> None:
-    """Writes which tensors of a planned program live at which step, for chrome://tracing or Perfetto.
+    """Writes a trace of a planned program for chrome://tracing or Perfetto: which tensors are alive at which
+    step.
 
-    A thread is a step, a process a memory; along the time axis lie the tensors, one byte a microsecond:
-    one after the other, or with `enable_memory_offsets` at their places.
+    A process of the trace is a memory, and a thread is a step. The tensors lie along the time axis, with one
+    byte for each microsecond.
+
+    Args:
+        executorch_program_manager: the program.
+        chrome_trace_filename: the file to write.
+        enable_memory_offsets: show the tensors at their offsets instead of one after the other.
+        method_name: the method.
+        ommit_metadata: leave out the details of each tensor.
 
     Raises:
-        ValueError: it is no program manager of this compiler, or its memory is not planned.
+        ValueError: the first argument is not a program manager of this compiler, or its memory is not
+            planned.
     """
     if not hasattr(executorch_program_manager, "executorch_program"):
         raise ValueError(

@@ -52,8 +52,8 @@ class XnnpackPartitioner(Partitioner):
         config_precisions: the precisions to take; None means all.
         per_op_mode: make one part for every node.
         verbose: log why nodes are not taken.
-        options: `force_non_static_weights_for_f32_linear` passes the weights of float products as arguments
-            of the delegate; `enable_bf16` takes bfloat16 matrix products.
+        kwargs: `force_non_static_weights_for_f32_linear` passes the weights of float products as arguments of
+            the delegate; `enable_bf16` takes bfloat16 matrix products.
     """
 
     def __init__(
