@@ -66,7 +66,7 @@ def _arenas(system: str, data: bytes) -> int:
     program reads where its caller has them: other systems plan memory for copies."""
     if system != "rushlight":
         return 0
-    from rushlight.backends.cpu.payload import read_plan
+    from rushlight.backends.cpu.plan.payload import read_plan
     from rushlight.format.elements import tensor_nbytes
     from rushlight.format.program import Tensor
     from rushlight.format.pte import read_pte

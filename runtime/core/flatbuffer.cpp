@@ -187,9 +187,42 @@ class Verifier {
       }
       tag = field.kind == Kind::UnionTag && !is_absent ? data_[at + offset] : uint8_t{0};
     }
+    if (!numbers(info, at)) {
+      return false;
+    }
     table_ = outer_table;
     field_ = outer_field;
     return true;
+  }
+
+  // The fields of the table at `at` are known to be inside. Defaults lie within their bounds.
+  bool numbers(const TableInfo& info, size_t at) {
+    const uint8_t* const vtable = data_ + at - load<int32_t>(data_ + at);
+    for (uint16_t i = 0; i < info.num_bounds; ++i) {
+      const Bounds& bounds = info.bounds[i];
+      const size_t entry = 4 + 2 * size_t{bounds.field};
+      const uint16_t offset = entry < load<uint16_t>(vtable) ? load<uint16_t>(vtable + entry) : uint16_t{0};
+      if (offset == 0) continue;
+      const int64_t value = number(data_ + at + offset, info.fields[bounds.field].size, bounds.is_signed);
+      if (value < bounds.low || value > bounds.high) {
+        field_ = info.fields[bounds.field].name;
+        return fail("number is out of its bounds", at + offset);
+      }
+    }
+    return true;
+  }
+
+  static int64_t number(const uint8_t* at, uint8_t size, bool is_signed) {
+    switch (size) {
+      case 1:
+        return is_signed ? load<int8_t>(at) : load<uint8_t>(at);
+      case 2:
+        return is_signed ? load<int16_t>(at) : load<uint16_t>(at);
+      case 4:
+        return is_signed ? load<int32_t>(at) : int64_t{load<uint32_t>(at)};
+      default:
+        return load<int64_t>(at);
+    }
   }
 
   const Schema& schema_;

@@ -37,11 +37,20 @@ struct Field {
   uint16_t target;
 };
 
+// The least and the largest value of field number `field`, which is a number or an enum.
+struct Bounds {
+  uint16_t field;
+  bool is_signed;
+  int64_t low, high;
+};
+
 // fields[i] has vtable offset 4 + 2 * i.
 struct TableInfo {
   const char* name;
   const Field* fields;
   uint16_t num_fields;
+  const Bounds* bounds;  // in the order of their fields
+  uint16_t num_bounds;
 };
 
 // members[i] is the table index of tag i + 1.
@@ -58,6 +67,39 @@ struct Schema {
   uint16_t root;
   uint16_t depth;
   char identifier[5];
+};
+
+// ---- Operands: numbers of a table that say what its owner reads and writes ----
+
+enum class Effect : uint8_t {
+  Reads,
+  Writes,
+  Updates,  // writes some elements and keeps the others
+};
+
+struct OperandInfo {
+  const char* name;
+  uint16_t vtable_offset;
+  bool is_vector;
+  bool is_optional;
+  Effect effect;
+};
+
+// The operands of a table, in the schema's order, and the table's name.
+struct OperandList {
+  const char* name;
+  const OperandInfo* operands;
+  uint16_t count;
+};
+
+inline constexpr uint32_t kNoOperand = UINT32_MAX;
+
+// The index of an operand, and the name of the field for messages.
+struct Operand {
+  const char* field = nullptr;
+  uint32_t index = kNoOperand;
+
+  bool has_value() const { return index != kNoOperand; }
 };
 
 // ---- Verification ----
@@ -143,12 +185,39 @@ class Vector {
   uint32_t size_ = 0;
 };
 
+// The operands of one field.
+class Operands {
+ public:
+  Operands(const char* field, Vector<uint32_t> indices) : field_(field), indices_(indices) {}
+
+  uint32_t size() const { return indices_.size(); }
+  Operand operator[](size_t place) const { return {field_, indices_[place]}; }
+
+ private:
+  const char* field_;
+  Vector<uint32_t> indices_;
+};
+
 // Base of the generated accessors. A default table is absent: its fields have their defaults.
 class Table {
  public:
   constexpr Table() = default;
   explicit constexpr Table(const uint8_t* at) : at_(at) {}
   explicit operator bool() const { return at_ != nullptr; }
+
+  // Calls take(operand, effect) for each operand that is there.
+  template <class F>
+  void for_each_operand(const OperandList& list, F&& take) const {
+    for (uint16_t i = 0; i < list.count; ++i) {
+      const OperandInfo& info = list.operands[i];
+      if (info.is_vector) {
+        for (const uint32_t index : vector<uint32_t>(info.vtable_offset)) take(Operand{info.name, index}, info.effect);
+        continue;
+      }
+      const Operand operand{info.name, scalar<uint32_t>(info.vtable_offset, info.is_optional ? kNoOperand : 0)};
+      if (operand.has_value()) take(operand, info.effect);
+    }
+  }
 
  protected:
   // Returns the address of a field by its vtable offset, or null if the field is absent.

@@ -65,10 +65,10 @@ inline constexpr flatbuffer::Field kFlatTensor[] = {
 };
 
 inline constexpr flatbuffer::TableInfo kTables[] = {
-  {"TensorLayout", kTensorLayout, 3},
-  {"DataSegment", kDataSegment, 2},
-  {"NamedData", kNamedData, 3},
-  {"FlatTensor", kFlatTensor, 3},
+  {"TensorLayout", kTensorLayout, 3, nullptr, 0},
+  {"DataSegment", kDataSegment, 2, nullptr, 0},
+  {"NamedData", kNamedData, 3, nullptr, 0},
+  {"FlatTensor", kFlatTensor, 3, nullptr, 0},
 };
 
 }  // namespace descriptors

@@ -182,6 +182,7 @@ struct OptionalTensorList : flatbuffer::Table {
 
 struct EValue : flatbuffer::Table {
   using Table::Table;
+  flatbuffer::Table val() const { return table<flatbuffer::Table>(6); }
   KernelTypes val_type() const { return scalar<KernelTypes>(4, KernelTypes::NONE); }
   // Absent unless val_type() is the one asked for.
   Null val_as_Null() const { return val_type() == KernelTypes::Null ? table<Null>(6) : Null(); }
@@ -237,6 +238,7 @@ struct FreeCall : flatbuffer::Table {
 
 struct Instruction : flatbuffer::Table {
   using Table::Table;
+  flatbuffer::Table instr_args() const { return table<flatbuffer::Table>(6); }
   InstructionArguments instr_args_type() const { return scalar<InstructionArguments>(4, InstructionArguments::NONE); }
   // Absent unless instr_args_type() is the one asked for.
   KernelCall instr_args_as_KernelCall() const { return instr_args_type() == InstructionArguments::KernelCall ? table<KernelCall>(6) : KernelCall(); }
@@ -539,42 +541,42 @@ inline constexpr flatbuffer::Field kProgram[] = {
 };
 
 inline constexpr flatbuffer::TableInfo kTables[] = {
-  {"ContainerMetadata", kContainerMetadata, 2},
-  {"AllocationDetails", kAllocationDetails, 3},
-  {"ExtraTensorInfo", kExtraTensorInfo, 5},
-  {"Tensor", kTensor, 10},
-  {"Null", nullptr, 0},
-  {"Int", kInt, 1},
-  {"Bool", kBool, 1},
-  {"Double", kDouble, 1},
-  {"String", kString, 1},
-  {"IntList", kIntList, 1},
-  {"DoubleList", kDoubleList, 1},
-  {"BoolList", kBoolList, 1},
-  {"TensorList", kTensorList, 1},
-  {"OptionalTensorList", kOptionalTensorList, 1},
-  {"EValue", kEValue, 2},
-  {"Operator", kOperator, 2},
-  {"KernelCall", kKernelCall, 2},
-  {"DelegateCall", kDelegateCall, 2},
-  {"MoveCall", kMoveCall, 2},
-  {"JumpFalseCall", kJumpFalseCall, 2},
-  {"FreeCall", kFreeCall, 1},
-  {"Instruction", kInstruction, 2},
-  {"Frame", kFrame, 4},
-  {"FrameList", kFrameList, 1},
-  {"BackendDelegateDataReference", kBackendDelegateDataReference, 2},
-  {"CompileSpec", kCompileSpec, 2},
-  {"BackendDelegate", kBackendDelegate, 3},
-  {"Chain", kChain, 4},
-  {"NonConstBufferDevice", kNonConstBufferDevice, 3},
-  {"ExecutionPlan", kExecutionPlan, 10},
-  {"Buffer", kBuffer, 1},
-  {"BackendDelegateInlineData", kBackendDelegateInlineData, 1},
-  {"DataSegment", kDataSegment, 2},
-  {"SubsegmentOffsets", kSubsegmentOffsets, 2},
-  {"NamedData", kNamedData, 2},
-  {"Program", kProgram, 8},
+  {"ContainerMetadata", kContainerMetadata, 2, nullptr, 0},
+  {"AllocationDetails", kAllocationDetails, 3, nullptr, 0},
+  {"ExtraTensorInfo", kExtraTensorInfo, 5, nullptr, 0},
+  {"Tensor", kTensor, 10, nullptr, 0},
+  {"Null", nullptr, 0, nullptr, 0},
+  {"Int", kInt, 1, nullptr, 0},
+  {"Bool", kBool, 1, nullptr, 0},
+  {"Double", kDouble, 1, nullptr, 0},
+  {"String", kString, 1, nullptr, 0},
+  {"IntList", kIntList, 1, nullptr, 0},
+  {"DoubleList", kDoubleList, 1, nullptr, 0},
+  {"BoolList", kBoolList, 1, nullptr, 0},
+  {"TensorList", kTensorList, 1, nullptr, 0},
+  {"OptionalTensorList", kOptionalTensorList, 1, nullptr, 0},
+  {"EValue", kEValue, 2, nullptr, 0},
+  {"Operator", kOperator, 2, nullptr, 0},
+  {"KernelCall", kKernelCall, 2, nullptr, 0},
+  {"DelegateCall", kDelegateCall, 2, nullptr, 0},
+  {"MoveCall", kMoveCall, 2, nullptr, 0},
+  {"JumpFalseCall", kJumpFalseCall, 2, nullptr, 0},
+  {"FreeCall", kFreeCall, 1, nullptr, 0},
+  {"Instruction", kInstruction, 2, nullptr, 0},
+  {"Frame", kFrame, 4, nullptr, 0},
+  {"FrameList", kFrameList, 1, nullptr, 0},
+  {"BackendDelegateDataReference", kBackendDelegateDataReference, 2, nullptr, 0},
+  {"CompileSpec", kCompileSpec, 2, nullptr, 0},
+  {"BackendDelegate", kBackendDelegate, 3, nullptr, 0},
+  {"Chain", kChain, 4, nullptr, 0},
+  {"NonConstBufferDevice", kNonConstBufferDevice, 3, nullptr, 0},
+  {"ExecutionPlan", kExecutionPlan, 10, nullptr, 0},
+  {"Buffer", kBuffer, 1, nullptr, 0},
+  {"BackendDelegateInlineData", kBackendDelegateInlineData, 1, nullptr, 0},
+  {"DataSegment", kDataSegment, 2, nullptr, 0},
+  {"SubsegmentOffsets", kSubsegmentOffsets, 2, nullptr, 0},
+  {"NamedData", kNamedData, 2, nullptr, 0},
+  {"Program", kProgram, 8, nullptr, 0},
 };
 
 inline constexpr uint16_t kKernelTypesMembers[] = {4, 5, 6, 7, 3, 8, 9, 10, 11, 12, 13};

@@ -10,7 +10,7 @@ import torch
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision, chosen_precision
+from rushlight.backends.cpu.options import Float32MatmulPrecision, chosen_precision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compile.edge import EdgeProgramManager, to_edge_transform_and_lower

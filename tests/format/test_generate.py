@@ -1,11 +1,18 @@
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rushlight.format.binding import bind
+from rushlight.format.decode import decode
+from rushlight.format.encode import encode
+from rushlight.format.errors import EncodeError
 from rushlight.format.fbs import SchemaSyntaxError, parse_schema
-from rushlight.format.generate import HEADERS, TABLES, main, stale
+from rushlight.format.generate import DATACLASSES, HEADERS, TABLES, main, stale
 from rushlight.format.generate_cpp import cpp_header
-from rushlight.format.generate_python import python_tables
+from rushlight.format.generate_python import python_dataclasses, python_tables
 from rushlight.format.wire import Schema
 from rushlight.format.wire_tables import FLAT_TENSOR, PROGRAM
 
@@ -31,6 +38,37 @@ root_type Root;
 """
 
 
+OPERATIONS = """
+namespace test.plan;
+file_identifier "TST2";
+attribute "reads";
+attribute "writes";
+attribute "in_place";
+attribute "min";
+attribute "max";
+attribute "closed";
+attribute "optional";
+/// What is computed.
+enum Function : byte (closed) { NONE = -1, SQRT = 0 }
+/// How far.
+table Range { low: float = -inf; high: byte = 127; }
+/// The sum of its inputs.
+table Sum {
+  inputs: [uint] (reads, in_place);
+  /// Added at the end.
+  bias: uint = null (reads);
+  output: uint (writes);
+  function: Function = NONE;
+  groups: uint = 1 (min: 1, max: 64);
+  range: Range;
+  limit: Range (optional);
+}
+union Operation { Sum }
+table Step { operation: Operation (required); debug_handle: uint; }
+root_type Step;
+"""
+
+
 def parse(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "test.fbs"
     path.write_text(text)
@@ -45,7 +83,7 @@ def test_check_fails_if_a_file_is_not_current(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "schema").mkdir()
     for source in (ROOT / "schema").glob("*.fbs"):
         (tmp_path / "schema" / source.name).write_text(source.read_text())
-    for path in (*HEADERS.values(), *TABLES):
+    for path in (*HEADERS.values(), *TABLES, *(path for path, _ in DATACLASSES.values())):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     arguments = ["--root", str(tmp_path)]
     assert main([*arguments, "--check"]) == 1
@@ -102,6 +140,75 @@ def test_cpp_accessors(tmp_path: Path) -> None:
     assert "old()" not in text
 
 
+def test_operands_bounds_and_documentation(tmp_path: Path) -> None:
+    schema = parse_schema(parse(tmp_path, OPERATIONS))
+    table = schema.tables["Sum"]
+    assert table.doc == "The sum of its inputs."
+    assert [(field.name, field.effect) for field in table.operands] == [
+        ("inputs", "reads"),
+        ("bias", "reads"),
+        ("output", "writes"),
+    ]
+    fields = {field.name: field for field in table.fields}
+    assert fields["bias"].doc == "Added at the end." and fields["bias"].default is None
+    assert (fields["function"].bounds, fields["groups"].bounds) == ((-1, 0), (1, 64))
+    assert schema.tables["Range"].fields[0].default == float("-inf")
+
+
+def test_cpp_operands_and_bounds(tmp_path: Path) -> None:
+    text = cpp_header(parse_schema(parse(tmp_path, OPERATIONS)), "test.fbs")
+    for line in (
+        "#define RUSHLIGHT_OPERATION_MEMBERS(X) \\",
+        "  X(Sum)",
+        "  flatbuffer::Operands inputs() const { "
+        'return flatbuffer::Operands("inputs", vector<uint32_t>(4)); }',
+        "  flatbuffer::Operand bias() const { "
+        'return {"bias", scalar<uint32_t>(6, flatbuffer::kNoOperand)}; }',
+        "  float low() const { return scalar<float>(4, -std::numeric_limits<float>::infinity()); }",
+        "  {3, true, -1, 0},",
+        "  {4, false, 1, 64},",
+        '  {"bias", 6, false, true, flatbuffer::Effect::Reads},',
+        '  {"Sum", descriptors::kSumOperands, 3},',
+        '  {"Sum", kSum, 7, kSumBounds, 2},',
+    ):
+        assert line in text.splitlines()
+
+
+def test_dataclasses(tmp_path: Path) -> None:
+    text = python_dataclasses(
+        parse_schema(parse(tmp_path, OPERATIONS)), "test.fbs", "rushlight.backends.cpu.plan.operation"
+    )
+    name = "generated_dataclasses"
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    try:
+        exec(text, vars(module))
+        scope: Any = module
+        total = scope.Sum(inputs=[3, 4], output=5)
+        assert (total.bias, total.function, total.range, total.limit) == (
+            None,
+            scope.Function.NONE,
+            scope.Range(),
+            None,
+        )
+        assert [(operand.name, value) for operand, value in total.operands()] == [
+            ("inputs", 3),
+            ("inputs", 4),
+            ("output", 5),
+        ]
+        assert [operand.in_place for operand in total.OPERANDS] == [True, False, False]
+        tables: dict[str, Schema] = {}
+        exec(python_tables({"test": parse_schema(tmp_path / "test.fbs")}), tables)
+        binding = bind(tables["TEST"], vars(module))
+        step = scope.Step(operation=total, debug_handle=9)
+        assert decode(binding, memoryview(bytes(encode(binding, step)))) == step
+        total.groups = 65
+        with pytest.raises(EncodeError, match="Sum.groups: 65 is outside of 1 to 64"):
+            encode(binding, step)
+    finally:
+        del sys.modules[name]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -121,6 +228,14 @@ def test_cpp_accessors(tmp_path: Path) -> None:
         ('file_identifier "toolong";', "four characters"),
         ("table A {}", "root_type '' is not a table"),
         ("table A { b: int; } %", "unexpected '%'"),
+        ("table A { b: [int] = null; } root_type A;", "only numbers are null"),
+        ('attribute "reads"; table A { b: int (reads); } root_type A;', "an operand is a uint"),
+        ('attribute "min"; table A { b: int (min: 1); } root_type A;', "bounds have a min and a max"),
+        (
+            'attribute "min"; attribute "max"; table A { b: int (min: 1, max: 2); } root_type A;',
+            "the default is out of its bounds",
+        ),
+        ('attribute "closed"; enum E : byte (closed) { X = 1, Y = 3 }', "do not follow each other"),
     ],
 )
 def test_what_the_parser_refuses(tmp_path: Path, text: str, message: str) -> None:

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 
 #include "backends/cpu/step.h"
@@ -37,92 +38,89 @@ void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k,
 
 }  // namespace
 
-const Binder::Slot* Binder::slot(uint32_t index) {
-  if (index >= step_.values().size() || step_.values()[index] >= slots_.size()) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is not there", index, step_.kind()));
+const Binder::Slot* Binder::slot(Operand operand) {
+  if (operand.index >= slots_.size()) {
+    refuse(fail(Error::InvalidProgram, "%s.%s is not there", operation_, operand.field));
     return nullptr;
   }
-  return &slots_[step_.values()[index]];
+  return &slots_[operand.index];
 }
 
-const View* Binder::stored_input(uint32_t index) {
-  const Slot* found = slot(index);
+const View* Binder::stored_input(Operand operand) {
+  const Slot* found = slot(operand);
   return found ? &found->view : nullptr;
 }
 
-const View* Binder::any_input(uint32_t index) {
-  const View* view = stored_input(index);
+const View* Binder::any_input(Operand operand) {
+  const View* view = stored_input(operand);
   if (view && is_half(view->dtype)) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, which it cannot read", index,
-                step_.kind(), dtype_name(view->dtype)));
+    refuse(fail(Error::InvalidProgram, "%s.%s is %s, which the operation cannot read", operation_, operand.field,
+                dtype_name(view->dtype)));
     return nullptr;
   }
   return view;
 }
 
-const View* Binder::input_of(uint32_t index, ScalarType dtype) {
-  const View* view = stored_input(index);
+const View* Binder::input_of(Operand operand, ScalarType dtype) {
+  const View* view = stored_input(operand);
   if (view && view->dtype != dtype) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is %s, not %s", index, step_.kind(),
-                dtype_name(view->dtype), dtype_name(dtype)));
+    refuse(fail(Error::InvalidProgram, "%s.%s is %s, not %s", operation_, operand.field, dtype_name(view->dtype),
+                dtype_name(dtype)));
     return nullptr;
   }
   return view;
 }
 
-const View* Binder::input(uint32_t index) { return input_of(index, ScalarType::Float); }
+const View* Binder::input(Operand operand) { return input_of(operand, ScalarType::Float); }
 
-const View* Binder::output_of(uint32_t index, ScalarType dtype) {
-  return input_of(index, dtype) ? written(index) : nullptr;
+const View* Binder::output_of(Operand operand, ScalarType dtype) {
+  return input_of(operand, dtype) ? written(operand) : nullptr;
 }
 
-bool Binder::has(uint32_t index) const { return index >= step_.values().size() || step_.values()[index] != kNone; }
+const View* Binder::optional_input(Operand operand) { return operand.has_value() ? input(operand) : nullptr; }
 
-const View* Binder::optional_input(uint32_t index) { return has(index) ? input(index) : nullptr; }
+const View* Binder::output(Operand operand) { return input(operand) ? any_output(operand) : nullptr; }
 
-const View* Binder::output(uint32_t index) { return input(index) ? any_output(index) : nullptr; }
+const View* Binder::any_output(Operand operand) { return any_input(operand) ? written(operand) : nullptr; }
 
-const View* Binder::any_output(uint32_t index) { return any_input(index) ? written(index) : nullptr; }
-
-const View* Binder::written(uint32_t index) {
-  const View* view = stored_input(index);
-  if (view && !slot(index)->is_writable) {
-    refuse(fail(Error::InvalidProgram, "a step of kind %u writes operand %u, which is not its to write", step_.kind(),
-                index));
+const View* Binder::written(Operand operand) {
+  const View* view = stored_input(operand);
+  if (view && !slot(operand)->is_writable) {
+    refuse(fail(Error::InvalidProgram, "%s.%s is written, but is an input or a constant", operation_, operand.field));
     return nullptr;
   }
   return view;
 }
 
-const View* Binder::constant_view(uint32_t index, int64_t count, ScalarType dtype) {
-  const View* view = stored_input(index);
+const View* Binder::constant_view(Operand operand, int64_t count, ScalarType dtype) {
+  const View* view = stored_input(operand);
   if (view == nullptr) return nullptr;
   const bool has_type = view->dtype == dtype || (dtype == ScalarType::Float && is_half(view->dtype));
-  if (!slot(index)->is_constant || !has_type || view->rank != 1 || count < 0 || view->sizes[0] < count ||
+  if (!slot(operand)->is_constant || !has_type || view->rank != 1 || count < 0 || view->sizes[0] < count ||
       (view->strides[0] != 1 && view->sizes[0] > 1)) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld numbers of type %s",
-                index, step_.kind(), static_cast<long long>(count), dtype_name(dtype)));
+    refuse(fail(Error::InvalidProgram, "%s.%s is no constant of %lld numbers of type %s", operation_, operand.field,
+                static_cast<long long>(count), dtype_name(dtype)));
     return nullptr;
   }
   return view;
 }
 
-const float* Binder::constant(uint32_t index, int64_t count) {
-  const View* view = constant_view(index, count);
+const float* Binder::constant(Operand operand, int64_t count) {
+  const View* view = constant_view(operand, count);
   if (view == nullptr || view->dtype == ScalarType::Float) return view ? view->floats() : nullptr;
   float* copy = array<float>(static_cast<size_t>(count));
   if (copy) tiles::half_tiles().widen(half_type(view->dtype), static_cast<const uint16_t*>(view->data), count, copy);
   return copy;
 }
 
-const float* Binder::optional_constant(uint32_t index, int64_t count) {
-  return has(index) ? constant(index, count) : nullptr;
+const float* Binder::optional_constant(Operand operand, int64_t count) {
+  return operand.has_value() ? constant(operand, count) : nullptr;
 }
 
-const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t n, const int64_t* terms) {
+const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms) {
   int64_t total = terms ? 0 : matrices;
   for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i];
-  const float* planned = constant(index, packed_floats(total, k, planned_.columns(n)));
+  const float* planned = constant(operand, packed_floats(total, k, planned_.columns(n)));
   if (planned == nullptr || packs_as_planned()) return planned;
   const Packing own = packing_of(tiles_);
   const int64_t own_count = packed_floats(total, k, own.columns(n));
@@ -136,12 +134,12 @@ const float* Binder::packed(uint32_t index, int64_t matrices, int64_t k, int64_t
   return copy;
 }
 
-optimized::PackedWeights Binder::packed_weights(uint32_t index, int64_t matrices, int64_t k, int64_t n) {
+optimized::PackedWeights Binder::packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n) {
   optimized::PackedWeights weights;
-  const View* view = constant_view(index, packed_floats(matrices, k, planned_.columns(n)));
+  const View* view = constant_view(operand, packed_floats(matrices, k, planned_.columns(n)));
   if (view == nullptr) return weights;
   if (!is_half(view->dtype)) {
-    weights.floats = packed(index, matrices, k, n);
+    weights.floats = packed(operand, matrices, k, n);
     return weights;
   }
   weights.type = half_type(view->dtype);
@@ -162,12 +160,16 @@ bool Binder::packs_as_planned() const {
   return own.vector == planned_.vector && own.panel == planned_.panel;
 }
 
-optimized::BlockMatrix Binder::block_matrix(uint32_t index, uint32_t first_int, int64_t k, int64_t n) {
+optimized::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n) {
   optimized::BlockMatrix matrix;
-  matrix.k = k, matrix.n = n;
-  matrix.blocks = integer(first_int, divide_up(k, 2 * tiles::kMostBlockPairs), k);
+  if (blocks < divide_up(k, 2 * tiles::kMostBlockPairs) || blocks > k) {
+    refuse(fail(Error::InvalidProgram, "%s.%s has %lld blocks of %lld numbers", operation_, operand.field,
+                static_cast<long long>(blocks), static_cast<long long>(k)));
+    return matrix;
+  }
+  matrix.k = k, matrix.n = n, matrix.blocks = blocks;
   matrix.pairs = divide_up(divide_up(k, matrix.blocks), 2);
-  const View* view = constant_view(index, packed_floats(1, matrix.rows(), planned_.columns(n)), ScalarType::Int);
+  const View* view = constant_view(operand, packed_floats(1, matrix.rows(), planned_.columns(n)), ScalarType::Int);
   if (view) matrix.words = static_cast<const uint32_t*>(view->data);
   return matrix;
 }
@@ -187,105 +189,59 @@ const float* Binder::widened(const optimized::BlockMatrix& matrix) {
   return copy;
 }
 
-int64_t Binder::integer(uint32_t index, int64_t low, int64_t high) {
-  const int64_t value = index < step_.ints().size() ? step_.ints()[index] : low - 1;
-  if (value < low || value > high) {
-    refuse(fail(Error::InvalidProgram, "number %u of a step of kind %u is missing or outside of %lld to %lld", index,
-                step_.kind(), static_cast<long long>(low), static_cast<long long>(high)));
-    return low;
-  }
-  return value;
+tiles::UnaryOp unary_op(schema::UnaryFunction function) {
+  using Schema = schema::UnaryFunction;
+  using Tile = tiles::UnaryOp;
+  static_assert(static_cast<int>(Schema::ABS) == static_cast<int>(Tile::Abs));
+  static_assert(static_cast<int>(Schema::CLAMP) == static_cast<int>(Tile::Clamp));
+  static_assert(static_cast<int>(Schema::HARDSIGMOID) == static_cast<int>(Tile::HardSigmoid));
+  static_assert(static_cast<int>(Schema::SQRT) == static_cast<int>(Tile::Sqrt));
+  static_assert(static_cast<int>(Schema::SQUARE) == static_cast<int>(Tile::Square));
+  static_assert(static_cast<int>(Schema::AFFINE) == static_cast<int>(Tile::Affine));
+  static_assert(static_cast<int>(Schema::EXP) == static_cast<int>(Tile::Exp));
+  static_assert(static_cast<int>(Schema::ERF) == static_cast<int>(Tile::Erf));
+  static_assert(static_cast<int>(Schema::SILU) == static_cast<int>(Tile::Silu));
+  static_assert(static_cast<int>(Schema::GELU_TANH) == static_cast<int>(Tile::GeluTanh));
+  return static_cast<Tile>(function);
 }
 
-float Binder::number(uint32_t index) {
-  if (index < step_.floats().size()) return step_.floats()[index];
-  refuse(fail(Error::InvalidProgram, "float %u of a step of kind %u is missing", index, step_.kind()));
-  return 0;
+tiles::BinaryOp binary_op(schema::BinaryFunction function) {
+  using Schema = schema::BinaryFunction;
+  using Tile = tiles::BinaryOp;
+  static_assert(static_cast<int>(Schema::ADD) == static_cast<int>(Tile::Add));
+  static_assert(static_cast<int>(Schema::ADD_SCALED) == static_cast<int>(Tile::AddScaled));
+  static_assert(static_cast<int>(Schema::SUB) == static_cast<int>(Tile::Sub));
+  static_assert(static_cast<int>(Schema::MUL) == static_cast<int>(Tile::Mul));
+  static_assert(static_cast<int>(Schema::DIV) == static_cast<int>(Tile::Div));
+  static_assert(static_cast<int>(Schema::MAXIMUM) == static_cast<int>(Tile::Maximum));
+  static_assert(static_cast<int>(Schema::MINIMUM) == static_cast<int>(Tile::Minimum));
+  return static_cast<Tile>(function);
 }
 
-tiles::Epilogue Binder::epilogue(uint32_t first_int, uint32_t first_float) {
+tiles::Epilogue epilogue_of(const schema::Epilogue& epilogue) {
   tiles::Epilogue e;
-  e.clamps = integer(first_int, 0, 1) != 0;
-  const int64_t op = integer(first_int + 1, -1, static_cast<int64_t>(tiles::UnaryOp::GeluTanh));
-  e.applies = op >= 0;
-  if (e.applies) e.op = static_cast<tiles::UnaryOp>(op);
-  e.low = number(first_float);
-  e.high = number(first_float + 1);
-  e.p = number(first_float + 2);
-  e.q = number(first_float + 3);
+  e.low = epilogue.low();
+  e.high = epilogue.high();
+  e.clamps = e.low > -INFINITY || e.high < INFINITY;
+  e.applies = epilogue.function() != schema::UnaryFunction::NONE;
+  if (e.applies) e.op = unary_op(epilogue.function());
+  e.p = epilogue.p();
+  e.q = epilogue.q();
   return e;
 }
 
-Result<Step*> make_step(StepKind kind, Binder& binder) {
-  switch (kind) {
-    case StepKind::Product:
-      return make_product(binder);
-    case StepKind::BlockProduct:
-      return make_block_product(binder);
-    case StepKind::Winograd:
-      return make_winograd(binder);
-    case StepKind::Depthwise:
-      return make_depthwise(binder);
-    case StepKind::Pool:
-      return make_pool(binder);
-    case StepKind::Elementwise:
-      return make_elementwise(binder);
-    case StepKind::Copy:
-      return make_copy(binder);
-    case StepKind::Reduce:
-      return make_reduce(binder);
-    case StepKind::Softmax:
-      return make_softmax(binder);
-    case StepKind::Normalize:
-      return make_normalize(binder);
-    case StepKind::Attention:
-      return make_attention(binder);
-    case StepKind::MatrixProduct:
-      return make_matrix_product(binder);
-    case StepKind::Gather:
-      return make_gather(binder);
-    case StepKind::Recurrent:
-      return make_recurrent(binder);
-    case StepKind::Combine:
-      return make_combine(binder);
-    case StepKind::Select:
-      return make_select(binder);
-    case StepKind::Scatter:
-      return make_scatter(binder);
-    case StepKind::Bottleneck:
-      return make_bottleneck(binder);
-    case StepKind::GroupScales:
-      return make_group_scales(binder);
-    case StepKind::Resample:
-      return make_resample(binder);
-    case StepKind::ByteProduct:
-      return make_byte_product(binder);
-    case StepKind::ByteDepthwise:
-      return make_byte_depthwise(binder);
-    case StepKind::BytePool:
-      return make_byte_pool(binder);
-    case StepKind::ByteMean:
-      return make_byte_mean(binder);
-    case StepKind::ByteBinary:
-      return make_byte_binary(binder);
-    case StepKind::ByteMap:
-      return make_byte_map(binder);
-    case StepKind::Quantize:
-      return make_quantize(binder);
-    case StepKind::Dequantize:
-      return make_dequantize(binder);
-    case StepKind::QuantizeRows:
-      return make_quantize_rows(binder);
-    case StepKind::ScaledProduct:
-      return make_scaled_product(binder);
-    case StepKind::NibbleProduct:
-      return make_nibble_product(binder);
-    case StepKind::ScaledGather:
-      return make_scaled_gather(binder);
-    case StepKind::Convert:
-      return make_half_conversion(binder);
+Result<Step*> make_step(const schema::Step& step, Binder& binder) {
+  switch (step.operation_type()) {
+#define RUSHLIGHT_MAKE_STEP(Name) \
+  case schema::Operation::Name:   \
+    return make_step(step.operation_as_##Name(), binder);
+    RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_MAKE_STEP)
+#undef RUSHLIGHT_MAKE_STEP
+    case schema::Operation::NONE:
+      break;
   }
-  return fail(Error::InvalidProgram, "the plan has a step of the unknown kind %u", static_cast<unsigned>(kind));
+  return fail(Error::InvalidProgram, "the plan has an operation of the unknown type %u",
+              static_cast<unsigned>(step.operation_type()));
 }
 
 }  // namespace rushlight::cpu

@@ -12,17 +12,10 @@ namespace rushlight::cpu {
 // Bytes between packed matrices; see Binder::packed_bytes().
 int64_t packed_matrix_size(int64_t n, int64_t k);
 
-inline int32_t read_zero(Binder& binder, uint32_t index) {
-  return static_cast<int32_t>(binder.integer(index, -128, 127));
-}
-
-// zero, least, most.
-inline tiles::ByteRange read_range(Binder& binder, uint32_t first) {
-  tiles::ByteRange range{};
-  range.zero = read_zero(binder, first);
-  range.least = static_cast<int32_t>(binder.integer(first + 1, -128, 127));
-  range.most = static_cast<int32_t>(binder.integer(first + 2, range.least, 127));
-  return range;
+inline Result<tiles::ByteRange> range_of(const schema::Int8Range& range) {
+  RL_REQUIRE(range.low() <= range.high(), InvalidProgram, "int8 results lie between %d and %d", range.low(),
+             range.high());
+  return tiles::ByteRange{range.zero_point(), range.low(), range.high()};
 }
 
 // Of ByteLoops::add() for operands with these zero points and factors.
@@ -30,14 +23,12 @@ inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_
   return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
 }
 
-// What a step adds to numbers of zero point `zero` before they leave it, but for where it lies. ints: the zero point
-// of what is added, range of the sums. floats: the scales of both, over that of the sums.
-inline tiles::ByteSum read_sum(Binder& binder, int32_t zero, uint32_t first_int, uint32_t first_float) {
+// What a step adds to numbers of zero point `zero` before they leave it, but for where it lies.
+inline Result<tiles::ByteSum> sum_of(const schema::Int8Sum& added, int32_t zero) {
   tiles::ByteSum sum{};
-  const int32_t other_zero = read_zero(binder, first_int);
-  sum.range = read_range(binder, first_int + 1);
-  sum.factor = binder.number(first_float), sum.other_factor = binder.number(first_float + 1);
-  sum.offset = sum_offset(zero, other_zero, sum.factor, sum.other_factor);
+  RL_ASSIGN(sum.range, range_of(added.output()));
+  sum.factor = added.factor(), sum.other_factor = added.residual_factor();
+  sum.offset = sum_offset(zero, added.residual_zero_point(), sum.factor, sum.other_factor);
   return sum;
 }
 
@@ -51,8 +42,8 @@ inline bool is_dense(const View& view) {
   return true;
 }
 
-// The step of an 8-bit product's record by Winograd's transforms, or null if that takes longer.
-Result<Step*> make_byte_winograd(Binder& binder);
+// The step of an int8 product by Winograd's transforms, or null if that takes longer.
+Result<Step*> make_int8_winograd(const schema::Int8Gemm& op, Binder& binder);
 
 inline Error require_images(const View& in, const View& out) {
   RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),

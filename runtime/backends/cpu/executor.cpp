@@ -37,6 +37,11 @@ bool apply(int64_t op, int64_t a, int64_t b, int64_t* result) {
   }
 }
 
+// The name and the operands of a step's operation.
+const flatbuffer::OperandList& operands_of(const schema::Step& step) {
+  return schema::kOperationOperands[static_cast<size_t>(step.operation_type()) - 1];
+}
+
 }  // namespace
 
 Result<Executor*> Executor::make(Plan* plan, const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator) {
@@ -94,8 +99,8 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
   const Packing packing{table.vector_floats(), table.panel_floats()};
   for (uint32_t i = 0; i < table.steps().size(); ++i) {
     const schema::Step step = table.steps()[i];
-    Binder binder(step, slots_, tiles, packing, allocator);
-    Result<Step*> made = make_step(static_cast<StepKind>(step.kind()), binder);
+    Binder binder(operands_of(step).name, slots_, tiles, packing, allocator);
+    Result<Step*> made = make_step(step, binder);
     if (!made.ok()) return made.error();
     steps[i] = *made;
     steps[i]->debug_handle = step.debug_handle();
@@ -119,12 +124,11 @@ void Executor::choose_flips(Span<uint8_t> flips) {
     flips[i] = table.storages()[i].kind() == schema::StorageKind::ARENA ? 0x80 : 0;
   }
   for (uint32_t i = 0; i < steps_.size(); ++i) {
-    const auto values = table.steps()[i].values();
-    for (uint32_t j = 0; j < values.size(); ++j) {
-      if (values[j] >= slots_.size()) continue;  // none, or more than the step has
-      const bool is_byte = slots_[values[j]].view.dtype == ScalarType::Char;
-      if (!is_byte || !steps_[i]->takes_unsigned(j)) flips[table.values()[values[j]].storage()] = 0;
-    }
+    for_each_value(i, [&](uint32_t value) {
+      const View& view = slots_[value].view;
+      const bool is_int8 = view.dtype == ScalarType::Char;
+      if (!is_int8 || !steps_[i]->takes_unsigned(view)) flips[table.values()[value].storage()] = 0;
+    });
   }
   for (uint32_t i = 0; i < slots_.size(); ++i) slots_[i].view.flip = flips[table.values()[i].storage()];
 }
@@ -323,27 +327,34 @@ optimized::FirstWeights Executor::first_weights_after(size_t step, int64_t worke
   return {};
 }
 
+template <class F>
+void Executor::for_each_value(size_t step, F&& take) const {
+  const schema::Step table = plan_->table.steps()[step];
+  table.operation().for_each_operand(operands_of(table), [&](Operand operand, flatbuffer::Effect) {
+    if (operand.index < slots_.size()) take(operand.index);
+  });
+}
+
 bool Executor::is_used_before(size_t step, uint32_t storage) const {
   const schema::Plan& table = plan_->table;
-  for (uint32_t i = 0; i < step; ++i) {
-    for (const uint32_t value : table.steps()[i].values()) {
-      if (value < slots_.size() && table.values()[value].storage() == storage) return true;
-    }
+  bool is_used = false;
+  for (size_t i = 0; i < step; ++i) {
+    for_each_value(i, [&](uint32_t value) { is_used = is_used || table.values()[value].storage() == storage; });
   }
-  return false;
+  return is_used;
 }
 
 // Whether a step may read, in other storages, what lies where this one does: it computes in place.
 bool Executor::is_read_by(size_t step, uint32_t storage) const {
   const schema::Plan& table = plan_->table;
-  for (const uint32_t value : table.steps()[static_cast<uint32_t>(step)].values()) {
-    if (value >= slots_.size()) continue;  // none
+  bool is_read = false;
+  for_each_value(step, [&](uint32_t value) {
     const uint32_t other = table.values()[value].storage();
     const bool shares = overlap(bases_[storage], static_cast<size_t>(lengths_[storage]), bases_[other],
                                 static_cast<size_t>(lengths_[other]));
-    if (other != storage && shares && is_used_before(step, other)) return true;
-  }
-  return false;
+    is_read = is_read || (other != storage && shares && is_used_before(step, other));
+  });
+  return is_read;
 }
 
 bool Executor::is_input_memory(uint32_t storage) const {
@@ -363,15 +374,14 @@ bool Executor::is_input_memory(uint32_t storage) const {
 void Executor::poison_before(size_t step, const Run& run) {
   const schema::Plan& table = plan_->table;
   poison(run.scratch, steps_[step]->scratch_floats(workers_) * sizeof(float), ScalarType::Float);
-  for (const uint32_t value : table.steps()[static_cast<uint32_t>(step)].values()) {
-    if (value >= slots_.size()) continue;  // none
+  for_each_value(step, [&](uint32_t value) {
     const uint32_t id = table.values()[value].storage();
     const schema::StorageKind kind = table.storages()[id].kind();
     const bool is_planned = kind == schema::StorageKind::ARENA;
     const bool is_result = kind == schema::StorageKind::ARGUMENT && slots_[value].is_writable && !is_input_memory(id);
-    if ((!is_planned && !is_result) || is_used_before(step, id) || is_read_by(step, id)) continue;
+    if ((!is_planned && !is_result) || is_used_before(step, id) || is_read_by(step, id)) return;
     poison(bases_[id], static_cast<size_t>(lengths_[id]), slots_[value].view.dtype);
-  }
+  });
 }
 
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {

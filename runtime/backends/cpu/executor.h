@@ -30,6 +30,9 @@ class Executor {
   Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
   Error take_argument(uint32_t index, const Tensor& tensor);
   void set_addresses();
+  // Calls take(index) for each value that is an operand of the step.
+  template <class F>
+  void for_each_value(size_t step, F&& take) const;
   // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
   void poison_before(size_t step, const Run& run);
   bool is_used_before(size_t step, uint32_t storage) const;

@@ -24,19 +24,15 @@ inline Result<Image> image_of(const View& view) {
   return image;
 }
 
-// The operands that a convolution reads, of a step whose values are input, weights, bias, residual, further inputs (or
-// none) whose channels follow the first's, output. `more`: where the further ones begin.
+// The inputs of a convolution: the channels of the further ones follow the first's.
 class SourceViews {
  public:
-  Error bind(Binder& binder, uint32_t more = 4) {
-    RL_REQUIRE(output(binder) < more + Sources::kMost, InvalidProgram, "a convolution has %u operands",
-               binder.value_count());
-    views_[count_++] = binder.input(0);
-    for (uint32_t i = more; i < output(binder); ++i) views_[count_++] = binder.input(i);
+  Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more) {
+    RL_REQUIRE(more.size() < Sources::kMost, InvalidProgram, "a convolution has %u inputs", more.size() + 1);
+    views_[count_++] = binder.input(input);
+    for (uint32_t i = 0; i < more.size(); ++i) views_[count_++] = binder.input(more[i]);
     return binder.error();
   }
-  // The output's index.
-  static uint32_t output(const Binder& binder) { return std::max<uint32_t>(binder.value_count(), 5) - 1; }
 
   Result<Sources> images() const {
     Sources sources;
@@ -65,17 +61,12 @@ inline const float* zeros(Binder& binder, int64_t count) {
   return items;
 }
 
-// Eight ints from `first` on, in the order of the members.
-inline Window read_window(Binder& binder, uint32_t first) {
+inline Window window_of(const schema::Window& window) {
   Window w{};
-  w.kernel_h = binder.integer(first, 1, 1 << 12);
-  w.kernel_w = binder.integer(first + 1, 1, 1 << 12);
-  w.stride_h = binder.integer(first + 2, 1, 1 << 16);
-  w.stride_w = binder.integer(first + 3, 1, 1 << 16);
-  w.pad_h = binder.integer(first + 4, 0, 1 << 16);
-  w.pad_w = binder.integer(first + 5, 0, 1 << 16);
-  w.dilation_h = binder.integer(first + 6, 1, 1 << 16);
-  w.dilation_w = binder.integer(first + 7, 1, 1 << 16);
+  w.kernel_h = window.kernel_h(), w.kernel_w = window.kernel_w();
+  w.stride_h = window.stride_h(), w.stride_w = window.stride_w();
+  w.pad_h = window.pad_h(), w.pad_w = window.pad_w();
+  w.dilation_h = window.dilation_h(), w.dilation_w = window.dilation_w();
   return w;
 }
 

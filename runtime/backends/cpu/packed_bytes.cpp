@@ -30,31 +30,29 @@ int64_t packed_matrix_size(int64_t n, int64_t k) {
   return round_up(static_cast<int64_t>(tiles::packed_right_size(tiles::byte_tiles(), n, k)), 64);
 }
 
-const int8_t* Binder::bytes(uint32_t index, int64_t count) {
-  const View* view = input_of(index, ScalarType::Char);
+const int8_t* Binder::bytes(Operand operand, int64_t count) {
+  const View* view = input_of(operand, ScalarType::Char);
   if (view == nullptr) return nullptr;
-  if (!slot(index)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
+  if (!slot(operand)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
       (view->strides[0] != 1 && view->sizes[0] > 1)) {
-    refuse(fail(Error::InvalidProgram, "operand %u of a step of kind %u is no constant of %lld int8", index,
-                step_.kind(), static_cast<long long>(count)));
+    refuse(fail(Error::InvalidProgram, "%s.%s is no constant of %lld int8", operation_, operand.field,
+                static_cast<long long>(count)));
     return nullptr;
   }
   return static_cast<const int8_t*>(view->data);
 }
 
-const uint8_t* Binder::packed_bytes(uint32_t index, uint32_t first_int, int64_t matrices, int64_t k, int64_t n) {
-  BytePacking planned{};
-  planned.lanes = integer(first_int, 1, 256);
-  planned.panel = integer(first_int + 1, planned.lanes, 1024);
-  planned.group = integer(first_int + 2, 1, 64);
+const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
+                                    int64_t n) {
+  const BytePacking planned{packing.lanes(), packing.panel(), packing.group()};
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
       numbers > kMostNumbers || planned.panel % planned.lanes != 0) {
-    refuse(fail(Error::InvalidProgram, "packed weights of a step of kind %u are out of all proportion", step_.kind()));
+    refuse(fail(Error::InvalidProgram, "%s.%s is out of all proportion", operation_, operand.field));
     return nullptr;
   }
   const int64_t size = planned.size(n, k);
-  const int8_t* from = bytes(index, matrices * size);
+  const int8_t* from = bytes(operand, matrices * size);
   const tiles::ByteTiles& t = tiles::byte_tiles();
   if (from == nullptr || (planned.lanes == t.lanes && planned.group == t.group && planned.panel == column_step(t))) {
     return reinterpret_cast<const uint8_t*>(from);

@@ -56,8 +56,6 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
 }
 
 Error check(const schema::Plan& plan) {
-  RL_REQUIRE(plan.version() == 1, NotSupported, "the plan has version %u; this runtime reads version 1",
-             plan.version());
   RL_REQUIRE(plan.vector_floats() >= 1 && plan.vector_floats() <= 64 && plan.panel_floats() >= plan.vector_floats() &&
                  plan.panel_floats() <= 256 && plan.panel_floats() % plan.vector_floats() == 0,
              InvalidProgram, "weights are packed in vectors of %u and panels of %u", plan.vector_floats(),
@@ -138,6 +136,11 @@ Result<Plan*> read_plan(const void* payload, size_t size, const NamedDataMap* na
   void* copy = allocator.allocate(size, flatbuffer::kBufferAlignment);
   RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a plan of %zu bytes", size);
   std::memcpy(copy, payload, size);
+  const char* const layout = schema::kPlanSchema.identifier;
+  const char* const given = static_cast<const char*>(copy) + 4;
+  RL_REQUIRE(size < 8 || std::memcmp(given, layout, 3) != 0 || given[3] == layout[3], NotSupported,
+             "the plan has the layout %.4s, and this version of the runtime reads %s: compile the model again", given,
+             layout);
   flatbuffer::Malformed malformed;
   if (!flatbuffer::verify(schema::kPlanSchema, copy, size, &malformed)) {
     return fail(Error::InvalidProgram, "the plan is damaged at byte %zu (%s%s%s): %s", malformed.offset,

@@ -142,6 +142,7 @@ struct XNNQuantizedTensorValue : flatbuffer::Table {
   using Table::Table;
   XNNTensorValue tensor_value() const { return table<XNNTensorValue>(4); }
   bool has_tensor_value() const { return field(4) != nullptr; }
+  flatbuffer::Table quant_params() const { return table<flatbuffer::Table>(8); }
   XNNQuantParams quant_params_type() const { return scalar<XNNQuantParams>(6, XNNQuantParams::NONE); }
   // Absent unless quant_params_type() is the one asked for.
   PerChannelQuant quant_params_as_PerChannelQuant() const { return quant_params_type() == XNNQuantParams::PerChannelQuant ? table<PerChannelQuant>(8) : PerChannelQuant(); }
@@ -152,6 +153,7 @@ struct XNNQuantizedTensorValue : flatbuffer::Table {
 
 struct XValue : flatbuffer::Table {
   using Table::Table;
+  flatbuffer::Table xvalue_union() const { return table<flatbuffer::Table>(6); }
   XValueUnion xvalue_union_type() const { return scalar<XValueUnion>(4, XValueUnion::NONE); }
   // Absent unless xvalue_union_type() is the one asked for.
   XNNTensorValue xvalue_union_as_XNNTensorValue() const { return xvalue_union_type() == XValueUnion::XNNTensorValue ? table<XNNTensorValue>(6) : XNNTensorValue(); }
@@ -337,6 +339,7 @@ struct OutputMinMax : flatbuffer::Table {
 
 struct XNode : flatbuffer::Table {
   using Table::Table;
+  flatbuffer::Table xnode_union() const { return table<flatbuffer::Table>(6); }
   XNodeUnion xnode_union_type() const { return scalar<XNodeUnion>(4, XNodeUnion::NONE); }
   // Absent unless xnode_union_type() is the one asked for.
   Node2x1 xnode_union_as_XNNAdd() const { return xnode_union_type() == XNodeUnion::XNNAdd ? table<Node2x1>(6) : Node2x1(); }
@@ -623,33 +626,33 @@ inline constexpr flatbuffer::Field kXNNGraph[] = {
 };
 
 inline constexpr flatbuffer::TableInfo kTables[] = {
-  {"Buffer", kBuffer, 1},
-  {"PerChannelGroupQuant", kPerChannelGroupQuant, 6},
-  {"PerChannelQuant", kPerChannelQuant, 4},
-  {"PerTokenDynamicQuant", kPerTokenDynamicQuant, 1},
-  {"PerTensorQuant", kPerTensorQuant, 2},
-  {"XNNTensorValue", kXNNTensorValue, 7},
-  {"XNNQuantizedTensorValue", kXNNQuantizedTensorValue, 3},
-  {"XValue", kXValue, 2},
-  {"Node1x1", kNode1x1, 3},
-  {"Node2x1", kNode2x1, 4},
-  {"Concatenate", kConcatenate, 8},
-  {"Convolution", kConvolution, 20},
-  {"Pooling", kPooling, 13},
-  {"XNNStaticTranspose", kXNNStaticTranspose, 5},
-  {"XNNStaticResizeBilinear2D", kXNNStaticResizeBilinear2D, 5},
-  {"XNNStaticConstantPad", kXNNStaticConstantPad, 6},
-  {"XNNELU", kXNNELU, 4},
-  {"XNNFullyConnected", kXNNFullyConnected, 5},
-  {"XNNStaticReshape", kXNNStaticReshape, 5},
-  {"XNNStaticSlice", kXNNStaticSlice, 6},
-  {"XNNScaledDotProductAttention", kXNNScaledDotProductAttention, 7},
-  {"XNNArgMaxPooling2d", kXNNArgMaxPooling2d, 10},
-  {"XNNLeakyReLU", kXNNLeakyReLU, 4},
-  {"OutputMinMax", kOutputMinMax, 2},
-  {"XNode", kXNode, 4},
-  {"ConstantDataOffset", kConstantDataOffset, 3},
-  {"XNNGraph", kXNNGraph, 9},
+  {"Buffer", kBuffer, 1, nullptr, 0},
+  {"PerChannelGroupQuant", kPerChannelGroupQuant, 6, nullptr, 0},
+  {"PerChannelQuant", kPerChannelQuant, 4, nullptr, 0},
+  {"PerTokenDynamicQuant", kPerTokenDynamicQuant, 1, nullptr, 0},
+  {"PerTensorQuant", kPerTensorQuant, 2, nullptr, 0},
+  {"XNNTensorValue", kXNNTensorValue, 7, nullptr, 0},
+  {"XNNQuantizedTensorValue", kXNNQuantizedTensorValue, 3, nullptr, 0},
+  {"XValue", kXValue, 2, nullptr, 0},
+  {"Node1x1", kNode1x1, 3, nullptr, 0},
+  {"Node2x1", kNode2x1, 4, nullptr, 0},
+  {"Concatenate", kConcatenate, 8, nullptr, 0},
+  {"Convolution", kConvolution, 20, nullptr, 0},
+  {"Pooling", kPooling, 13, nullptr, 0},
+  {"XNNStaticTranspose", kXNNStaticTranspose, 5, nullptr, 0},
+  {"XNNStaticResizeBilinear2D", kXNNStaticResizeBilinear2D, 5, nullptr, 0},
+  {"XNNStaticConstantPad", kXNNStaticConstantPad, 6, nullptr, 0},
+  {"XNNELU", kXNNELU, 4, nullptr, 0},
+  {"XNNFullyConnected", kXNNFullyConnected, 5, nullptr, 0},
+  {"XNNStaticReshape", kXNNStaticReshape, 5, nullptr, 0},
+  {"XNNStaticSlice", kXNNStaticSlice, 6, nullptr, 0},
+  {"XNNScaledDotProductAttention", kXNNScaledDotProductAttention, 7, nullptr, 0},
+  {"XNNArgMaxPooling2d", kXNNArgMaxPooling2d, 10, nullptr, 0},
+  {"XNNLeakyReLU", kXNNLeakyReLU, 4, nullptr, 0},
+  {"OutputMinMax", kOutputMinMax, 2, nullptr, 0},
+  {"XNode", kXNode, 4, nullptr, 0},
+  {"ConstantDataOffset", kConstantDataOffset, 3, nullptr, 0},
+  {"XNNGraph", kXNNGraph, 9, nullptr, 0},
 };
 
 inline constexpr uint16_t kXNNQuantParamsMembers[] = {2, 4, 3, 1};

@@ -278,11 +278,62 @@ constexpr flatbuffer::Field kRoot[] = {
     {"flags", flatbuffer::Kind::Bools, 1, false, 0},
 };
 constexpr flatbuffer::Field kStrict[] = {{"name", flatbuffer::Kind::String, 4, true, 0}};
-constexpr flatbuffer::TableInfo kTables[] = {{"Leaf", kLeaf, 1}, {"Root", kRoot, 8}, {"Strict", kStrict, 1}};
+constexpr flatbuffer::TableInfo kTables[] = {
+    {"Leaf", kLeaf, 1, nullptr, 0}, {"Root", kRoot, 8, nullptr, 0}, {"Strict", kStrict, 1, nullptr, 0}};
 constexpr uint16_t kMembers[] = {0};
 constexpr flatbuffer::UnionInfo kUnions[] = {{"Choice", kMembers, 1}};
 constexpr flatbuffer::Schema kSmall = {kTables, kUnions, 1, 2, "TEST"};
 constexpr flatbuffer::Schema kStrictSchema = {kTables, kUnions, 2, 1, "TEST"};
+
+// One operand that may be absent, several, and a number within bounds.
+constexpr flatbuffer::Field kSum[] = {
+    {"inputs", flatbuffer::Kind::Scalars, 4, false, 0},
+    {"bias", flatbuffer::Kind::Scalar, 4, false, 0},
+    {"low", flatbuffer::Kind::Scalar, 1, false, 0},
+};
+constexpr flatbuffer::Bounds kSumBounds[] = {{2, true, -3, 3}};
+constexpr flatbuffer::TableInfo kSums[] = {{"Sum", kSum, 3, kSumBounds, 1}};
+constexpr flatbuffer::Schema kSumSchema = {kSums, nullptr, 0, 1, "TEST"};
+constexpr flatbuffer::OperandInfo kSumOperands[] = {
+    {"inputs", 4, true, false, flatbuffer::Effect::Reads},
+    {"bias", 6, false, true, flatbuffer::Effect::Updates},
+};
+constexpr flatbuffer::OperandList kSumList = {"Sum", kSumOperands, 2};
+
+// A table with inputs 7 and 8, a bias if it is given, and a low bound.
+Builder sum_of(uint32_t bias_offset, uint8_t low) {
+  Builder builder;
+  builder.words({20, kTest}).halves({10, 16, 4, static_cast<uint16_t>(bias_offset), 12, 0});
+  return builder.words({12, 12, 9, low, 2, 7, 8});
+}
+
+TEST(Flatbuffer, NumbersStayWithinTheirBounds) {
+  Malformed malformed;
+  for (const uint8_t low : {0xfd, 0, 3}) {
+    const Exact exact(sum_of(8, low).get());
+    EXPECT_TRUE(verify(kSumSchema, exact.data(), exact.size(), &malformed));
+  }
+  for (const uint8_t low : {0xfc, 4, 0x80}) {
+    const Exact exact(sum_of(8, low).get());
+    EXPECT_FALSE(verify(kSumSchema, exact.data(), exact.size(), &malformed));
+    EXPECT_STREQ(malformed.reason, "number is out of its bounds");
+    EXPECT_STREQ(malformed.field, "low");
+  }
+}
+
+TEST(Flatbuffer, OperandsAreThoseThatAreThere) {
+  for (const uint32_t offset : {8, 0}) {
+    const Exact exact(sum_of(offset, 0).get());
+    ASSERT_TRUE(verify(kSumSchema, exact.data(), exact.size(), nullptr));
+    std::string found;
+    flatbuffer::root<flatbuffer::Table>(exact.data())
+        .for_each_operand(kSumList, [&](flatbuffer::Operand operand, flatbuffer::Effect effect) {
+          found += operand.field + std::to_string(operand.index);
+          found += effect == flatbuffer::Effect::Updates ? "! " : " ";
+        });
+    EXPECT_EQ(found, offset ? "inputs7 inputs8 bias9! " : "inputs7 inputs8 ");
+  }
+}
 
 struct Refusal {
   const char* reason;
@@ -375,9 +426,9 @@ TEST(Flatbuffer, SharedChildrenCannotMultiplyTheWork) {
   flatbuffer::TableInfo tables[kDepth + 1];
   for (uint16_t i = 0; i < kDepth; ++i) {
     fields[i] = {"items", flatbuffer::Kind::Tables, 4, false, static_cast<uint16_t>(i + 1)};
-    tables[i] = {"Level", &fields[i], 1};
+    tables[i] = {"Level", &fields[i], 1, nullptr, 0};
   }
-  tables[kDepth] = {"Level", nullptr, 0};
+  tables[kDepth] = {"Level", nullptr, 0, nullptr, 0};
   const flatbuffer::Schema schema = {tables, nullptr, 0, kDepth + 1, "TEST"};
   Builder builder;
   builder.words({16, kTest}).halves({6, 8, 4, 0});

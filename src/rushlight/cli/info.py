@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte
@@ -120,12 +119,9 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, A
 
 
 def _plan(payload: bytes) -> dict[str, Any]:
-    """Describes the payload of a CpuBackend part: instruction set, number of steps of each kind, and bytes of
-    intermediate results.
-    """
+    """Describes a part that CpuBackend runs: instruction set, steps by operation, bytes of its arena."""
     plan = read_plan(payload)
-    names = {kind.value: kind.name.lower().replace("_", " ") for kind in StepKind}
-    kinds = Counter(names.get(step.kind, f"kind {step.kind}") for step in plan.steps)
+    kinds = Counter(type(step.operation).__name__ for step in plan.steps)
     return {"target": plan.target, "steps": dict(kinds.most_common()), "arena_bytes": plan.arena_bytes}
 
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from rushlight.backends.cpu.payload import read_plan
-from rushlight.backends.cpu.work import Work, work_of
+from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.cpu.plan.work import Work, work_of
 from rushlight.format.program import DelegateCall, ExecutionPlan
 from rushlight.format.pte import PTEFile, read_pte
 from rushlight.runtime import _native

@@ -34,12 +34,17 @@ class FieldBinding:
 
 
 class TableBinding:
-    """A table, its dataclass, and its fields in the schema's order."""
+    """A table, its dataclass, and its fields in the schema's order. make: the dataclass of some values."""
 
     def __init__(self, name: str, cls: type) -> None:
         self.name = name
         self.cls = cls
         self.fields: tuple[FieldBinding, ...] = ()
+        self.make: Callable[..., Any] = cls
+        given = [field for field in fields(cls) if field.init]
+        if any(field.kw_only for field in given):
+            names = [field.name for field in given]
+            self.make = lambda *values: cls(**dict(zip(names, values, strict=True)))
 
     def getter(self, names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
         """A fast function from an instance to the values of the named attributes."""
@@ -92,14 +97,14 @@ def _bind_fields(
     enums: Mapping[str, Mapping[int, enum.IntEnum]],
     classes: Mapping[str, type],
 ) -> tuple[FieldBinding, ...]:
-    hints = typing.get_type_hints(table.cls)
+    annotated = typing.get_type_hints(table.cls)
     positions = {field.name: i for i, field in enumerate(fields(table.cls)) if field.init}
     wires = schema.tables[table_name]
     if positions.keys() != {wire.name for wire in wires}:
         raise TypeError(f"the fields of {table.cls.__name__} differ from the schema's")
     bound = []
     for wire in wires:
-        alternatives = _alternatives(hints[wire.name])
+        alternatives = _alternatives(annotated[wire.name])
         tags: dict[int, TableBinding] = {}
         if wire.kind is Kind.UNION:
             for tag, (member, target) in enumerate(schema.unions[wire.target], 1):

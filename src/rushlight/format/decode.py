@@ -121,7 +121,8 @@ class _Reader:
             if field.wire.is_vector:
                 values[step.position] = self._vector(field, at + step.at)
             elif kind is Kind.SCALAR:
-                values[step.position] = raw[step.raw]
+                number = raw[step.raw]
+                values[step.position] = self._bounded(field, number, at) if field.wire.bounds else number
             elif kind is Kind.ENUM:
                 values[step.position] = self._member(field, int(raw[step.raw]), at + step.at)
             elif kind is Kind.BOOL:
@@ -133,7 +134,15 @@ class _Reader:
                 values[step.position] = self._reference(field, int(raw[step.tag]), at + step.at)
         for field in layout.absent:
             values[field.position] = self._absent(field)
-        return table.cls(*values)
+        return table.make(*values)
+
+    def _bounded(self, field: FieldBinding, value: int | float, at: int) -> int | float:
+        assert field.wire.bounds is not None
+        low, high = field.wire.bounds
+        if not low <= value <= high:
+            self._place = field
+            self._fail(f"{value} is outside of {low} to {high}", at)
+        return value
 
     def _layout(self, table: TableBinding, vtable: int) -> _Layout:
         if vtable < 0 or vtable % 2 or vtable + 4 > self._size:
@@ -273,7 +282,7 @@ class _Reader:
         if wire.is_vector:
             return b"" if field.as_bytes else []
         if wire.kind is Kind.ENUM:
-            return field.members[int(wire.default)]
+            return field.members[int(wire.default or 0)]
         if wire.kind is Kind.BOOL:
             return wire.default == 1
         if wire.kind is Kind.STRING:
@@ -283,4 +292,4 @@ class _Reader:
         values: list[Any] = [None] * len(field.table.fields)
         for member in field.table.fields:
             values[member.position] = self._absent(member)
-        return field.table.cls(*values)
+        return field.table.make(*values)

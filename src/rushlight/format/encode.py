@@ -156,6 +156,8 @@ class _Writer:
                     raise _error(field, f"{item!r} is no {wire.target}")
                 if wire.kind is Kind.BOOL:
                     item = bool(item)
+                elif wire.bounds and isinstance(item, int) and not wire.bounds[0] <= item <= wire.bounds[1]:
+                    raise _error(field, f"{item} is outside of {wire.bounds[0]} to {wire.bounds[1]}")
                 inline.append(item)
                 present |= bit
             bit += bit

@@ -1,8 +1,17 @@
 """Parser of the part of the FlatBuffers schema language that `schema/*.fbs` is written in.
 
-Tables, enums, unions (with renamed members), includes, defaults and the attributes `required`,
-`deprecated` and `force_align`. Structs, keyed tables, vectors of unions and cyclic tables are refused.
-Used when sources are generated; nothing at run time parses a schema.
+Tables, enums, unions (with renamed members), includes, defaults (`null` for optional numbers), documentation
+(`///`), the attributes `required`, `deprecated` and `force_align`, and attributes that a schema declares.
+These have a meaning for the generators:
+
+- `min`, `max`: the bounds of a number, which the verifiers check; the default lies within them.
+- `closed`, of an enum: the verifiers refuse values that are no members.
+- `optional`, of a table: Python has None where it is absent, and not a table of defaults.
+- `reads`, `writes`, `updates`: the number is an operand, the index of something that is read, written, or
+  written in part. `in_place`: the output may take its memory.
+
+Structs, keyed tables, vectors of unions and cyclic tables are refused. The parser is used when sources are
+generated; nothing at run time parses a schema.
 """
 
 from __future__ import annotations
@@ -47,6 +56,8 @@ class EnumDecl:
     name: str
     base: str
     members: dict[str, int]
+    doc: str = ""
+    is_closed: bool = False
 
 
 @dataclass
@@ -57,19 +68,42 @@ class UnionDecl:
     members: dict[str, str]
 
 
+EFFECTS = ("reads", "writes", "updates")
+
+
 @dataclass
 class FieldDecl:
-    """`kind` is scalar, bool, enum, string, table or union; `target` a canonical scalar or a name."""
+    """`kind` is scalar, bool, enum, string, table or union; `target` a canonical scalar or a name.
+
+    default: None of a number that is absent unless it is given. bounds: the least and the largest number.
+    """
 
     name: str
     kind: str
     target: str
     is_vector: bool
-    default: int | float
-    required: bool
-    deprecated: bool
-    align: int
+    default: int | float | None
+    attributes: dict[str, int]
+    doc: str = ""
     slot: int = 0
+    bounds: tuple[int, int] | None = None
+
+    @property
+    def required(self) -> bool:
+        return "required" in self.attributes
+
+    @property
+    def deprecated(self) -> bool:
+        return "deprecated" in self.attributes
+
+    @property
+    def align(self) -> int:
+        return self.attributes.get("force_align", 0)
+
+    @property
+    def effect(self) -> str | None:
+        """What the owner of the table does to an operand; None of another field."""
+        return next((name for name in EFFECTS if name in self.attributes), None)
 
 
 @dataclass
@@ -78,6 +112,12 @@ class TableDecl:
 
     name: str
     fields: list[FieldDecl]
+    doc: str = ""
+
+    @property
+    def operands(self) -> list[FieldDecl]:
+        """The fields that are operands, in the schema's order."""
+        return [member for member in self.fields if member.effect is not None]
 
 
 @dataclass
@@ -92,6 +132,7 @@ class SchemaDecl:
     enums: dict[str, EnumDecl] = field(default_factory=dict)
     unions: dict[str, UnionDecl] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
+    attributes: set[str] = field(default_factory=lambda: {"required", "deprecated", "force_align"})
 
     def depth(self) -> int:
         """Longest chain of tables from the root, the root included."""
@@ -120,16 +161,20 @@ def parse_schema(path: Path) -> SchemaDecl:
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|//[^\n]*)|(?P<string>"[^"\n]*")|(?P<number>-?\d+(?:\.\d+)?)"""
+    r"""(?P<doc>///[^\n]*)|(?P<space>\s+|//[^\n]*)|(?P<string>"[^"\n]*")"""
+    r"""|(?P<number>-?(?:\d+(?:\.\d+)?|inf\b))"""
     r"""|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)|(?P<mark>[{}\[\]():;,=])"""
 )
 
 
 @dataclass
 class _Token:
+    """`doc`: the documentation before it."""
+
     kind: str
     text: str
     line: int
+    doc: str
 
 
 class _Parser:
@@ -143,12 +188,16 @@ class _Parser:
     def _scan(self, text: str) -> list[_Token]:
         tokens: list[_Token] = []
         at, line = 0, 1
+        doc: list[str] = []
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
                 raise SchemaSyntaxError(f"{self._path.name}:{line}: unexpected {text[at]!r}")
-            if match.lastgroup != "space":
-                tokens.append(_Token(str(match.lastgroup), match.group(), line))
+            if match.lastgroup == "doc":
+                doc.append(match.group()[3:].strip())
+            elif match.lastgroup != "space":
+                tokens.append(_Token(str(match.lastgroup), match.group(), line, "\n".join(doc)))
+                doc = []
             line += match.group().count("\n")
             at = match.end()
         return tokens
@@ -180,6 +229,7 @@ class _Parser:
     def parse(self, is_root: bool) -> None:
         schema = self._schema
         while self._at < len(self._tokens):
+            doc = self._tokens[self._at].doc
             keyword = self._take("word")
             if keyword == "include":
                 included = self._path.parent / self._take("string").strip('"')
@@ -202,12 +252,15 @@ class _Parser:
             elif keyword == "root_type":
                 schema.root = self._take("word")
                 self._mark(";")
+            elif keyword == "attribute":
+                schema.attributes.add(self._take("string").strip('"'))
+                self._mark(";")
             elif keyword == "enum":
-                self._enum()
+                self._enum(doc)
             elif keyword == "union":
                 self._union()
             elif keyword == "table":
-                self._table()
+                self._table(doc)
             else:
                 raise self._fail(f"{keyword!r} is not supported")
 
@@ -216,13 +269,26 @@ class _Parser:
             raise self._fail(f"{name} is declared twice")
         self._schema.namespaces[name] = self._namespace
 
-    def _enum(self) -> None:
+    def _attributes(self) -> dict[str, int]:
+        """What stands in parentheses, if anything does; 1 for those without a number."""
+        attributes: dict[str, int] = {}
+        if self._try("("):
+            while not self._try(")"):
+                key = self._take("word")
+                if key not in self._schema.attributes:
+                    raise self._fail(f"attribute {key!r} is not supported")
+                attributes[key] = int(self._take("number")) if self._try(":") else 1
+                self._try(",")
+        return attributes
+
+    def _enum(self, doc: str) -> None:
         name = self._take("word")
         self._declare(name)
         self._mark(":")
         base = self._take("word")
         if base not in SCALARS or base in ("bool", "float", "double"):
             raise self._fail(f"{base!r} cannot be the type of an enum")
+        is_closed = "closed" in self._attributes()
         self._mark("{")
         members: dict[str, int] = {}
         following = 0
@@ -235,7 +301,10 @@ class _Parser:
             following = value + 1
             if not self._try(",") and self._peek() != "}":
                 raise self._fail("expected ',' or '}'")
-        self._schema.enums[name] = EnumDecl(name, SCALARS[base], members)
+        values = sorted(members.values())
+        if is_closed and values != list(range(values[0], values[0] + len(values))):
+            raise self._fail(f"the members of {name} do not follow each other, as those of a closed enum do")
+        self._schema.enums[name] = EnumDecl(name, SCALARS[base], members, doc, is_closed)
 
     def _union(self) -> None:
         name = self._take("word")
@@ -251,58 +320,54 @@ class _Parser:
                 raise self._fail("expected ',' or '}'")
         self._schema.unions[name] = UnionDecl(name, members)
 
-    def _table(self) -> None:
+    def _table(self, doc: str) -> None:
         name = self._take("word")
         self._declare(name)
         self._mark("{")
         fields: list[FieldDecl] = []
         while not self._try("}"):
             fields.append(self._field())
-        self._schema.tables[name] = TableDecl(name, fields)
+        self._schema.tables[name] = TableDecl(name, fields, doc)
 
     def _field(self) -> FieldDecl:
+        doc = self._tokens[self._at].doc if self._at < len(self._tokens) else ""
         name = self._take("word")
         self._mark(":")
         is_vector = self._try("[")
         target = self._take("word")
         if is_vector:
             self._mark("]")
-        default: int | float = 0
+        default: int | float | None = 0
         default_name = ""
         if self._try("="):
             if self._tokens[self._at].kind == "number":
                 text = self._take("number")
-                default = float(text) if "." in text else int(text)
+                default = float(text) if "." in text or "inf" in text else int(text)
             else:
                 default_name = self._take("word")
-        attributes: dict[str, int] = {}
-        if self._try("("):
-            while not self._try(")"):
-                key = self._take("word")
-                attributes[key] = int(self._take("number")) if self._try(":") else 1
-                self._try(",")
+        attributes = self._attributes()
         self._mark(";")
-        unknown = attributes.keys() - {"required", "deprecated", "force_align"}
-        if unknown:
-            raise self._fail(f"attribute {sorted(unknown)[0]!r} is not supported")
-        declared = FieldDecl(
-            name=name,
-            kind="",
-            target=target,
-            is_vector=is_vector,
-            default=default,
-            required="required" in attributes,
-            deprecated="deprecated" in attributes,
-            align=attributes.get("force_align", 0),
-        )
+        declared = FieldDecl(name, "", target, is_vector, default, attributes, doc)
         if default_name in ("true", "false"):
             declared.default = int(default_name == "true")
+        elif default_name == "null":
+            declared.default = None
         elif default_name:
             enum = self._schema.enums.get(target.rpartition(".")[2])
             if enum is None or default_name not in enum.members:
                 raise self._fail(f"{default_name!r} is no default of a {target}")
             declared.default = enum.members[default_name]
         return declared
+
+
+def _bounds(schema: SchemaDecl, member: FieldDecl) -> tuple[int, int] | None:
+    """The least and the largest value that the verifiers accept, None if any is."""
+    if member.kind == "enum" and schema.enums[member.target].is_closed:
+        values = schema.enums[member.target].members.values()
+        return min(values), max(values)
+    if "min" in member.attributes or "max" in member.attributes:
+        return member.attributes["min"], member.attributes["max"]
+    return None
 
 
 def _resolve(path: Path, schema: SchemaDecl) -> None:
@@ -339,6 +404,16 @@ def _resolve(path: Path, schema: SchemaDecl) -> None:
             is_reference = member.is_vector or member.kind in ("string", "table", "union")
             if member.required and not is_reference:
                 raise fail(table, member, "only references can be required")
+            if member.default is None and (is_reference or member.kind != "scalar"):
+                raise fail(table, member, "only numbers are null by default")
+            if member.effect is not None and member.target != "uint32":
+                raise fail(table, member, "an operand is a uint or a vector of them")
+            if ("min" in member.attributes) != ("max" in member.attributes):
+                raise fail(table, member, "bounds have a min and a max")
+            if not is_reference:
+                member.bounds = _bounds(schema, member)
+                if member.bounds and not member.bounds[0] <= (member.default or 0) <= member.bounds[1]:
+                    raise fail(table, member, "the default is out of its bounds")
             member.slot = slot
             slot += 1
     for union in schema.unions.values():

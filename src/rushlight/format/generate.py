@@ -1,7 +1,8 @@
 """Generates what is derived from `schema/*.fbs`: `python -m rushlight.format.generate [--check]`.
 
 Writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and the Python field tables
-(`**/wire_tables.py`). `--check` writes nothing and fails if a file is not current.
+(`**/wire_tables.py`); of a schema with operands also the dataclasses (`**/plan/tables.py`). `--check` writes
+nothing and fails if a file is not current.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from rushlight.format.fbs import SchemaDecl, parse_schema
 from rushlight.format.generate_cpp import cpp_header
-from rushlight.format.generate_python import python_tables
+from rushlight.format.generate_python import python_dataclasses, python_tables
 
 # C++ header of each schema, and the Python module of the tables of several.
 HEADERS = {
@@ -24,7 +25,11 @@ HEADERS = {
 TABLES = {
     "src/rushlight/format/wire_tables.py": ("program", "flat_tensor"),
     "src/rushlight/backends/xnnpack/wire_tables.py": ("xnnpack",),
-    "src/rushlight/backends/cpu/wire_tables.py": ("cpu_plan",),
+    "src/rushlight/backends/cpu/plan/wire_tables.py": ("cpu_plan",),
+}
+# By schema, the module of its dataclasses, and the module that defines what its operations have in common.
+DATACLASSES = {
+    "cpu_plan": ("src/rushlight/backends/cpu/plan/tables.py", "rushlight.backends.cpu.plan.operation"),
 }
 
 
@@ -34,6 +39,8 @@ def generate(root: Path) -> dict[Path, str]:
     files = {root / path: cpp_header(schemas[name], f"{name}.fbs") for name, path in HEADERS.items()}
     for path, names in TABLES.items():
         files[root / path] = python_tables({name: schemas[name] for name in names})
+    for name, (path, operations) in DATACLASSES.items():
+        files[root / path] = python_dataclasses(schemas[name], f"{name}.fbs", operations)
     return files
 
 

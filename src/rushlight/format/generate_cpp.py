@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rushlight.format.fbs import FieldDecl, SchemaDecl, TableDecl
+import math
+
+from rushlight.format.fbs import FieldDecl, SchemaDecl, TableDecl, UnionDecl
 
 _CPP_TYPES = {
     "bool": "bool",
@@ -35,6 +37,15 @@ def cpp_header(schema: SchemaDecl, source: str) -> str:
     return _Header(schema, source).text()
 
 
+def _comment(doc: str, indent: str) -> list[str]:
+    return [f"{indent}// {line}" for line in doc.splitlines()]
+
+
+def _slots(table: TableDecl) -> list[tuple[int, FieldDecl]]:
+    """The fields with their places among a table's descriptors."""
+    return [(member.slot, member) for member in table.fields]
+
+
 class _Header:
     def __init__(self, schema: SchemaDecl, source: str) -> None:
         self._schema = schema
@@ -53,6 +64,7 @@ class _Header:
             "#pragma once",
             "",
             "#include <cstdint>",
+            *(["#include <limits>"] if self._has_infinities() else []),
             "#include <string_view>",
             "",
             '#include "core/flatbuffer.h"',
@@ -61,6 +73,7 @@ class _Header:
             lines.append('#include "program/schema_generated.h"')
         lines += ["", f"namespace {self._namespace} {{", ""]
         for enum in own_enums:
+            lines += _comment(enum.doc, "")
             lines.append(f"enum class {enum.name} : {_CPP_TYPES[enum.base]} {{")
             lines += [f"  {member} = {value}," for member, value in enum.members.items()]
             lines += ["};", ""]
@@ -69,11 +82,23 @@ class _Header:
             lines.append("  NONE = 0,")
             lines += [f"  {member} = {i}," for i, member in enumerate(union.members, 1)]
             lines += ["};", ""]
+            if self._has_operands(union):
+                lines.append(f"// Applies X to the name of each member of {union.name}.")
+                lines.append(f"#define RUSHLIGHT_{union.name.upper()}_MEMBERS(X) \\")
+                lines.append(" \\\n".join(f"  X({member})" for member in union.members))
+                lines.append("")
         for table in self._tables:
             lines += self._accessors(table)
         lines += self._descriptors()
         lines.append(f"}}  // namespace {self._namespace}")
         return "\n".join(lines) + "\n"
+
+    def _has_infinities(self) -> bool:
+        defaults = (member.default for table in self._tables for member in table.fields)
+        return any(isinstance(default, float) and math.isinf(default) for default in defaults)
+
+    def _has_operands(self, union: UnionDecl) -> bool:
+        return any(self._schema.tables[target].operands for target in union.members.values())
 
     def _is_own(self, name: str) -> bool:
         return self._schema.namespaces[name] == self._schema.namespace
@@ -94,6 +119,11 @@ class _Header:
             members = self._schema.enums[member.target].members
             name = next(name for name, value in members.items() if value == member.default)
             return f"{self._cpp_type(member)}::{name}"
+        if member.default is None:
+            return f"std::numeric_limits<{self._cpp_type(member)}>::max()"
+        if math.isinf(member.default):
+            sign = "-" if member.default < 0 else ""
+            return f"{sign}std::numeric_limits<{self._cpp_type(member)}>::infinity()"
         if member.target == "float32":
             return f"{float(member.default)!r}f"
         if member.target == "float64":
@@ -101,9 +131,14 @@ class _Header:
         return str(member.default)
 
     def _accessors(self, table: TableDecl) -> list[str]:
-        lines = [f"struct {table.name} : flatbuffer::Table {{", "  using Table::Table;"]
+        lines = _comment(table.doc, "")
+        lines += [f"struct {table.name} : flatbuffer::Table {{", "  using Table::Table;"]
         for member in table.fields:
             if member.deprecated:
+                continue
+            lines += _comment(member.doc, "  ")
+            if member.effect is not None:
+                lines.append(f"  {self._operand(member)}")
                 continue
             name = member.name
             at = 4 + 2 * member.slot
@@ -120,6 +155,9 @@ class _Header:
             elif member.kind == "union":
                 union = self._schema.unions[member.target]
                 tag_at, none = at - 2, f"{kind}::NONE"
+                lines.append(
+                    f"  flatbuffer::Table {name}() const {{ return table<flatbuffer::Table>({at}); }}"
+                )
                 lines.append(f"  {kind} {name}_type() const {{ return scalar<{kind}>({tag_at}, {none}); }}")
                 lines.append(f"  // Absent unless {name}_type() is the one asked for.")
                 for tag, target in union.members.items():
@@ -136,6 +174,16 @@ class _Header:
                 lines.append(f"  bool has_{name}() const {{ return field({at}) != nullptr; }}")
         lines += ["};", ""]
         return lines
+
+    @staticmethod
+    def _operand(member: FieldDecl) -> str:
+        at = 4 + 2 * member.slot
+        if member.is_vector:
+            value = f'flatbuffer::Operands("{member.name}", vector<uint32_t>({at}))'
+            return f"flatbuffer::Operands {member.name}() const {{ return {value}; }}"
+        default = "flatbuffer::kNoOperand" if member.default is None else str(member.default)
+        value = f'{{"{member.name}", scalar<uint32_t>({at}, {default})}}'
+        return f"flatbuffer::Operand {member.name}() const {{ return {value}; }}"
 
     def _field_rows(self, table: TableDecl) -> list[str]:
         rows = []
@@ -159,6 +207,9 @@ class _Header:
             rows.append(f'{{"{member.name}", flatbuffer::Kind::{kind}, {size}, {required}, {target}}},')
         return rows
 
+    def _base(self, member: FieldDecl) -> str:
+        return self._schema.enums[member.target].base if member.kind == "enum" else member.target
+
     def _descriptors(self) -> list[str]:
         schema = self._schema
         lines = ["namespace descriptors {", ""]
@@ -168,11 +219,32 @@ class _Header:
                 lines.append(f"inline constexpr flatbuffer::Field k{table.name}[] = {{")
                 lines += [f"  {row}" for row in rows]
                 lines.append("};")
+            bounds = [(i, member) for i, member in _slots(table) if member.bounds]
+            if bounds:
+                lines.append(f"inline constexpr flatbuffer::Bounds k{table.name}Bounds[] = {{")
+                for i, member in bounds:
+                    assert member.bounds is not None
+                    signed = "false" if self._base(member).startswith("uint") else "true"
+                    lines.append(f"  {{{i}, {signed}, {member.bounds[0]}, {member.bounds[1]}}},")
+                lines.append("};")
+            if table.operands:
+                lines.append(f"inline constexpr flatbuffer::OperandInfo k{table.name}Operands[] = {{")
+                for member in table.operands:
+                    assert member.effect is not None
+                    effect = f"flatbuffer::Effect::{member.effect.capitalize()}"
+                    absent = "true" if member.default is None else "false"
+                    vector = "true" if member.is_vector else "false"
+                    lines.append(
+                        f'  {{"{member.name}", {4 + 2 * member.slot}, {vector}, {absent}, {effect}}},'
+                    )
+                lines.append("};")
         lines += ["", "inline constexpr flatbuffer::TableInfo kTables[] = {"]
         for table in self._tables:
             count = len(self._field_rows(table))
             fields = f"k{table.name}" if count else "nullptr"
-            lines.append(f'  {{"{table.name}", {fields}, {count}}},')
+            limited = sum(member.bounds is not None for member in table.fields)
+            bounded = f"k{table.name}Bounds" if limited else "nullptr"
+            lines.append(f'  {{"{table.name}", {fields}, {count}, {bounded}, {limited}}},')
         lines += ["};", ""]
         for union in schema.unions.values():
             indices = ", ".join(str(self._table_index[target]) for target in union.members.values())
@@ -183,6 +255,17 @@ class _Header:
                 lines.append(f'  {{"{union.name}", k{union.name}Members, {len(union.members)}}},')
             lines += ["};", ""]
         lines += ["}  // namespace descriptors", ""]
+        for union in schema.unions.values():
+            if self._has_operands(union):
+                lines.append(
+                    f"// The name and the operands of each member of {union.name}, the first of tag 1."
+                )
+                lines.append(f"inline constexpr flatbuffer::OperandList k{union.name}Operands[] = {{")
+                for tag, target in union.members.items():
+                    count = len(schema.tables[target].operands)
+                    operands = f"descriptors::k{target}Operands" if count else "nullptr"
+                    lines.append(f'  {{"{tag}", {operands}, {count}}},')
+                lines += ["};", ""]
         unions = "descriptors::kUnions" if schema.unions else "nullptr"
         root = self._table_index[schema.root]
         lines.append(

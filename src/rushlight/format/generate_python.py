@@ -1,10 +1,12 @@
-"""Python field tables for the codec, from parsed schemas."""
+"""Python field tables for the codec, and dataclasses, from parsed schemas."""
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Mapping
 
-from rushlight.format.fbs import FieldDecl, SchemaDecl
+from rushlight.format.fbs import FieldDecl, SchemaDecl, TableDecl
 
 _CODES = {
     "bool": "B",
@@ -71,10 +73,149 @@ def _field(schema: SchemaDecl, member: FieldDecl) -> str:
         parts.append(f'target="{member.target}"')
     if member.is_vector:
         parts.append("is_vector=True")
-    if member.default:
-        parts.append(f"default={member.default!r}")
+    if member.default or member.default is None:
+        parts.append(f"default={_literal(member.default)}")
     if member.required:
         parts.append("required=True")
     if member.align:
         parts.append(f"align={member.align}")
+    if member.bounds:
+        parts.append(f"bounds={member.bounds}")
     return f"Field({', '.join(parts)})"
+
+
+def _literal(value: int | float | None) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return f'float("{value}")'
+    return repr(value)
+
+
+# ---- Dataclasses ----
+
+
+def python_dataclasses(schema: SchemaDecl, source: str, operations: str) -> str:
+    """Text of a module with an IntEnum for each enum and a dataclass for each table.
+
+    A table with operands is a subclass of `Operation`, which the module `operations` defines, generic in what
+    operands are: what the compiler knows of them at first, their indices in a file.
+    """
+    lines = [
+        f'"""Generated from schema/{source} by `python -m rushlight.format.generate`."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from dataclasses import dataclass, field",
+        "from enum import IntEnum",
+        "from typing import ClassVar, Generic, TypeVar",
+        "",
+        f"from {operations} import Effect, Operand, Operation",
+        "",
+        'V = TypeVar("V")',
+    ]
+    for enum in schema.enums.values():
+        lines += [
+            "",
+            "",
+            f"class {enum.name}(IntEnum):",
+            *_docstring(enum.doc or f"See schema/{source}.", 4),
+            "",
+        ]
+        lines += [f"    {member} = {value}" for member, value in enum.members.items()]
+    for table in schema.tables.values():
+        lines += _dataclass(schema, table, source)
+    return "\n".join(lines) + "\n"
+
+
+def _docstring(doc: str, indent: int) -> list[str]:
+    space = " " * indent
+    lines = [part for line in doc.splitlines() for part in textwrap.wrap(line, 103 - indent) or [""]]
+    if len(lines) == 1:
+        return [f'{space}"""{lines[0]}"""']
+    return [f'{space}"""{lines[0]}', *(f"{space}{line}".rstrip() for line in lines[1:]), f'{space}"""']
+
+
+def _is_generic(schema: SchemaDecl, table: TableDecl) -> bool:
+    """Whether a table has operands, or tables that do."""
+    return bool(table.operands) or any(
+        _is_generic(schema, schema.tables[target])
+        for member in table.fields
+        for target in _targets(schema, member)
+    )
+
+
+def _targets(schema: SchemaDecl, member: FieldDecl) -> list[str]:
+    if member.kind == "union":
+        return list(schema.unions[member.target].members.values())
+    return [member.target] if member.kind == "table" else []
+
+
+def _dataclass(schema: SchemaDecl, table: TableDecl, source: str) -> list[str]:
+    base = "(Operation[V], Generic[V])" if table.operands else ""
+    lines = [
+        "",
+        "",
+        "@dataclass(kw_only=True)",
+        f"class {table.name}{base}:",
+    ]
+    lines += _docstring(table.doc or f"See schema/{source}.", 4)
+    if table.operands:
+        lines += ["", "    OPERANDS: ClassVar[tuple[Operand, ...]] = ("]
+        lines += [f"        {_operand(member)}," for member in table.operands]
+        lines.append("    )")
+    if any(not member.deprecated for member in table.fields):
+        lines.append("")
+    for member in table.fields:
+        if member.deprecated:
+            continue
+        lines.append(f"    {member.name}: {_annotation(schema, member)}{_initial(schema, member)}")
+        lines += _docstring(member.doc, 4) if member.doc else []
+    return lines
+
+
+def _operand(member: FieldDecl) -> str:
+    assert member.effect is not None
+    parts = [f'"{member.name}"', f"Effect.{member.effect.upper()}"]
+    parts += ["in_place=True"] if "in_place" in member.attributes else []
+    parts += ["is_vector=True"] if member.is_vector else []
+    return f"Operand({', '.join(parts)})"
+
+
+_PYTHON_TYPES = {"bool": "bool", "string": "str"}
+
+
+def _annotation(schema: SchemaDecl, member: FieldDecl) -> str:
+    if member.effect is not None:
+        name = "V"
+    elif member.kind == "scalar":
+        name = "float" if member.target.startswith("float") else "int"
+    elif member.kind == "union":
+        name = "Operation[int]"
+    else:
+        name = _PYTHON_TYPES.get(member.kind, member.target)
+    if member.is_vector:
+        return f"list[{name}]"
+    is_optional = member.default is None or "optional" in member.attributes
+    return f"{name} | None" if is_optional else name
+
+
+def _initial(schema: SchemaDecl, member: FieldDecl) -> str:
+    """The default of a field, with the equals sign; none of what has to be given."""
+    if member.is_vector:
+        return " = field(default_factory=list)"
+    if member.default is None or "optional" in member.attributes:
+        return " = None"
+    if member.effect is not None or member.kind == "union":
+        return ""
+    if member.kind == "table":
+        return f" = field(default_factory={member.target})"
+    if member.kind == "string":
+        return ' = ""'
+    if member.kind == "bool":
+        return f" = {bool(member.default)}"
+    if member.kind == "enum":
+        members = schema.enums[member.target].members
+        return (
+            f" = {member.target}.{next(name for name, value in members.items() if value == member.default)}"
+        )
+    is_float = member.target.startswith("float")
+    return f" = {_literal(float(member.default) if is_float else member.default)}"

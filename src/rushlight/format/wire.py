@@ -25,7 +25,9 @@ class Field:
     slot: position in the vtable; a union's tag has the slot before it.
     code: `struct` code of a number, of the number behind an enum, or of one element.
     target: name of the enum, table or union.
+    default: None of a number that may be absent.
     align: bytes, if the elements ask for more than their own size.
+    bounds: the least and the largest number, or the values of an enum that has no others.
     """
 
     name: str
@@ -34,9 +36,10 @@ class Field:
     code: str = ""
     target: str = ""
     is_vector: bool = False
-    default: int | float = 0
+    default: int | float | None = 0
     required: bool = False
     align: int = 0
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import operator
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 from torch.utils import _pytree
 
-from rushlight.backends.cpu.graph import Plan, StepKind
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.cpu.plan.tables import Plan
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime, RushlightError
 
 Inputs = tuple[torch.Tensor, ...]
+Kind = type[Operation[int]]
+Some = TypeVar("Some", bound=Operation[int])
 
 PRECISIONS: tuple[Float32MatmulPrecision, ...] = ("highest", "high")
 
@@ -52,9 +55,14 @@ def plan_of(program: bytes) -> Plan:
     return read_plan(payload)
 
 
-def kinds(program: bytes) -> list[StepKind]:
+def kinds(program: bytes) -> list[Kind]:
     """Of the steps, in their order."""
-    return [StepKind(step.kind) for step in plan_of(program).steps]
+    return [type(step.operation) for step in plan_of(program).steps]
+
+
+def operations(program: bytes, kind: type[Some]) -> list[Some]:
+    """The operations of one kind, in their order."""
+    return [step.operation for step in plan_of(program).steps if isinstance(step.operation, kind)]
 
 
 def run(program: bytes, inputs: Inputs, threads: int | None = None) -> list[torch.Tensor]:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, assert_close, kinds, lower
+from tests.backends.cpu.support import Function, Kind, assert_close, kinds, lower
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Elementwise
 from rushlight.runtime import Runtime
 
 
@@ -185,11 +185,11 @@ def test_views_of_a_value_are_read_beside_it(name: str, precision: Float32Matmul
             assert_close(got, list(want) if isinstance(want, tuple) else [want])
 
 
-FUSED: dict[str, tuple[Callable[..., Any], StepKind, int]] = {
-    "same_elements": (lambda y: torch.relu(F.pad(y, (0, 0)) * y), StepKind.ELEMENTWISE, 1),
-    "by_itself": (lambda y: torch.exp(y * y), StepKind.ELEMENTWISE, 1),
-    "transpose": (lambda y: torch.exp(y + y.t()), StepKind.ELEMENTWISE, 2),
-    "read_once": (lambda y: torch.exp(y.view(6, 6)), StepKind.ELEMENTWISE, 1),
+FUSED: dict[str, tuple[Callable[..., Any], Kind, int]] = {
+    "same_elements": (lambda y: torch.relu(F.pad(y, (0, 0)) * y), Elementwise, 1),
+    "by_itself": (lambda y: torch.exp(y * y), Elementwise, 1),
+    "transpose": (lambda y: torch.exp(y + y.t()), Elementwise, 2),
+    "read_once": (lambda y: torch.exp(y.view(6, 6)), Elementwise, 1),
 }
 
 

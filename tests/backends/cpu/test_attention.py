@@ -12,7 +12,7 @@ from tests.backends.cpu.test_plan import kinds
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.plan.tables import Attention, Copy, Gemm
 
 
 class Windows(nn.Module):
@@ -41,7 +41,7 @@ def test_windows_are_one_step(is_shifted: bool) -> None:
     inputs = (torch.randn(4, 49, 48),)
     model = Windows(4, 3, 48, is_shifted)
     program, outside = lower(model, inputs)
-    assert outside == [] and kinds(program) == [StepKind.PRODUCT, StepKind.ATTENTION]
+    assert outside == [] and kinds(program) == [Gemm, Attention]
     assert_close(run(program, inputs), expected(model, inputs), 2e-6)
 
 
@@ -66,15 +66,15 @@ INPUTS = tuple(torch.randn(shape) for shape in ((2, 3, 13, 8), (2, 3, 21, 8), (2
 @pytest.mark.parametrize("name", WRITTEN_OUT)
 def test_written_out_attention_is_one_step(name: str) -> None:
     program, outside = lower(WRITTEN_OUT[name], INPUTS)
-    found = [kind for kind in kinds(program) if kind is not StepKind.COPY]
-    assert outside == [] and found == [StepKind.ATTENTION]
+    found = [kind for kind in kinds(program) if kind is not Copy]
+    assert outside == [] and found == [Attention]
     assert_close(run(program, INPUTS), expected(WRITTEN_OUT[name], INPUTS), 2e-6)
 
 
 @pytest.mark.parametrize("name", NOT_ONE)
 def test_what_else_reads_scores_has_them(name: str) -> None:
     program, _ = lower(NOT_ONE[name], INPUTS)
-    assert StepKind.ATTENTION not in kinds(program)
+    assert Attention not in kinds(program)
     assert_close(run(program, INPUTS), expected(NOT_ONE[name], INPUTS), 2e-6)
 
 

@@ -7,7 +7,7 @@ from torch.export import Dim
 from torch.utils._sympy.functions import FloorDiv
 
 import rushlight
-from rushlight.backends.cpu.bindings import Binding, Bindings, expresses
+from rushlight.backends.cpu.plan.bindings import Binding, Bindings, expresses
 
 S, T = sympy.symbols("s t", integer=True, nonnegative=True)
 QUOTIENT = FloorDiv(S, 16)

@@ -9,9 +9,9 @@ from torch import nn
 from torch.export import Dim
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.blocks import block_numbers, pack_blocks
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.optimize.block_gemm import block_numbers, pack_blocks
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import BlockGemm, Gemm
 from rushlight.backends.cpu.target import TARGETS
 
 ROWS, WIDTH = 100, 200
@@ -81,7 +81,7 @@ def test_a_plan_runs_on_any_machine(target: str, threads: int) -> None:
     torch.manual_seed(0)
     model, inputs = Layer(), (torch.randn(ROWS, WIDTH),)
     program, outside = lower(model, inputs, partitioner=coarse(target))
-    assert not outside and kinds(program).count(StepKind.BLOCK_PRODUCT) == 2
+    assert not outside and kinds(program).count(BlockGemm) == 2
     got, want = run(program, inputs, threads), expected(model, inputs)
     assert 1e-6 < error_of(got, want) < 3e-4
     assert torch.equal(got[0], run(program, inputs, threads)[0])
@@ -107,13 +107,13 @@ def test_weights_take_half_the_bytes() -> None:
 )
 def test_other_products_are_of_floats(partitioner: CpuPartitioner) -> None:
     program, _ = lower(Layer(), (torch.randn(ROWS, WIDTH),), partitioner=partitioner)
-    assert StepKind.BLOCK_PRODUCT not in kinds(program)
+    assert BlockGemm not in kinds(program)
 
 
 @pytest.mark.parametrize("rows", [1, 16, ROWS])
 def test_small_products_are_of_floats(rows: int) -> None:
     program, _ = lower(nn.Linear(WIDTH, 64), (torch.randn(rows, WIDTH),), partitioner=coarse())
-    assert kinds(program) == [StepKind.PRODUCT]
+    assert kinds(program) == [Gemm]
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e30])
@@ -122,14 +122,14 @@ def test_weights_without_blocks_are_floats(bad: float) -> None:
     model.weight.data[3, 4] = bad
     inputs = (torch.randn(ROWS, WIDTH),)
     program, _ = lower(model, inputs, partitioner=coarse())
-    assert kinds(program) == [StepKind.PRODUCT]
+    assert kinds(program) == [Gemm]
     torch.testing.assert_close(run(program, inputs), expected(model, inputs), equal_nan=True)
 
 
 def test_convolutions_are_of_floats() -> None:
     model, inputs = nn.Conv2d(128, 256, 1), (torch.randn(1, 128, 28, 28),)
     program, _ = lower(model, inputs, partitioner=coarse())
-    assert StepKind.BLOCK_PRODUCT not in kinds(program)
+    assert BlockGemm not in kinds(program)
 
 
 def test_the_budget_bounds_how_many_there_are() -> None:
@@ -137,7 +137,7 @@ def test_the_budget_bounds_how_many_there_are() -> None:
         *(nn.Linear(WIDTH, WIDTH) for _ in range(3)), *(nn.Linear(WIDTH, WIDTH) for _ in range(120))
     )
     program, _ = lower(model, (torch.randn(128, WIDTH),), partitioner=coarse())
-    assert kinds(program).count(StepKind.BLOCK_PRODUCT) == 100
+    assert kinds(program).count(BlockGemm) == 100
 
 
 @pytest.mark.parametrize("threads", [1, 2])

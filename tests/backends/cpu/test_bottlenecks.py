@@ -9,8 +9,8 @@ import torch
 from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.work import work_of
+from rushlight.backends.cpu.plan.tables import Bottleneck
+from rushlight.backends.cpu.plan.work import work_of
 from rushlight.runtime import Runtime
 
 
@@ -72,8 +72,8 @@ def test_equals_eager_on_any_number_of_threads(name: str) -> None:
     inputs = (torch.randn(shape),)
     program, outside = lower(model, inputs)
     plan = plan_of(program)
-    assert not outside and StepKind.BOTTLENECK in [step.kind for step in plan.steps]
-    (work,) = [item for item in work_of(plan) if item.kind is StepKind.BOTTLENECK]
+    assert not outside and Bottleneck in [type(step.operation) for step in plan.steps]
+    (work,) = [item for item in work_of(plan) if item.kind is Bottleneck]
     modules = [(m, out) for m, out in _convolutions(model, inputs[0])]
     assert work.operations == sum(
         2 * out.numel() * m.weight[0].numel() for m, out in modules if isinstance(m, nn.Conv2d)
@@ -108,5 +108,5 @@ def test_a_map_that_is_read_twice_or_small_is_whole() -> None:
     for model, size in ((Twice(), 30), (Block(), 9)):
         inputs = (torch.randn(1, 8, size, size),)
         program, _ = lower(model, inputs)
-        assert StepKind.BOTTLENECK not in [step.kind for step in plan_of(program).steps]
+        assert Bottleneck not in [type(step.operation) for step in plan_of(program).steps]
         assert_close(run(program, inputs), expected(model, inputs))

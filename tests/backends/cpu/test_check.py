@@ -12,8 +12,8 @@ from tests.backends.cpu.support import Function, lower
 from torch import nn
 
 from rushlight.backends.cpu import backend
-from rushlight.backends.cpu.check import check_plan
-from rushlight.backends.cpu.graph import EFFECTS, NONE, Plan, StepKind, StorageKind
+from rushlight.backends.cpu.plan.check import check_plan
+from rushlight.backends.cpu.plan.tables import Copy, Elementwise, Plan, Scatter, Step, StorageKind
 from rushlight.ir.errors import InternalError
 
 Versions = Sequence[Sequence[int]]
@@ -68,8 +68,17 @@ def network(monkeypatch: pytest.MonkeyPatch) -> tuple[Plan, Versions]:
     return planned(monkeypatch, Network(), torch.randn(1, 8, 6, 6))
 
 
+def values_of(step: Step) -> list[int]:
+    return [value for _, value in step.operation.operands()]
+
+
 def storage_of(plan: Plan, step: int, place: int) -> int:
-    return plan.values[plan.steps[step].values[place]].storage
+    return plan.values[values_of(plan.steps[step])[place]].storage
+
+
+def set_output(step: Step, value: int) -> None:
+    operation: Any = step.operation
+    operation.output = value
 
 
 def of_arena(plan: Plan) -> list[int]:
@@ -80,10 +89,6 @@ def refused(plan: Plan, versions: Versions) -> str:
     with pytest.raises(InternalError) as error:
         check_plan(plan, versions)
     return str(error.value)
-
-
-def test_every_kind_of_step_says_what_it_does() -> None:
-    assert set(EFFECTS) == set(StepKind)
 
 
 def test_a_step_that_is_left_out(network: tuple[Plan, Versions]) -> None:
@@ -99,7 +104,7 @@ def test_two_steps_in_the_wrong_order(network: tuple[Plan, Versions]) -> None:
     for index in range(len(plan.steps) - 1):
         written = storage_of(plan, index, -1)
         following = plan.steps[index + 1]
-        if all(value == NONE or plan.values[value].storage != written for value in following.values[:-1]):
+        if all(plan.values[value].storage != written for value in following.operation.reads()):
             continue
         turned, order = copy.deepcopy(plan), list(range(len(plan.steps)))
         order[index : index + 2] = [index + 1, index]
@@ -111,7 +116,7 @@ def test_memory_that_is_used_twice_at_a_time(network: tuple[Plan, Versions]) -> 
     plan, versions = network
     spans: dict[int, tuple[int, int]] = {}
     for index, step in enumerate(plan.steps):
-        for value in (value for value in step.values if value != NONE):
+        for value in values_of(step):
             storage = plan.values[value].storage
             spans[storage] = (spans.get(storage, (index, index))[0], index)
     pairs = [
@@ -144,7 +149,7 @@ def test_a_part_of_a_whole_that_is_written_elsewhere(network: tuple[Plan, Versio
     for index in range(len(plan.steps)):
         parts.setdefault(storage_of(plan, index, -1), []).append(index)
     first, second = next(steps for steps in parts.values() if len(steps) == 2)
-    plan.steps[second].values[-1] = plan.steps[first].values[-1]
+    set_output(plan.steps[second], values_of(plan.steps[first])[-1])
     assert "reads elements that no step has written" in refused(plan, versions)
 
 
@@ -163,7 +168,8 @@ def test_a_view_beyond_its_storage(network: tuple[Plan, Versions]) -> None:
 def test_a_step_that_writes_over_an_input(network: tuple[Plan, Versions]) -> None:
     plan, versions = network
     given = next(a.value for a in plan.arguments if not a.is_output)
-    plan.steps[0].values[-1] = given
+    assert given is not None
+    set_output(plan.steps[0], given)
     assert "step 0 (" in (message := refused(plan, versions)) and "over an input" in message
 
 
@@ -172,21 +178,23 @@ def test_a_step_in_place_of_a_kind_that_must_not_be(monkeypatch: pytest.MonkeyPa
     plan, versions = planned(
         monkeypatch, Function(lambda x: torch.softmax(torch.exp(torch.softmax(x, -1)), -1)), torch.randn(4, 4)
     )
-    index = next(i for i, step in enumerate(plan.steps) if step.kind == StepKind.ELEMENTWISE)
+    index = next(i for i, step in enumerate(plan.steps) if isinstance(step.operation, Elementwise))
+    chain = plan.steps[index].operation
+    assert isinstance(chain, Elementwise)
     other = copy.deepcopy(plan)
-    other.steps[index].kind = StepKind.COPY
+    other.steps[index].operation = Copy(input=chain.inputs[0], output=chain.output)
     source, target = (storage_of(plan, index, place) for place in (0, -1))
     same = plan.storages[source].offset == plan.storages[target].offset
-    assert same and f"step {index} (COPY) reads what it writes over" in refused(other, versions)
-    view = other.values[other.steps[index].values[0]]
+    assert same and f"step {index} (Copy) reads what it writes over" in refused(other, versions)
+    view = other.values[chain.inputs[0]]
     view.strides = view.strides[::-1]
-    other.steps[index].kind = StepKind.ELEMENTWISE
+    other.steps[index].operation = chain
     assert "reads what it writes over" in refused(other, versions)
 
 
 def test_states_are_read_before_or_after_their_update(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, versions = planned(monkeypatch, Cache(), torch.randn(1, 3), torch.tensor([2]))
-    update = next(i for i, step in enumerate(plan.steps) if step.kind == StepKind.SCATTER)
+    update = next(i for i, step in enumerate(plan.steps) if isinstance(step.operation, Scatter))
     order = [update + 1, *(i for i in range(len(plan.steps)) if i != update + 1)]
     early = copy.deepcopy(plan)
     early.steps = [plan.steps[i] for i in order]
@@ -204,7 +212,7 @@ def test_elements_that_are_read_before_they_are_written_again(monkeypatch: pytes
         Function(lambda x: torch.softmax(nn.functional.pad(x * 2, (1, 1)), -1)),
         torch.randn(3, 4),
     )
-    copies = [i for i, step in enumerate(plan.steps) if step.kind == StepKind.COPY]
+    copies = [i for i, step in enumerate(plan.steps) if isinstance(step.operation, Copy)]
     inside, reader = copies[-1], copies[-1] + 1
     assert storage_of(plan, inside, -1) == storage_of(plan, reader, 0)
     order = [*range(inside), reader, inside, *range(reader + 1, len(plan.steps))]
@@ -246,4 +254,4 @@ def test_dynamic_sizes_are_looked_at_at_their_bounds(monkeypatch: pytest.MonkeyP
     whole = max(of_arena(plan), key=lambda index: plan.storages[index].bytes)
     assert plan.storages[whole].bytes == 2 * 9 * 3 * 4
     plan.storages[whole].bytes -= 3 * 4
-    assert "does not lie within" in refused(plan, [[0] * len(step.values) for step in plan.steps])
+    assert "does not lie within" in refused(plan, [[0] * len(values_of(step)) for step in plan.steps])

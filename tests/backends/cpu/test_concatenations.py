@@ -10,7 +10,7 @@ from tests.backends.cpu.support import Function, assert_close, expected, lower, 
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.plan.tables import Copy
 
 
 class Joined(nn.Module):
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
 
 
 def copies_of(program: bytes) -> int:
-    return sum(step.kind == StepKind.COPY for step in plan_of(program).steps)
+    return sum(isinstance(step.operation, Copy) for step in plan_of(program).steps)
 
 
 @pytest.mark.parametrize("name", CASES)

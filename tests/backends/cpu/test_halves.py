@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, damaged, expected, lower, plan_of, refusals, run
+from tests.backends.cpu.support import Function, damaged, expected, lower, operations, refusals, run
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Gemm
 
 EPSILON = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 DTYPES = pytest.mark.parametrize("dtype", EPSILON, ids=lambda dtype: str(dtype).removeprefix("torch."))
@@ -160,8 +160,8 @@ def test_inputs_of_products_are_rounded_only_as_the_program_does(
     inputs = (halved(torch.zeros(20, 8), program),)
     partitioner = CpuPartitioner(weights=weights)
     lowered, _ = lower(halved(nn.Linear(8, 8), program), inputs, partitioner=partitioner)
-    (product,) = [step for step in plan_of(lowered).steps if step.kind == StepKind.PRODUCT]
-    assert product.ints[13] == rounds
+    (product,) = operations(lowered, Gemm)
+    assert product.rounds_input == rounds
 
 
 def test_state() -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
+from tests.backends.cpu.support import assert_close, expected, lower, operations, run
 from tests.backends.cpu.test_sources import Skip, conv
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.plan.tables import Gemm
 
 
 def products(program: bytes) -> list[int]:
     """The outputs of all products."""
-    return [step.ints[10] for step in plan_of(program).steps if step.kind == StepKind.PRODUCT]
+    return [gemm.outputs for gemm in operations(program, Gemm)]
 
 
 def test_phases_of_a_transposed_convolution() -> None:

@@ -7,18 +7,28 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.backends.cpu.support import PRECISIONS, assert_close, expected, kinds, lower, plan_of, run
+from tests.backends.cpu.support import (
+    PRECISIONS,
+    assert_close,
+    expected,
+    kinds,
+    lower,
+    operations,
+    plan_of,
+    run,
+)
 from torch import nn
 
-from rushlight.backends.cpu import arena
 from rushlight.backends.cpu.backend import CpuBackend
-from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan import arena
+from rushlight.backends.cpu.plan.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan.tables import Copy, Elementwise, Gemm, Reduce, Softmax, StorageKind, Winograd
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.delegate.backend import CompileSpec
 from rushlight.exir import to_edge, to_edge_transform_and_lower
+from rushlight.format.errors import MalformedError
 from rushlight.format.pte import read_pte
 from rushlight.memory.problem import PlanError
 from rushlight.quantize import export_float, quantize, static_int8
@@ -52,9 +62,9 @@ IMAGE = (torch.randn(1, 32, 28, 28),)
 
 def test_batch_norm_and_activation_are_part_of_a_convolution() -> None:
     program, _ = lower(nn.Sequential(block(), nn.Conv2d(32, 8, 1)), IMAGE)
-    assert [kind for kind in kinds(program) if kind is not StepKind.COPY] in (
-        [StepKind.WINOGRAD, StepKind.PRODUCT],
-        [StepKind.PRODUCT, StepKind.PRODUCT],
+    assert [kind for kind in kinds(program) if kind is not Copy] in (
+        [Winograd, Gemm],
+        [Gemm, Gemm],
     )
 
 
@@ -71,10 +81,10 @@ def test_sums_lie_as_convolutions_read_them() -> None:
     inputs = (torch.randn(1, 16, 9, 7),)
     program, _ = lower(blocks, inputs)
     assert kinds(program)[2:] == [
-        StepKind.PRODUCT,
-        StepKind.ELEMENTWISE,
-        *[StepKind.PRODUCT] * 2,
-        StepKind.REDUCE,
+        Gemm,
+        Elementwise,
+        *[Gemm] * 2,
+        Reduce,
     ]
     assert_close(run(program, inputs), expected(blocks, inputs))
 
@@ -82,7 +92,7 @@ def test_sums_lie_as_convolutions_read_them() -> None:
 def test_views_cost_nothing() -> None:
     inputs = (torch.randn(4, 6, 8),)
     program, _ = lower(lambda x: (x[:, 1:3] * x.select(1, 0)[:, None] + 1).reshape(4, 16), inputs)
-    assert kinds(program) == [StepKind.ELEMENTWISE]
+    assert kinds(program) == [Elementwise]
 
 
 def test_the_highest_precision_takes_no_algorithm_with_larger_errors() -> None:
@@ -93,7 +103,7 @@ def test_the_highest_precision_takes_no_algorithm_with_larger_errors() -> None:
     for precision in PRECISIONS:
         partitioner = CpuPartitioner(float32_matmul_precision=precision)
         program, _ = lower(model, inputs, partitioner=partitioner)
-        (m,) = [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] or [0]
+        (m,) = [step.m for step in operations(program, Winograd)] or [0]
         assert m in ((0, 2) if precision == "highest" else (4,))
         (got,), (want,) = run(program, inputs), expected(model, inputs)
         errors[precision] = float((got - want).abs().max() / want.abs().max())
@@ -118,7 +128,7 @@ def test_winograd_tiles_are_smaller_where_weights_outweigh_pixels(
     inputs = (torch.randn(1, channels, pixels, pixels),)
     partitioner = CpuPartitioner(target, float32_matmul_precision="high")
     program, _ = lower(nn.Conv2d(channels, channels, 3, padding=1), inputs, partitioner=partitioner)
-    assert [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] == [m]
+    assert [step.m for step in operations(program, Winograd)] == [m]
 
 
 @pytest.mark.parametrize("target", ["generic", "avx2", "avx512", "neon"])
@@ -129,7 +139,7 @@ def test_windows_two_apart_share_products(target: str, compact: bool) -> None:
     inputs = (torch.randn(1, 64, 28, 28),)
     partitioner = CpuPartitioner(target, compact=compact)
     program, _ = lower(model, inputs, partitioner=partitioner)
-    assert kinds(program).count(StepKind.WINOGRAD) == (0 if compact else 1)
+    assert kinds(program).count(Winograd) == (0 if compact else 1)
     assert_close(run(program, inputs), expected(model, inputs))
 
 
@@ -153,7 +163,7 @@ def test_compact_files_hold_no_transformed_weights(
     for compact in (False, True):
         partitioner = CpuPartitioner(target, float32_matmul_precision=precision, compact=compact)
         program, _ = lower(model, inputs, partitioner=partitioner)
-        assert [step.ints[0] for step in plan_of(program).steps if step.kind == StepKind.WINOGRAD] == [m]
+        assert [step.m for step in operations(program, Winograd)] == [m]
         files.append(len(program))
         results += run(program, inputs)
     taps = 9
@@ -254,28 +264,48 @@ def test_damaged_words_give_an_error_or_a_result(
         data[at : at + 4] = old
 
 
-@pytest.mark.parametrize("change", ["kind", "no_values", "no_ints", "far_value", "far_offset"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("other", "Softmax|softmax"),
+        ("few_channels", "Gemm.weight"),
+        ("far_value", "Gemm.input"),
+        ("no_output", "Gemm.output"),
+        ("far_offset", "storage"),
+    ],
+)
 def test_a_wrong_plan_is_refused_with_a_reason(
-    change: str, damaged: tuple[bytearray, int, int, torch.Tensor]
+    change: str, message: str, damaged: tuple[bytearray, int, int, torch.Tensor]
 ) -> None:
     data, start, end, inputs = damaged
     plan = read_plan(bytes(data[start:end]))
-    step = plan.steps[1]
-    if change == "kind":
-        step.kind = 999
-    elif change == "no_values":
-        step.values = []
-    elif change == "no_ints":
-        step.ints = []
+    step = next(step for step in plan.steps if isinstance(step.operation, Gemm))
+    gemm = step.operation
+    if change == "other":
+        step.operation = Softmax(input=gemm.input, output=gemm.weight)
+    elif change == "few_channels":
+        gemm.channels += 1 << 12
     elif change == "far_value":
-        step.values[0] = len(plan.values) + 5
+        gemm.input = len(plan.values) + 5
+    elif change == "no_output":
+        gemm.output = gemm.weight
     else:
-        next(s for s in plan.storages if s.kind == StorageKind.ARENA).offset = 1 << 40
+        next(s for s in plan.storages if s.kind == StorageKind.ARENA and s.offset).offset = 1 << 40
     payload = write_plan(plan)
     assert len(payload) <= end - start + 64
     changed = bytes(data[:start]) + payload.ljust(end - start, b"\0")[: end - start] + bytes(data[end:])
-    with pytest.raises(RushlightError, match="plan|step|value|kind|storage|number"):
+    with pytest.raises(RushlightError, match=message):
         Runtime.get().load_program(changed).load_method("forward")
+
+
+def test_a_plan_of_an_older_layout_is_refused(damaged: tuple[bytearray, int, int, torch.Tensor]) -> None:
+    data, start, end, _ = damaged
+    assert bytes(data[start + 4 : start + 8]) == b"RCP2"
+    data[start + 4 : start + 8] = b"RCP1"
+    with pytest.raises(RushlightError, match="layout RCP1.*compile the model again"):
+        Runtime.get().load_program(bytes(data)).load_method("forward")
+    with pytest.raises(MalformedError, match="layout RCP1.*compile the model again"):
+        read_plan(bytes(data[start:end]))
 
 
 def test_what_is_computed_quantized_by_kernels_keeps_its_conversions() -> None:

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, assert_close, expected, lower, plan_of, run
+from tests.backends.cpu.support import Function, assert_close, expected, kinds, lower, run
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.plan.tables import Gemm, Pool2d
 
 FIRST = nn.Sequential(nn.Conv2d(5, 16, 3), nn.ReLU())
-POOL, PRODUCT = StepKind.POOL, StepKind.PRODUCT
 
 
 def model(*layers: nn.Module) -> nn.Module:
@@ -47,5 +46,5 @@ def test_a_mean_comes_before_its_product(name: str) -> None:
     program, outside = lower(network, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(network, inputs))
-    kinds = [step.kind for step in plan_of(program).steps]
-    assert ((POOL, PRODUCT) in zip(kinds, kinds[1:], strict=False)) == is_before
+    found = kinds(program)
+    assert ((Pool2d, Gemm) in list(zip(found, found[1:], strict=False))) == is_before

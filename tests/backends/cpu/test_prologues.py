@@ -18,7 +18,7 @@ from tests.backends.cpu.support import (
 )
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.plan.tables import Elementwise
 
 
 def norm(channels: int, rank: int = 2) -> nn.Module:
@@ -121,7 +121,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
 
 
 def chains_of(program: bytes) -> int:
-    return sum(step.kind == StepKind.ELEMENTWISE for step in plan_of(program).steps)
+    return sum(isinstance(step.operation, Elementwise) for step in plan_of(program).steps)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

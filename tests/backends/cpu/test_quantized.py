@@ -8,13 +8,27 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import damaged, plan_of, refusals
+from tests.backends.cpu.support import Kind, damaged, plan_of, refusals
 from torch import nn
 from torchao.quantization import PerGroup, quantize_
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import (
+    DepthwiseConv2d,
+    Dequantize,
+    DynamicQuantize,
+    Elementwise,
+    Gemm,
+    Int4Gemm,
+    Int8Binary,
+    Int8DepthwiseConv2d,
+    Int8Gemm,
+    Pool2d,
+    QuantizedGather,
+    Reduce,
+    WeightOnlyGemm,
+)
 from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
@@ -73,8 +87,8 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 }
 
 
-def kinds(program: bytes) -> set[StepKind]:
-    return {StepKind(step.kind) for step in plan_of(program).steps}
+def kinds(program: bytes) -> set[Kind]:
+    return {type(step.operation) for step in plan_of(program).steps}
 
 
 def lower(program: Any, partitioner: CpuPartitioner | None = None) -> bytes:
@@ -97,9 +111,9 @@ def input_of(shape: tuple[int, ...]) -> torch.Tensor:
 
 def quantum(program: bytes) -> float:
     """The scale of the output, which the last step makes real."""
-    step = plan_of(program).steps[-1]
-    assert step.kind == StepKind.DEQUANTIZE
-    return step.floats[0]
+    step = plan_of(program).steps[-1].operation
+    assert isinstance(step, Dequantize)
+    return step.scale
 
 
 QUANTIZERS: dict[str, Any] = {
@@ -115,9 +129,9 @@ def test_static(case: str, scales: str) -> None:
     x = input_of(shape)
     exported = quantize(module.eval(), (x,), QUANTIZERS[scales](), [(x,)])
     program = lower(exported)
-    assert kinds(program) & {StepKind.BYTE_PRODUCT, StepKind.BYTE_DEPTHWISE}
+    assert kinds(program) & {Int8Gemm, Int8DepthwiseConv2d}
     if scales == "channel" or case not in ("functions", "net"):
-        floats = {StepKind.PRODUCT, StepKind.DEPTHWISE, StepKind.ELEMENTWISE, StepKind.POOL, StepKind.REDUCE}
+        floats = {Gemm, DepthwiseConv2d, Elementwise, Pool2d, Reduce}
         assert not kinds(program) & floats
     with torch.no_grad():
         want = exported.module()(x)
@@ -137,7 +151,7 @@ def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
     x = input_of((*rows, 48))
     exported = quantize(LINEAR, (x,), CPUQuantizer().set_global(dynamic_int8(per_token=per_token)), [(x,)])
     program = lower(exported)
-    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.BYTE_PRODUCT}
+    assert kinds(program) == {DynamicQuantize, Int8Gemm}
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
@@ -172,7 +186,7 @@ def test_residuals_of_dynamic_products() -> None:
     x = input_of((2, 19, 24))
     exported = quantize(Residuals(), (x,), CPUQuantizer().set_global(dynamic_int8()), [(x,)])
     program = lower(exported)
-    assert len([s for s in plan_of(program).steps if s.kind == StepKind.BYTE_PRODUCT]) == 3
+    assert len([s for s in plan_of(program).steps if isinstance(s.operation, Int8Gemm)]) == 3
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 2e-2 * want.abs().max()
@@ -198,10 +212,10 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
     x = input_of((1, 24, 14, 13))
     exported = quantize(Shortcuts().eval(), (x,), CPUQuantizer().set_global(static_int8()), [(x,)])
     fused = lower(exported)
-    assert StepKind.BYTE_BINARY not in kinds(fused)
-    monkeypatch.setattr(QuantizedLowering, "byte_product_of", lambda *_: None)
+    assert Int8Binary not in kinds(fused)
+    monkeypatch.setattr(QuantizedLowering, "int8_product_of", lambda *_: None)
     apart = lower(exported)
-    assert [step.kind for step in plan_of(apart).steps].count(StepKind.BYTE_BINARY) == 4
+    assert [type(step.operation) for step in plan_of(apart).steps].count(Int8Binary) == 4
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(apart, x) - want).abs().max() < 2.01 * quantum(apart)
@@ -243,7 +257,7 @@ def test_small_weights(rows: tuple[int, ...], config: str) -> None:
     x = input_of((*rows, 96))
     exported = quantize(Small(), (x,), CPUQuantizer().set_global(SMALL[config]()), [(x,)])
     program = lower(exported)
-    assert StepKind.SCALED_PRODUCT in kinds(program)
+    assert WeightOnlyGemm in kinds(program)
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(program, x) - want).abs().max() < 1e-5 * want.abs().max()
@@ -256,7 +270,7 @@ def test_small_weights_of_huge_inputs(config: str) -> None:
     seen = input_of((3, 160))
     exported = quantize(nn.Linear(160, 20), (seen,), CPUQuantizer().set_global(SMALL[config]()), [(seen,)])
     program = lower(exported)
-    assert StepKind.SCALED_PRODUCT in kinds(program)
+    assert WeightOnlyGemm in kinds(program)
     with torch.no_grad():
         want = exported.module()(x)
     assert want[0].isfinite().all()
@@ -271,7 +285,7 @@ def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> N
     config = dynamic_int8_weight_int4(group_size=group_size)
     exported = quantize(model, (x,), CPUQuantizer().set_global(config), [(x,)])
     program = lower(exported)
-    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.NIBBLE_PRODUCT}
+    assert kinds(program) == {DynamicQuantize, Int4Gemm}
     with torch.no_grad():
         want = exported.module()(x)
     # A number between two in the second product may be the other one.
@@ -286,7 +300,7 @@ def test_the_usual_recipe_of_language_models(rows: tuple[int, ...]) -> None:
     quantize_(model, config)
     exported = torch.export.export(model, (x,))
     program = lower(exported)
-    assert kinds(program) == {StepKind.QUANTIZE_ROWS, StepKind.NIBBLE_PRODUCT}
+    assert kinds(program) == {DynamicQuantize, Int4Gemm}
     with torch.no_grad():
         want = model(x)
     assert (run(program, x) - want).abs().max() < 2e-5 * want.abs().max()
@@ -312,7 +326,7 @@ def test_tables(config: str) -> None:
     ids = torch.randint(0, 50, (2, 7), generator=torch.Generator().manual_seed(1))
     exported = quantize(Tied(), (ids,), CPUQuantizer().set_global(configs[config]()), [(ids,)])
     program = lower(exported)
-    assert {StepKind.SCALED_GATHER, StepKind.SCALED_PRODUCT} <= kinds(program)
+    assert {QuantizedGather, WeightOnlyGemm} <= kinds(program)
     assert len(program) < 50 * 64 * 2.5
     with torch.no_grad():
         want = exported.module()(ids)

@@ -14,8 +14,8 @@ import torch
 from tests.backends.cpu.support import plan_of
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Dequantize
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
@@ -121,12 +121,12 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     program = bytes(
         to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()]).to_executorch().buffer
     )
-    last = plan_of(program).steps[-1]
+    last = plan_of(program).steps[-1].operation
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "model.pte").write_bytes(program)
     np.save(folder / "input.npy", x.numpy())
     with torch.no_grad():
-        return folder, exported.module()(x), last.floats[0] if last.kind == StepKind.DEQUANTIZE else 0.0
+        return folder, exported.module()(x), last.scale if isinstance(last, Dequantize) else 0.0
 
 
 @pytest.mark.parametrize("isa", ["", "avx2", "avxvnni", "generic", "fours"])

@@ -10,9 +10,9 @@ from tests.backends.cpu.support import assert_close, expected, lower, plan_of, r
 from tests.backends.cpu.test_values import special
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan.tables import Copy, Gemm, Recurrent
 from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime, RushlightError
 from rushlight.runtime.module import load
@@ -66,8 +66,8 @@ def test_layers(name: str) -> None:
 def test_a_layer_is_two_steps() -> None:
     x = torch.randn(1, 64, 8)
     program, _ = lower(nn.LSTM(8, 16, 2, batch_first=True), (x,))
-    kinds = [StepKind(step.kind) for step in plan_of(program).steps]
-    assert [k for k in kinds if k is not StepKind.COPY] == [StepKind.PRODUCT, StepKind.RECURRENT] * 2
+    kinds = [type(step.operation) for step in plan_of(program).steps]
+    assert [k for k in kinds if k is not Copy] == [Gemm, Recurrent] * 2
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
@@ -117,20 +117,20 @@ def test_a_wrong_step_is_refused(change: str) -> None:
     data = lower(nn.LSTM(8, 16), inputs)[0]
     (payload,) = read_pte(data).delegate_data
     plan = read_plan(bytes(payload))
-    step = next(s for s in plan.steps if s.kind == StepKind.RECURRENT)
+    step = next(s.operation for s in plan.steps if isinstance(s.operation, Recurrent))
     if change == "hidden":
-        step.ints[1] = 1 << 18
+        step.hidden = 1 << 18
     elif change == "no_cell":
-        step.values.pop()
+        step.last_cell = None
     elif change == "kind":
-        step.ints[0] = 1
+        step.is_gru = True
     else:
-        step.values[0] = step.values[6]
+        step.projected = step.last_state
     changed = write_plan(plan)
     start = data.index(bytes(payload))
     assert len(changed) <= len(payload)
     file = data[:start] + changed.ljust(len(payload), b"\0") + data[start + len(payload) :]
-    with pytest.raises(RushlightError, match="recurrent|operand|number"):
+    with pytest.raises(RushlightError, match="recurrent|Recurrent"):
         Runtime.get().load_program(file).load_method("forward")
 
 

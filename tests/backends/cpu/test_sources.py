@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, damaged, expected, lower, plan_of, refusals, run
+from tests.backends.cpu.support import Kind, assert_close, damaged, expected, lower, plan_of, refusals, run
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Copy, Gemm, Winograd
 
 
 class Skip(nn.Module):
@@ -34,21 +34,22 @@ def conv(kernel: int, **options: int) -> nn.Module:
 
 
 # The last layer, the precision, and the steps it may be.
-LAYERS: dict[str, tuple[nn.Module, Float32MatmulPrecision, set[StepKind]]] = {
-    "winograd_4": (conv(3, padding=1), "high", {StepKind.WINOGRAD}),
-    "winograd_2": (conv(3, padding=1), "highest", {StepKind.WINOGRAD}),
-    "winograd_strided": (conv(3, padding=1, stride=2), "highest", {StepKind.WINOGRAD}),
-    "direct": (conv(5, padding=2), "highest", {StepKind.PRODUCT}),
-    "direct_strided": (conv(5, stride=2), "highest", {StepKind.PRODUCT}),
-    "pixels": (conv(1), "highest", {StepKind.PRODUCT}),
+LAYERS: dict[str, tuple[nn.Module, Float32MatmulPrecision, set[Kind]]] = {
+    "winograd_4": (conv(3, padding=1), "high", {Winograd}),
+    "winograd_2": (conv(3, padding=1), "highest", {Winograd}),
+    "winograd_strided": (conv(3, padding=1, stride=2), "highest", {Winograd}),
+    "direct": (conv(5, padding=2), "highest", {Gemm}),
+    "direct_strided": (conv(5, stride=2), "highest", {Gemm}),
+    "pixels": (conv(1), "highest", {Gemm}),
 }
 
 
-def readers(program: bytes) -> list[StepKind]:
+def readers(program: bytes) -> list[Kind]:
     """The kinds of the convolutions that read several places."""
-    kinds = (StepKind.PRODUCT, StepKind.WINOGRAD)
     return [
-        StepKind(step.kind) for step in plan_of(program).steps if step.kind in kinds and len(step.values) > 5
+        type(step.operation)
+        for step in plan_of(program).steps
+        if isinstance(step.operation, (Gemm, Winograd)) and step.operation.more
     ]
 
 
@@ -60,7 +61,7 @@ def test_channels_are_read_from_their_places(name: str) -> None:
     program, outside = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
     assert not outside
     assert set(readers(program)) == kinds
-    assert StepKind.COPY not in [step.kind for step in plan_of(program).steps][1:-1]
+    assert Copy not in [type(step.operation) for step in plan_of(program).steps][1:-1]
     for threads in (1, 2):
         assert_close(run(program, inputs, threads), expected(model, inputs))
 
@@ -68,7 +69,7 @@ def test_channels_are_read_from_their_places(name: str) -> None:
 def test_rows_are_read_from_their_places() -> None:
     model, inputs = Skip(nn.Conv1d(48, 20, 5, padding=2), rank=1), (torch.randn(2, 3, 400),)
     program, _ = lower(model, inputs)
-    assert readers(program) == [StepKind.PRODUCT]
+    assert readers(program) == [Gemm]
     assert_close(run(program, inputs), expected(model, inputs))
 
 
@@ -76,7 +77,7 @@ def test_rows_are_read_from_their_places() -> None:
 def test_weights_of_16_bits(dtype: torch.dtype) -> None:
     model, inputs = Skip(conv(5, padding=2)), (torch.randn(1, 3, 44, 36),)
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(weights=dtype))
-    assert readers(program) == [StepKind.PRODUCT]
+    assert readers(program) == [Gemm]
     assert_close(run(program, inputs), expected(model, inputs), 0.03)
 
 
@@ -85,7 +86,7 @@ def test_dynamic_sizes() -> None:
     batch = torch.export.Dim("batch", min=1, max=4)
     inputs = (torch.randn(3, 3, 44, 36),)
     program, _ = lower(model, inputs, dynamic_shapes=({0: batch},))
-    assert readers(program) == [StepKind.WINOGRAD]
+    assert readers(program) == [Winograd]
     for count in (1, 4):
         some = (torch.randn(count, 3, 44, 36),)
         assert_close(run(program, some), expected(model, some))
@@ -99,7 +100,7 @@ def test_infinities_reach_no_other_outputs_than_they_should() -> None:
     x = torch.randn(1, 3, 48, 48)
     x[0, 1, 5, 7], x[0, 2, 31, 31] = float("inf"), float("-inf")
     program, _ = lower(model, (x,))
-    assert readers(program) == [StepKind.WINOGRAD]
+    assert readers(program) == [Winograd]
     (got,), (want,) = run(program, (x,)), expected(model, (x,))
     assert torch.equal(got.isfinite(), want.isfinite())
     assert not want.isfinite().all()

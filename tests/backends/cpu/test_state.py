@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import rushlight
-from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Copy, StorageKind
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.runtime import Runtime, RushlightError
 
@@ -67,8 +67,8 @@ def test_caches_are_written_in_place(kind: str) -> None:
         assert not outside
     # The cache's own size is never copied.
     for step in plan.steps:
-        if step.kind == StepKind.COPY:
-            assert plan.values[step.values[0]].storage not in states
+        if isinstance(step.operation, Copy):
+            assert plan.values[step.operation.input].storage not in states
     compare(model, program, calls)
 
 

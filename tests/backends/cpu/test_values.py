@@ -10,9 +10,9 @@ from tests.backends.cpu.support import PRECISIONS, Inputs, assert_close, expecte
 from torch import nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision
+from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Winograd
 from rushlight.exir import to_edge
 
 
@@ -129,7 +129,7 @@ def test_special_numbers_in_transformed_convolutions(
     model = Transformed(channels, height, stride).eval()
     inputs = (special(*model.shape),)
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
-    assert StepKind.WINOGRAD in [step.kind for step in plan_of(program).steps]
+    assert Winograd in [type(step.operation) for step in plan_of(program).steps]
     for got, want in zip(run(program, inputs, threads), expected(model, inputs), strict=True):
         assert torch.equal(got.isnan(), want.isnan())
         assert torch.equal(got.isinf(), want.isinf())

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.backends.cpu.support import lower, plan_of
+from tests.backends.cpu.support import Kind, lower, plan_of
 from torch import nn
 
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.work import work_of
+from rushlight.backends.cpu.plan.tables import Attention, BlockGemm, DepthwiseConv2d, Gemm, MatMul, Softmax
+from rushlight.backends.cpu.plan.work import work_of
 from rushlight.cli.main import main
 from rushlight.runtime import Runtime, _native
 
@@ -32,15 +32,15 @@ class Net(nn.Module):
 
 IMAGE = (torch.randn(1, 8, 12, 12),)
 OPERATIONS = {
-    StepKind.PRODUCT: {2 * 36 * 16 * 9 * 8, 2 * 36 * 16 * 10},
-    StepKind.DEPTHWISE: {2 * 36 * 16 * 25},
-    StepKind.MATRIX_PRODUCT: {2 * 36 * 36 * 10},
-    StepKind.SOFTMAX: {0},
+    Gemm: {2 * 36 * 16 * 9 * 8, 2 * 36 * 16 * 10},
+    DepthwiseConv2d: {2 * 36 * 16 * 25},
+    MatMul: {2 * 36 * 36 * 10},
+    Softmax: {0},
 }
 
 
 def test_operations_are_those_of_the_layers() -> None:
-    found: dict[StepKind, set[int]] = {}
+    found: dict[Kind, set[int]] = {}
     for work in work_of(plan_of(lower(Net(), IMAGE)[0])):
         found.setdefault(work.kind, set()).add(work.operations)
     assert {kind: found[kind] for kind in OPERATIONS} == OPERATIONS
@@ -50,7 +50,7 @@ def test_blocks_count_as_the_floats_that_they_stand_for() -> None:
     partitioner = CpuPartitioner("avx2", float32_matmul_precision="high")
     program, _ = lower(nn.Linear(200, 600), (torch.randn(100, 200),), partitioner=partitioner)
     (work,) = work_of(plan_of(program))
-    assert work.kind is StepKind.BLOCK_PRODUCT
+    assert work.kind is BlockGemm
     assert work.operations == 2 * 100 * 200 * 600
     assert 200 * 608 * 2 <= work.bytes - 4 * 100 * (200 + 600) <= 200 * 608 * 2 + 5000
 
@@ -58,7 +58,7 @@ def test_blocks_count_as_the_floats_that_they_stand_for() -> None:
 def test_attention_counts_both_products() -> None:
     shapes = ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 4))
     program, _ = lower(nn.functional.scaled_dot_product_attention, tuple(torch.randn(s) for s in shapes))
-    (work,) = [w for w in work_of(plan_of(program)) if w.kind is StepKind.ATTENTION]
+    (work,) = [w for w in work_of(plan_of(program)) if w.kind is Attention]
     assert work.operations == 2 * 2 * 3 * 5 * 9 * (8 + 4)
     assert work.bytes >= 4 * (2 * 3 * (5 * 8 + 9 * 8 + 9 * 4 + 5 * 4))
 

@@ -25,28 +25,20 @@ void fetch(const View& view, const float* head, int64_t first, int64_t last) {
   }
 }
 
-// values: query [b, h, t, d], key [b, g, s, d], value [b, g, s, e], mask [b, h, t, s] (float32: added; bool: where to
-// look), keys and values behind these [b, g, r, d], [b, g, r, e] or none (or no such values), a second mask of float32
-// or none (or no such value), output [b, h, t, e]; h is a multiple of g. For keys in two pieces there are a few queries
-// alone. ints: whether a query sees keys up to its own place alone. floats: scale. Last dimensions are contiguous, but
-// for the masks'.
 class AttentionStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    is_causal_ = binder.integer(0, 0, 1) != 0;
-    scale_ = binder.number(0);
+  Error bind(const schema::Attention& op, Binder& binder) {
+    is_causal_ = op.is_causal();
+    scale_ = op.scale();
     tiles_ = &binder.tiles();
-    query_ = binder.input(0);
-    key_ = binder.input(1);
-    value_ = binder.input(2);
-    const uint32_t count = binder.value_count();
-    masks_[0] = binder.has(3) ? binder.any_input(3) : nullptr;
-    if (count > 6) {
-      key_pieces_[1] = binder.optional_input(4);
-      value_pieces_[1] = binder.optional_input(5);
-    }
-    if (count > 7 && masks_[0]) masks_[1] = binder.optional_input(6);
-    out_ = binder.output(count > 7 ? 7 : count > 6 ? 6 : 4);
+    query_ = binder.input(op.query());
+    key_ = binder.input(op.key());
+    value_ = binder.input(op.value());
+    masks_[0] = op.mask().has_value() ? binder.any_input(op.mask()) : nullptr;
+    key_pieces_[1] = binder.optional_input(op.key_tail());
+    value_pieces_[1] = binder.optional_input(op.value_tail());
+    if (masks_[0]) masks_[1] = binder.optional_input(op.second_mask());
+    out_ = binder.output(op.output());
     key_pieces_[0] = key_;
     value_pieces_[0] = value_;
     pieces_ = key_pieces_[1] && value_pieces_[1] ? 2 : 1;
@@ -286,11 +278,6 @@ class AttentionStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_attention(Binder& binder) {
-  AttentionStep* step = binder.make<AttentionStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Attention& op, Binder& binder) { return binder.bind<AttentionStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -8,18 +8,17 @@ namespace rushlight::cpu {
 namespace {
 
 // A product whose numbers are int16 in blocks, on processors that multiply those faster than floats; elsewhere the
-// weights become floats now. values: input [n, h, w, k], weights, bias, residual, output [n, h, w, o], all with pixels
-// that one step walks; ints: k, o, blocks of a column, then the epilogue.
-class BlockProductStep final : public Step {
+// weights become floats now. Operands have pixels that one step walks.
+class BlockGemmStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    const int64_t k = binder.integer(0, 1, 1 << 24), n = binder.integer(1, 1, 1 << 24);
-    const tiles::Epilogue epilogue = binder.epilogue(3, 0);
-    const float* const bias = binder.optional_constant(2, round_up(n, 64));
-    const optimized::BlockMatrix matrix = binder.block_matrix(1, 2, k, n);
-    in_ = binder.input(0);
-    residual_ = binder.optional_input(3);
-    out_ = binder.output(4);
+  Error bind(const schema::BlockGemm& op, Binder& binder) {
+    const int64_t k = op.channels(), n = op.outputs();
+    const tiles::Epilogue epilogue = epilogue_of(op.epilogue());
+    const float* const bias = binder.optional_constant(op.bias(), round_up(n, 64));
+    const optimized::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
+    in_ = binder.input(op.input());
+    residual_ = binder.optional_input(op.residual());
+    out_ = binder.output(op.output());
     RL_TRY(binder.error());
     blocks_.blocks = binder.packs_as_planned() ? tiles::block_tiles(binder.tiles()) : nullptr;
     if (blocks_.blocks) {
@@ -92,11 +91,6 @@ class BlockProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_block_product(Binder& binder) {
-  BlockProductStep* step = binder.make<BlockProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::BlockGemm& op, Binder& binder) { return binder.bind<BlockGemmStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -13,7 +13,6 @@ namespace {
 // Floats of rows between the convolutions that a worker holds: half of the second level cache of processors with
 // vectors of 16 floats, and of those with shorter ones.
 constexpr int64_t kLargeBandFloats = 128 * 1024, kBandFloats = 48 * 1024;
-constexpr uint32_t kConvolutionInts = 12, kDepthwiseInts = 10;
 
 int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   return (size + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
@@ -29,25 +28,22 @@ Image dense(float* data, int64_t rows, int64_t columns, int64_t channels) {
   return {data, {1, rows, columns, channels}, {rows * columns * channels, columns * channels, channels, 1}};
 }
 
-// values: input [n, h, w, c], weights and bias of the convolution (of groups 1), of the depthwise one, of the product
-// (or none), residual, output [n, h, w, o]; ints: those of the convolution (a window, channels, outputs, an epilogue),
-// of the depthwise convolution (a window, an epilogue), of the product (as the first); floats: their epilogues'.
-// Padding is the same on both sides.
 class BottleneckStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    in_ = binder.input(0);
-    residual_ = binder.optional_input(7);
-    out_ = binder.output(8);
-    has_product_ = binder.has(5);
-    bind_convolution(binder, expand_, 0, 1, 0);
+  Error bind(const schema::Bottleneck& op, Binder& binder) {
+    in_ = binder.input(op.input());
+    residual_ = binder.optional_input(op.residual());
+    out_ = binder.output(op.output());
+    has_product_ = op.has_project();
+    bind_convolution(binder, op.expand(), op.expand_weight(), op.expand_bias(), expand_);
     depthwise_.tiles = &binder.tiles();
-    depthwise_.window = read_window(binder, kConvolutionInts);
-    depthwise_.epilogue = binder.epilogue(kConvolutionInts + 8, 4);
+    depthwise_.window = window_of(op.depthwise().window());
+    depthwise_.epilogue = epilogue_of(op.depthwise().epilogue());
     depthwise_.channels = expand_.outputs;
-    depthwise_.weights = binder.constant(3, depthwise_.window.kernel_h * depthwise_.window.kernel_w * expand_.outputs);
-    depthwise_.bias = binder.optional_constant(4, expand_.outputs);
-    if (has_product_) bind_convolution(binder, project_, kConvolutionInts + kDepthwiseInts, 5, 8);
+    depthwise_.weights = binder.constant(op.depthwise_weight(),
+                                         depthwise_.window.kernel_h * depthwise_.window.kernel_w * expand_.outputs);
+    depthwise_.bias = binder.optional_constant(op.depthwise_bias(), expand_.outputs);
+    if (has_product_) bind_convolution(binder, op.project(), op.project_weight(), op.project_bias(), project_);
     RL_TRY(binder.error());
     const Window& w = project_.window;
     const bool is_plain = !has_product_ || (w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 &&
@@ -131,15 +127,15 @@ class BottleneckStep final : public Step {
  private:
   static constexpr int64_t kMostErrors = 64;
 
-  static void bind_convolution(Binder& binder, optimized::PackedConvolution& c, uint32_t first_int, uint32_t weights,
-                               uint32_t first_float) {
+  static void bind_convolution(Binder& binder, const schema::BottleneckConvolution& part, Operand weight, Operand bias,
+                               optimized::PackedConvolution& c) {
     c.tiles = &binder.tiles();
-    c.window = read_window(binder, first_int);
-    c.channels = binder.integer(first_int + 8, 1, 1 << 24);
-    c.outputs = binder.integer(first_int + 9, 1, 1 << 24);
-    c.epilogue = binder.epilogue(first_int + 10, first_float);
-    c.weights = binder.packed(weights, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
-    c.bias = binder.optional_constant(weights + 1, round_up(c.outputs, 64));
+    c.window = window_of(part.window());
+    c.channels = part.channels();
+    c.outputs = part.outputs();
+    c.epilogue = epilogue_of(part.epilogue());
+    c.weights = binder.packed(weight, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    c.bias = binder.optional_constant(bias, round_up(c.outputs, 64));
     c.zeros = zeros(binder, c.channels + 16);
   }
 
@@ -223,11 +219,6 @@ class BottleneckStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_bottleneck(Binder& binder) {
-  BottleneckStep* step = binder.make<BottleneckStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Bottleneck& op, Binder& binder) { return binder.bind<BottleneckStep>(op); }
 
 }  // namespace rushlight::cpu

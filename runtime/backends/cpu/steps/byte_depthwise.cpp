@@ -9,25 +9,22 @@ namespace {
 
 using optimized::PackedByteDepthwise;
 
-// values: input [n, h, w, c], weights int8 [kh, kw, c], offsets or none, multipliers, output, all by channel as in an
-// 8-bit product. ints: window (8), zero point of the input, range of the output. The input lies in the arena, since up
-// to 15 bytes behind it are read.
-class ByteDepthwiseStep final : public Step {
+class Int8DepthwiseStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::Int8DepthwiseConv2d& op, Binder& binder) {
     PackedByteDepthwise& c = convolution_;
-    c.window = read_window(binder, 0);
-    c.zero = read_zero(binder, 8);
-    c.range = read_range(binder, 9);
-    in_ = binder.input_of(0, ScalarType::Char);
-    out_ = binder.output_of(4, ScalarType::Char);
+    c.window = window_of(op.window());
+    c.zero = op.input_zero_point();
+    RL_ASSIGN(c.range, range_of(op.range()));
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(binder.is_arena(0) && in_->rank == 4 && c.taps() <= PackedByteDepthwise::kMostTaps, InvalidProgram,
-               "operands of an 8-bit depthwise convolution do not fit");
+    RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedByteDepthwise::kMostTaps,
+               InvalidProgram, "operands of an 8-bit depthwise convolution do not fit");
     c.channels = in_->sizes[3];
-    const int8_t* const filters = binder.bytes(1, c.taps() * c.channels);
-    c.offsets = binder.optional_constant(2, c.channels);
-    c.multipliers = binder.constant(3, c.channels);
+    const int8_t* const filters = binder.bytes(op.weight(), c.taps() * c.channels);
+    c.offsets = binder.optional_constant(op.offset(), c.channels);
+    c.multipliers = binder.constant(op.multiplier(), c.channels);
     uint8_t* const packed = binder.array<uint8_t>(c.packed_bytes());
     RL_TRY(binder.error());
     c.pack(filters, packed);
@@ -70,11 +67,8 @@ class ByteDepthwiseStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_byte_depthwise(Binder& binder) {
-  ByteDepthwiseStep* step = binder.make<ByteDepthwiseStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::Int8DepthwiseConv2d& op, Binder& binder) {
+  return binder.bind<Int8DepthwiseStep>(op);
 }
 
 }  // namespace rushlight::cpu

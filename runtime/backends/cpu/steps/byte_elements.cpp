@@ -32,20 +32,18 @@ void for_blocks(Run& run, const Loops& loops, const Body& body) {
   });
 }
 
-// values: a, b, output, all of one shape. ints: 0 for a sum, 1 for a product, zero points of a and b, range of the
-// output. floats: for a sum the scales of a and b, for a product their product and nothing, over that of the output.
-class ByteBinaryStep final : public Step {
+class Int8BinaryStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    multiplies_ = binder.integer(0, 0, 1) != 0;
-    zeros_[0] = read_zero(binder, 1);
-    zeros_[1] = read_zero(binder, 2);
-    range_ = read_range(binder, 3);
-    factors_[0] = binder.number(0);
-    factors_[1] = binder.number(1);
-    views_[0] = binder.output_of(2, ScalarType::Char);
-    views_[1] = binder.input_of(0, ScalarType::Char);
-    views_[2] = binder.input_of(1, ScalarType::Char);
+  Error bind(const schema::Int8Binary& op, Binder& binder) {
+    multiplies_ = op.multiplies();
+    zeros_[0] = op.a_zero_point();
+    zeros_[1] = op.b_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    factors_[0] = op.a_factor();
+    factors_[1] = op.b_factor();
+    views_[0] = binder.output_of(op.output(), ScalarType::Char);
+    views_[1] = binder.input_of(op.a(), ScalarType::Char);
+    views_[2] = binder.input_of(op.b(), ScalarType::Char);
     return binder.error();
   }
 
@@ -99,13 +97,12 @@ class ByteBinaryStep final : public Step {
   Loops loops_;
 };
 
-// values: input, table of 256 int8, output. A number's entry is that of its bits.
-class ByteMapStep final : public Step {
+class Int8LookupStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    views_[0] = binder.any_output(2);
-    views_[1] = binder.any_input(0);
-    table_ = binder.bytes(1, 256);
+  Error bind(const schema::Int8Lookup& op, Binder& binder) {
+    views_[0] = binder.any_output(op.output());
+    views_[1] = binder.any_input(op.input());
+    table_ = binder.bytes(op.entries(), 256);
     RL_TRY(binder.error());
     RL_REQUIRE(element_size(views_[0]->dtype) == 1 && element_size(views_[1]->dtype) == 1, InvalidProgram,
                "a table maps bytes, not %s to %s", dtype_name(views_[1]->dtype), dtype_name(views_[0]->dtype));
@@ -144,18 +141,8 @@ class ByteMapStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_byte_binary(Binder& binder) {
-  ByteBinaryStep* step = binder.make<ByteBinaryStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Int8Binary& op, Binder& binder) { return binder.bind<Int8BinaryStep>(op); }
 
-Result<Step*> make_byte_map(Binder& binder) {
-  ByteMapStep* step = binder.make<ByteMapStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Int8Lookup& op, Binder& binder) { return binder.bind<Int8LookupStep>(op); }
 
 }  // namespace rushlight::cpu

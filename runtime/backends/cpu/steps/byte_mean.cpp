@@ -10,16 +10,14 @@ namespace {
 
 constexpr int64_t kMostNumbers = 1 << 22;  // whose sum has 32 bits
 
-// values: input [a, r, c] in row-major order, output [a, c]; ints: zero point of the input, range of the output;
-// floats: scale of the input over that of the output.
-class ByteMeanStep final : public Step {
+class Int8MeanStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    zero_ = read_zero(binder, 0);
-    range_ = read_range(binder, 1);
-    ratio_ = binder.number(0);
-    in_ = binder.input_of(0, ScalarType::Char);
-    out_ = binder.output_of(1, ScalarType::Char);
+  Error bind(const schema::Int8Mean& op, Binder& binder) {
+    zero_ = op.input_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    ratio_ = op.factor();
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    out_ = binder.output_of(op.output(), ScalarType::Char);
     return binder.error();
   }
 
@@ -72,11 +70,6 @@ class ByteMeanStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_byte_mean(Binder& binder) {
-  ByteMeanStep* step = binder.make<ByteMeanStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Int8Mean& op, Binder& binder) { return binder.bind<Int8MeanStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -10,21 +10,19 @@ namespace {
 
 constexpr int64_t kMostTaps = 1 << 14;
 
-// values: input [n, h, w, c], output; ints: window (8), maximum, divisor (0: the window's size), whether padding
-// counts, zero point of the input, range of the output; floats: scale of the input over that of the output. A maximum
-// keeps the input's parameters.
-class BytePoolStep final : public Step {
+class Int8PoolStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    window_ = read_window(binder, 0);
-    maximum_ = binder.integer(8, 0, 1) != 0;
-    divisor_ = binder.integer(9, 0, INT32_MAX);
-    counts_padding_ = binder.integer(10, 0, 1) != 0;
-    zero_ = read_zero(binder, 11);
-    range_ = read_range(binder, 12);
-    ratio_ = binder.number(0);
-    in_ = binder.input_of(0, ScalarType::Char);
-    out_ = binder.output_of(1, ScalarType::Char);
+  Error bind(const schema::Int8Pool2d& op, Binder& binder) {
+    const schema::Pooling pooling = op.pooling();
+    window_ = window_of(pooling.window());
+    maximum_ = pooling.is_maximum();
+    divisor_ = pooling.divisor();
+    counts_padding_ = pooling.counts_padding();
+    zero_ = op.input_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    ratio_ = op.factor();
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
     RL_REQUIRE(taps() <= kMostTaps, InvalidProgram, "a pooling's window is too large");
     return Error::Ok;
@@ -151,11 +149,6 @@ class BytePoolStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_byte_pool(Binder& binder) {
-  BytePoolStep* step = binder.make<BytePoolStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Int8Pool2d& op, Binder& binder) { return binder.bind<Int8PoolStep>(op); }
 
 }  // namespace rushlight::cpu

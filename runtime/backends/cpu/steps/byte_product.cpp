@@ -14,43 +14,40 @@ using tiles::ByteTiles;
 
 constexpr int64_t kTailFloats = 64 * 1024;  // of results
 
-// values: input [n, h, w, c], packed weights, offsets or none, residual or none, scales and zero points of rows or
-// none, multipliers, output [n, h, w, o]. Offsets and multipliers are floats by output channel: a result is the sum of
-// products times multiplier (and the row's scale) plus offset. ints: window (8), groups, channels of a group, outputs
-// of a group, packing (3), zero point of the input, range of the output, epilogue (2), and with a residual of
-// int8 results its sum (4). floats: epilogue (4) of float results, the same sum (2).
-class ByteProductStep final : public Step {
+class Int8GemmStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    window_ = read_window(binder, 0);
-    groups_ = binder.integer(8, 1, 1 << 20);
-    channels_ = binder.integer(9, 1, 1 << 24);
-    outputs_ = binder.integer(10, 1, 1 << 24);
-    zero_ = read_zero(binder, 14);
-    range_ = read_range(binder, 15);
-    epilogue_ = binder.epilogue(18, 0);
+  Error bind(const schema::Int8Gemm& op, Binder& binder) {
+    window_ = window_of(op.window());
+    groups_ = op.groups();
+    channels_ = op.channels();
+    outputs_ = op.outputs();
+    zero_ = op.input_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    epilogue_ = epilogue_of(op.epilogue());
     floats_ = &binder.tiles();
-    in_ = binder.input_of(0, ScalarType::Char);
+    in_ = binder.input_of(op.input(), ScalarType::Char);
     RL_TRY(binder.error());
     depth_ = window_.kernel_h * window_.kernel_w * channels_;
     RL_REQUIRE(depth_ < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");
-    weights_ = small_sums(binder);
-    if (weights_ == nullptr) weights_ = binder.packed_bytes(1, 11, groups_, depth_, outputs_);
+    weights_ = small_sums(op, binder);
+    if (weights_ == nullptr) weights_ = binder.packed_bytes(op.weight(), op.packing(), groups_, depth_, outputs_);
     const int64_t count = groups_ * outputs_;
-    offsets_ = binder.optional_constant(2, count);
-    multipliers_ = binder.constant(6, count);
-    out_ = binder.any_output(7);
-    if (binder.has(4)) {
-      row_scales_ = binder.input(4);
-      row_zeros_ = binder.input_of(5, ScalarType::Int);
+    offsets_ = binder.optional_constant(op.offset(), count);
+    multipliers_ = binder.constant(op.multiplier(), count);
+    out_ = binder.any_output(op.output());
+    if (op.row_scale().has_value()) {
+      row_scales_ = binder.input(op.row_scale());
+      row_zeros_ = binder.input_of(op.row_zero_point(), ScalarType::Int);
     }
     RL_TRY(binder.error());
     is_float_ = out_->dtype == ScalarType::Float;
     RL_REQUIRE(is_float_ || (out_->dtype == ScalarType::Char && !row_scales_), InvalidProgram,
                "an 8-bit product cannot give %s", dtype_name(out_->dtype));
-    if (binder.has(3)) residual_ = binder.input_of(3, out_->dtype);
+    if (op.residual().has_value()) residual_ = binder.input_of(op.residual(), out_->dtype);
     if (is_float_) return binder.error();
-    if (residual_) sum_ = read_sum(binder, range_.zero, 20, 4);
+    if (residual_) {
+      RL_ASSIGN(sum_, sum_of(op.sum(), range_.zero));
+    }
     corrections_ = binder.array<int32_t>(static_cast<size_t>(count));
     RL_TRY(binder.error());
     for (int64_t g = 0; g < groups_; ++g) {
@@ -120,21 +117,22 @@ class ByteProductStep final : public Step {
     return window_.kernel_h * window_.kernel_w > 1 ? "8-bit convolution" : "8-bit product";
   }
   // Products of numbers in that form are those of rows as they lie.
-  bool takes_unsigned(uint32_t operand) const override {
-    return tiles_->left_offset == 0x80 && tiles_->left_size == 1 && (operand == 0 || operand == 3 || operand == 7);
+  bool takes_unsigned(const View& view) const override {
+    return tiles_->left_offset == 0x80 && tiles_->left_size == 1 &&
+           (&view == in_ || &view == residual_ || &view == out_);
   }
   int64_t work() const override { return 2 * pixels_ * groups_ * outputs_ * depth_; }
 
  private:
   // The weights as they lie in the plan, if another set of tiles is faster for such numbers and takes them so.
-  const uint8_t* small_sums(Binder& binder) {
+  const uint8_t* small_sums(const schema::Int8Gemm& op, Binder& binder) {
     const ByteTiles* const set = tiles::small_sum_tiles(*tiles_, tiles::SmallSums::Pairs);
-    if (set == nullptr || binder.integer(11, 1, 256) != set->lanes || binder.integer(13, 1, 64) != set->group ||
-        binder.integer(12, 1, 1024) != column_step(*set) || outputs_ * depth_ > (int64_t{1} << 40) / groups_) {
+    if (set == nullptr || int64_t{op.packing().lanes()} != set->lanes || int64_t{op.packing().group()} != set->group ||
+        int64_t{op.packing().panel()} != column_step(*set) || outputs_ * depth_ > (int64_t{1} << 40) / groups_) {
       return nullptr;
     }
     const int64_t size = round_up(static_cast<int64_t>(tiles::packed_right_size(*set, outputs_, depth_)), 64);
-    const int8_t* const from = binder.bytes(1, groups_ * size);
+    const int8_t* const from = binder.bytes(op.weight(), groups_ * size);
     if (from == nullptr) return nullptr;
     tiles::SmallSums sums = tiles::SmallSums::Quads;
     for (int64_t g = 0; g < groups_; ++g) {
@@ -262,13 +260,9 @@ class ByteProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_byte_product(Binder& binder) {
-  RL_ASSIGN(Step* const fewer, make_byte_winograd(binder));
-  if (fewer) return fewer;
-  ByteProductStep* step = binder.make<ByteProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::Int8Gemm& op, Binder& binder) {
+  RL_ASSIGN(Step* const fewer, make_int8_winograd(op, binder));
+  return fewer ? fewer : binder.bind<Int8GemmStep>(op);
 }
 
 }  // namespace rushlight::cpu

@@ -16,26 +16,25 @@ constexpr int64_t kMostRun = 4;              // tiles next to each other that be
 constexpr int kMostPoints = 36, kMostSide = 4;
 constexpr int64_t kLineStep = kMostRun * kMostSide * kColumns;
 
-class ByteWinogradStep final : public Step {
+class Int8WinogradStep final : public Step {
  public:
-  // Reads what ByteProductStep does.
-  Error bind(Binder& binder, int m) {
+  Error bind(const schema::Int8Gemm& op, Binder& binder, int m) {
     m_ = m;
-    pad_h_ = binder.integer(4, 0, 1 << 16);
-    pad_w_ = binder.integer(5, 0, 1 << 16);
-    channels_ = binder.integer(9, 1, 1 << 20);
-    outputs_ = binder.integer(10, 1, 1 << 20);
-    zero_ = read_zero(binder, 14);
-    range_ = read_range(binder, 15);
-    in_ = binder.input_of(0, ScalarType::Char);
-    out_ = binder.output_of(7, ScalarType::Char);
-    if (binder.has(3)) {
-      residual_ = binder.input_of(3, ScalarType::Char);
-      sum_ = read_sum(binder, range_.zero, 20, 4);
+    pad_h_ = op.window().pad_h();
+    pad_w_ = op.window().pad_w();
+    channels_ = op.channels();
+    outputs_ = op.outputs();
+    zero_ = op.input_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    out_ = binder.output_of(op.output(), ScalarType::Char);
+    if (op.residual().has_value()) {
+      residual_ = binder.input_of(op.residual(), ScalarType::Char);
+      RL_ASSIGN(sum_, sum_of(op.sum(), range_.zero));
     }
-    const uint8_t* const weights = binder.packed_bytes(1, 11, 1, 9 * channels_, outputs_);
-    offsets_ = binder.optional_constant(2, outputs_);
-    multipliers_ = binder.constant(6, outputs_);
+    const uint8_t* const weights = binder.packed_bytes(op.weight(), op.packing(), 1, 9 * channels_, outputs_);
+    offsets_ = binder.optional_constant(op.offset(), outputs_);
+    multipliers_ = binder.constant(op.multiplier(), outputs_);
     RL_TRY(binder.error());
     const tiles::ByteTiles& t = tiles::byte_tiles();
     if (tiles::largest_magnitude(t, weights, outputs_, channels_) > tiles::most_winograd_magnitude(m)) m_ = 0;
@@ -109,8 +108,8 @@ class ByteWinogradStep final : public Step {
   const char* name() const override {
     return m_ == 4 ? "8-bit Winograd convolution F4" : "8-bit Winograd convolution F2";
   }
-  bool takes_unsigned(uint32_t operand) const override {
-    return tiles::byte_tiles().left_offset == 0x80 && (operand == 0 || operand == 3 || operand == 7);
+  bool takes_unsigned(const View& view) const override {
+    return tiles::byte_tiles().left_offset == 0x80 && (&view == in_ || &view == residual_ || &view == out_);
   }
   int64_t work() const override { return 2 * out_->numel() * channels_ * 9; }
 
@@ -226,12 +225,12 @@ class ByteWinogradStep final : public Step {
 };
 
 // For the largest sizes of the operands; 0 if none is better.
-int best_tile(Binder& binder) {
-  const Window window = read_window(binder, 0);
-  const View* const in = binder.any_input(0);
-  const View* const out = binder.any_output(7);
-  if (binder.error() != Error::Ok || binder.has(4) || out->dtype != ScalarType::Char ||
-      binder.integer(8, 1, 1 << 20) != 1 || in->rank != 4 || out->rank != 4) {
+int best_tile(const schema::Int8Gemm& op, Binder& binder) {
+  const Window window = window_of(op.window());
+  const View* const in = binder.any_input(op.input());
+  const View* const out = binder.any_output(op.output());
+  if (binder.error() != Error::Ok || op.row_scale().has_value() || out->dtype != ScalarType::Char || op.groups() != 1 ||
+      in->rank != 4 || out->rank != 4) {
     return 0;
   }
   if (window.kernel_h != 3 || window.kernel_w != 3 || window.stride_h != 1 || window.stride_w != 1 ||
@@ -244,12 +243,12 @@ int best_tile(Binder& binder) {
 
 }  // namespace
 
-Result<Step*> make_byte_winograd(Binder& binder) {
-  const int m = best_tile(binder);
+Result<Step*> make_int8_winograd(const schema::Int8Gemm& op, Binder& binder) {
+  const int m = best_tile(op, binder);
   RL_TRY(binder.error());
   if (m == 0) return static_cast<Step*>(nullptr);
-  ByteWinogradStep* step = binder.make<ByteWinogradStep>();
-  if (step) RL_TRY(step->bind(binder, m));
+  Int8WinogradStep* step = binder.make<Int8WinogradStep>();
+  if (step) RL_TRY(step->bind(op, binder, m));
   RL_TRY(binder.error());
   return step->is_able() ? static_cast<Step*>(step) : nullptr;
 }

@@ -9,37 +9,24 @@ namespace rushlight::cpu {
 
 namespace {
 
-enum class Combination : int64_t {
-  Equal,
-  NotEqual,
-  Less,
-  LessEqual,
-  Greater,
-  GreaterEqual,
-  And,
-  Or,
-  Xor,
-  Add,
-  Sub,
-  Mul,
-};
+using schema::Comparison;
 
-template <Combination Op, typename T>
+template <Comparison Op, typename T>
 auto combined(T a, T b) {
   using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  if constexpr (Op == Combination::Equal) return static_cast<uint8_t>(a == b);
-  if constexpr (Op == Combination::NotEqual) return static_cast<uint8_t>(a != b);
-  if constexpr (Op == Combination::Less) return static_cast<uint8_t>(a < b);
-  if constexpr (Op == Combination::LessEqual) return static_cast<uint8_t>(a <= b);
-  if constexpr (Op == Combination::Greater) return static_cast<uint8_t>(a > b);
-  if constexpr (Op == Combination::GreaterEqual) return static_cast<uint8_t>(a >= b);
-  if constexpr (Op == Combination::And) return static_cast<T>(a & b);
-  if constexpr (Op == Combination::Or) return static_cast<T>(a | b);
-  if constexpr (Op == Combination::Xor) return static_cast<T>(a ^ b);
+  if constexpr (Op == Comparison::EQUAL) return static_cast<uint8_t>(a == b);
+  if constexpr (Op == Comparison::NOT_EQUAL) return static_cast<uint8_t>(a != b);
+  if constexpr (Op == Comparison::LESS) return static_cast<uint8_t>(a < b);
+  if constexpr (Op == Comparison::LESS_EQUAL) return static_cast<uint8_t>(a <= b);
+  if constexpr (Op == Comparison::GREATER) return static_cast<uint8_t>(a > b);
+  if constexpr (Op == Comparison::GREATER_EQUAL) return static_cast<uint8_t>(a >= b);
+  if constexpr (Op == Comparison::AND) return static_cast<T>(a & b);
+  if constexpr (Op == Comparison::OR) return static_cast<T>(a | b);
+  if constexpr (Op == Comparison::XOR) return static_cast<T>(a ^ b);
   // Without a sign, since sums may wrap.
-  if constexpr (Op == Combination::Add) return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-  if constexpr (Op == Combination::Sub) return static_cast<T>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
-  if constexpr (Op == Combination::Mul) return static_cast<T>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
+  if constexpr (Op == Comparison::ADD) return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+  if constexpr (Op == Comparison::SUB) return static_cast<T>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
+  if constexpr (Op == Comparison::MUL) return static_cast<T>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
 }
 
 template <typename T>
@@ -47,21 +34,19 @@ T* at(const View& view, int64_t offset) {
   return static_cast<T*>(view.data) + offset;
 }
 
-// values: a, b of one type, output, all of one shape. ints: the Combination. Comparisons give bool; And to Xor are not
-// for float32, Add to Mul for whole numbers alone.
-class CombineStep final : public Step {
+class CompareStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    op_ = static_cast<Combination>(binder.integer(0, 0, static_cast<int64_t>(Combination::Mul)));
-    views_[1] = binder.any_input(0);
-    views_[2] = binder.any_input(1);
-    views_[0] = binder.any_output(2);
+  Error bind(const schema::Compare& op, Binder& binder) {
+    op_ = op.comparison();
+    views_[1] = binder.any_input(op.a());
+    views_[2] = binder.any_input(op.b());
+    views_[0] = binder.any_output(op.output());
     RL_TRY(binder.error());
     const ScalarType dtype = views_[1]->dtype;
-    const bool allowed = op_ < Combination::And   ? true
-                         : op_ < Combination::Add ? dtype != ScalarType::Float
-                                                  : dtype == ScalarType::Long || dtype == ScalarType::Int;
-    const ScalarType result = op_ < Combination::And ? ScalarType::Bool : dtype;
+    const bool allowed = op_ < Comparison::AND   ? true
+                         : op_ < Comparison::ADD ? dtype != ScalarType::Float
+                                                 : dtype == ScalarType::Long || dtype == ScalarType::Int;
+    const ScalarType result = op_ < Comparison::AND ? ScalarType::Bool : dtype;
     RL_REQUIRE(allowed && views_[2]->dtype == dtype && views_[0]->dtype == result, InvalidProgram,
                "operands of a combination have other types than it takes");
     return Error::Ok;
@@ -101,30 +86,30 @@ class CombineStep final : public Step {
   template <typename T>
   void compare() const {
     switch (op_) {
-      case Combination::Equal:
-        return each<Combination::Equal, T>();
-      case Combination::NotEqual:
-        return each<Combination::NotEqual, T>();
-      case Combination::Less:
-        return each<Combination::Less, T>();
-      case Combination::LessEqual:
-        return each<Combination::LessEqual, T>();
-      case Combination::Greater:
-        return each<Combination::Greater, T>();
+      case Comparison::EQUAL:
+        return each<Comparison::EQUAL, T>();
+      case Comparison::NOT_EQUAL:
+        return each<Comparison::NOT_EQUAL, T>();
+      case Comparison::LESS:
+        return each<Comparison::LESS, T>();
+      case Comparison::LESS_EQUAL:
+        return each<Comparison::LESS_EQUAL, T>();
+      case Comparison::GREATER:
+        return each<Comparison::GREATER, T>();
       default:
-        return each<Combination::GreaterEqual, T>();
+        return each<Comparison::GREATER_EQUAL, T>();
     }
   }
 
   template <typename T>
   void join() const {
     switch (op_) {
-      case Combination::And:
-        return each<Combination::And, T>();
-      case Combination::Or:
-        return each<Combination::Or, T>();
-      case Combination::Xor:
-        return each<Combination::Xor, T>();
+      case Comparison::AND:
+        return each<Comparison::AND, T>();
+      case Comparison::OR:
+        return each<Comparison::OR, T>();
+      case Comparison::XOR:
+        return each<Comparison::XOR, T>();
       default:
         return compare<T>();
     }
@@ -133,18 +118,18 @@ class CombineStep final : public Step {
   template <typename T>
   void calculate() const {
     switch (op_) {
-      case Combination::Add:
-        return each<Combination::Add, T>();
-      case Combination::Sub:
-        return each<Combination::Sub, T>();
-      case Combination::Mul:
-        return each<Combination::Mul, T>();
+      case Comparison::ADD:
+        return each<Comparison::ADD, T>();
+      case Comparison::SUB:
+        return each<Comparison::SUB, T>();
+      case Comparison::MUL:
+        return each<Comparison::MUL, T>();
       default:
         return join<T>();
     }
   }
 
-  template <Combination Op, typename T>
+  template <Comparison Op, typename T>
   void each() const {
     using Result = decltype(combined<Op, T>(T{}, T{}));
     const int64_t inner = loops_.inner(), outer = loops_.outer();
@@ -157,17 +142,18 @@ class CombineStep final : public Step {
     }
   }
 
-  Combination op_{};
+  Comparison op_{};
   const View* views_[3] = {};  // the output first
   Loops loops_;
 };
 
-// values: condition (bool), a, b, output: a where the condition holds. All of one shape, the last three of one type.
-class SelectStep final : public Step {
+class WhereStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    for (int i = 0; i < 3; ++i) views_[i + 1] = binder.any_input(static_cast<uint32_t>(i));
-    views_[0] = binder.any_output(3);
+  Error bind(const schema::Where& op, Binder& binder) {
+    views_[1] = binder.any_input(op.condition());
+    views_[2] = binder.any_input(op.a());
+    views_[3] = binder.any_input(op.b());
+    views_[0] = binder.any_output(op.output());
     RL_TRY(binder.error());
     RL_REQUIRE(views_[1]->dtype == ScalarType::Bool && views_[2]->dtype == views_[0]->dtype &&
                    views_[3]->dtype == views_[0]->dtype,
@@ -226,18 +212,8 @@ class SelectStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_combine(Binder& binder) {
-  CombineStep* step = binder.make<CombineStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Compare& op, Binder& binder) { return binder.bind<CompareStep>(op); }
 
-Result<Step*> make_select(Binder& binder) {
-  SelectStep* step = binder.make<SelectStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Where& op, Binder& binder) { return binder.bind<WhereStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -11,15 +11,14 @@ namespace {
 
 constexpr int64_t kBlock = 1024;
 
-// values: input and output of one shape, one of them float32, the other float16 or bfloat16.
 class ConvertStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    in_ = binder.stored_input(0);
-    const View* const out = binder.stored_input(1);
+  Error bind(const schema::Convert& op, Binder& binder) {
+    in_ = binder.stored_input(op.input());
+    const View* const out = binder.stored_input(op.output());
     RL_TRY(binder.error());
     widens_ = is_half(in_->dtype);
-    out_ = binder.output_of(1, widens_ ? ScalarType::Float : out->dtype);
+    out_ = binder.output_of(op.output(), widens_ ? ScalarType::Float : out->dtype);
     RL_TRY(binder.error());
     RL_REQUIRE(widens_ || (in_->dtype == ScalarType::Float && is_half(out_->dtype)), InvalidProgram,
                "a conversion has %s to make %s of", dtype_name(in_->dtype), dtype_name(out_->dtype));
@@ -93,11 +92,6 @@ class ConvertStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_half_conversion(Binder& binder) {
-  ConvertStep* step = binder.make<ConvertStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Convert& op, Binder& binder) { return binder.bind<ConvertStep>(op); }
 
 }  // namespace rushlight::cpu

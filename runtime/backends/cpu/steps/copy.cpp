@@ -13,12 +13,11 @@ namespace {
 constexpr int64_t kSquare = 32;   // a block of a transposition
 constexpr int64_t kShortRow = 8;  // shorter ones are copied several together
 
-// values: input, output of one shape.
 class CopyStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    in_ = binder.any_input(0);
-    out_ = binder.any_output(1);
+  Error bind(const schema::Copy& op, Binder& binder) {
+    in_ = binder.any_input(op.input());
+    out_ = binder.any_output(op.output());
     RL_TRY(binder.error());
     RL_REQUIRE(in_->dtype == out_->dtype, InvalidProgram, "a copy changes the element type");
     return Error::Ok;
@@ -157,11 +156,6 @@ class CopyStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_copy(Binder& binder) {
-  CopyStep* step = binder.make<CopyStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Copy& op, Binder& binder) { return binder.bind<CopyStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -6,20 +6,19 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: input [n, h, w, c], weights [kh, kw, c], bias, output; ints: window (8), then the epilogue.
 class DepthwiseStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::DepthwiseConv2d& op, Binder& binder) {
     optimized::PackedDepthwise& c = convolution_;
     c.tiles = &binder.tiles();
-    c.window = read_window(binder, 0);
-    c.epilogue = binder.epilogue(8, 0);
-    in_ = binder.input(0);
-    out_ = binder.output(3);
+    c.window = window_of(op.window());
+    c.epilogue = epilogue_of(op.epilogue());
+    in_ = binder.input(op.input());
+    out_ = binder.output(op.output());
     RL_TRY(binder.error());
     c.channels = in_->rank == 4 ? in_->sizes[3] : 0;
-    c.weights = binder.constant(1, c.window.kernel_h * c.window.kernel_w * c.channels);
-    c.bias = binder.optional_constant(2, c.channels);
+    c.weights = binder.constant(op.weight(), c.window.kernel_h * c.window.kernel_w * c.channels);
+    c.bias = binder.optional_constant(op.bias(), c.channels);
     return binder.error();
   }
 
@@ -45,11 +44,6 @@ class DepthwiseStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_depthwise(Binder& binder) {
-  DepthwiseStep* step = binder.make<DepthwiseStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::DepthwiseConv2d& op, Binder& binder) { return binder.bind<DepthwiseStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -14,48 +14,46 @@ constexpr int64_t kBlock = 512;
 constexpr int64_t kMostOperands = kMostViews - 1;
 constexpr int64_t kMostRegisters = 24;
 constexpr int64_t kMostInstructions = 64;
-constexpr int64_t kBinary = 100;  // operators from here on are BinaryOp
 
 struct Instruction {
-  int64_t op, to, a, b;
+  bool is_binary;
+  tiles::UnaryOp unary;
+  tiles::BinaryOp binary;
+  uint8_t to, a, b;
   float p, q;
 };
 
-// values: operands, output. ints: number of operands, of registers, then for each instruction: operator (UnaryOp, or
-// 100 + BinaryOp), target register, source registers. floats: p, q of each instruction. Registers below the number of
-// operands hold these; the last instruction gives the output.
 class ElementwiseStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    operands_ = binder.integer(0, 1, kMostOperands);
-    registers_ = binder.integer(1, operands_, kMostRegisters);
-    RL_TRY(binder.error());
-    count_ = (binder.int_count() - 2) / 4;
-    RL_REQUIRE(count_ >= 1 && count_ <= kMostInstructions && binder.value_count() == operands_ + 1, InvalidProgram,
-               "an elementwise step has %lld instructions and %u values", static_cast<long long>(count_),
-               binder.value_count());
+  Error bind(const schema::Elementwise& op, Binder& binder) {
+    operands_ = op.inputs().size();
+    registers_ = op.registers();
+    count_ = op.code().size();
+    RL_REQUIRE(count_ >= 1 && count_ <= kMostInstructions && operands_ >= 1 && operands_ <= kMostOperands &&
+                   operands_ <= registers_ && registers_ <= kMostRegisters,
+               InvalidProgram, "an elementwise step has %lld instructions, %lld inputs and %lld registers",
+               static_cast<long long>(count_), static_cast<long long>(operands_), static_cast<long long>(registers_));
     bool is_set[kMostRegisters] = {};
     for (int64_t i = 0; i < operands_; ++i) is_set[i] = true;
     code_ = binder.array<Instruction>(static_cast<size_t>(count_));
     RL_TRY(binder.error());
     for (int64_t i = 0; i < count_; ++i) {
-      const uint32_t at = static_cast<uint32_t>(2 + 4 * i);
-      Instruction& code = code_[i];
-      code.op = binder.integer(at, 0, kBinary + static_cast<int64_t>(tiles::BinaryOp::Minimum));
-      code.to = binder.integer(at + 1, 0, registers_ - 1);
-      code.a = binder.integer(at + 2, 0, registers_ - 1);
-      code.b = binder.integer(at + 3, 0, registers_ - 1);
-      code.p = binder.number(static_cast<uint32_t>(2 * i));
-      code.q = binder.number(static_cast<uint32_t>(2 * i + 1));
-      RL_TRY(binder.error());
-      RL_REQUIRE((code.op <= static_cast<int64_t>(tiles::UnaryOp::GeluTanh) || code.op >= kBinary) &&
-                     code.to >= operands_ && is_set[code.a] && (code.op < kBinary || is_set[code.b]),
+      const schema::Instruction given = op.code()[static_cast<size_t>(i)];
+      const bool is_unary = given.unary() != schema::UnaryFunction::NONE;
+      const bool is_binary = given.binary() != schema::BinaryFunction::NONE;
+      const int64_t most = std::max({given.target(), given.a(), given.b()});
+      RL_REQUIRE(is_unary != is_binary && most < registers_ && given.target() >= operands_ && is_set[given.a()] &&
+                     (is_unary || is_set[given.b()]),
                  InvalidProgram, "instruction %lld of an elementwise step is malformed", static_cast<long long>(i));
+      Instruction& code = code_[i];
+      code = {is_binary, {}, {}, given.target(), given.a(), given.b(), given.p(), given.q()};
+      if (is_unary) code.unary = unary_op(given.unary());
+      if (is_binary) code.binary = binary_op(given.binary());
       is_set[code.to] = true;
     }
     tiles_ = &binder.tiles();
-    views_[0] = binder.output(static_cast<uint32_t>(operands_));
-    for (int64_t i = 0; i < operands_; ++i) views_[i + 1] = binder.input(static_cast<uint32_t>(i));
+    views_[0] = binder.output(op.output());
+    for (int64_t i = 0; i < operands_; ++i) views_[i + 1] = binder.input(op.inputs()[static_cast<size_t>(i)]);
     return binder.error();
   }
 
@@ -159,14 +157,13 @@ class ElementwiseStep final : public Step {
   void apply(const Instruction& code, const float* const* at, int64_t* step, int64_t n, float* to) const {
     const float* a = at[code.a];
     int64_t a_step = n == 1 ? 1 : step[code.a];
-    if (code.op < kBinary) {
-      tiles_->unary(static_cast<tiles::UnaryOp>(code.op), a, to, a_step == 0 ? 1 : n, code.p, code.q);
+    if (!code.is_binary) {
+      tiles_->unary(code.unary, a, to, a_step == 0 ? 1 : n, code.p, code.q);
     } else {
       const float* b = at[code.b];
       const int64_t b_step = n == 1 ? 1 : step[code.b];
       const bool is_single = a_step == 0 && b_step == 0;
-      tiles_->binary(static_cast<tiles::BinaryOp>(code.op - kBinary), a, is_single ? 1 : a_step, b,
-                     is_single ? 1 : b_step, to, is_single ? 1 : n, code.p);
+      tiles_->binary(code.binary, a, is_single ? 1 : a_step, b, is_single ? 1 : b_step, to, is_single ? 1 : n, code.p);
       a_step = is_single ? 0 : 1;
     }
     step[code.to] = a_step == 0 ? 0 : 1;
@@ -188,11 +185,6 @@ class ElementwiseStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_elementwise(Binder& binder) {
-  ElementwiseStep* step = binder.make<ElementwiseStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Elementwise& op, Binder& binder) { return binder.bind<ElementwiseStep>(op); }
 
 }  // namespace rushlight::cpu

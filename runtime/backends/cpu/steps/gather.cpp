@@ -8,15 +8,13 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: table [rows, n] of float32 or of 16-bit floats, indices [count] (int64), output [count, n]. ints: 1 if
-// negative indices count from the table's end, else none.
 class GatherStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    table_ = binder.stored_input(0);
-    indices_ = binder.any_input(1);
-    out_ = binder.output(2);
-    counts_back_ = binder.int_count() > 0 && binder.integer(0, 0, 1) == 1;
+  Error bind(const schema::Gather& op, Binder& binder) {
+    table_ = binder.stored_input(op.table_of_rows());
+    indices_ = binder.any_input(op.indices());
+    out_ = binder.output(op.output());
+    wraps_negative_ = op.wraps_negative();
     return binder.error();
   }
 
@@ -33,7 +31,7 @@ class GatherStep final : public Step {
     const int64_t* indices = static_cast<const int64_t*>(indices_->data);
     for (int64_t i = 0; i < indices_->sizes[0]; ++i) {
       const int64_t given = indices[i * indices_->strides[0]];
-      const int64_t row = given < 0 && counts_back_ ? given + table_->sizes[0] : given;
+      const int64_t row = given < 0 && wraps_negative_ ? given + table_->sizes[0] : given;
       RL_REQUIRE(row >= 0 && row < table_->sizes[0], InvalidArgument, "index %lld is outside of a table of %lld rows",
                  static_cast<long long>(given), static_cast<long long>(table_->sizes[0]));
       float* const to = out_->floats() + i * out_->strides[0];
@@ -54,16 +52,11 @@ class GatherStep final : public Step {
   const View* table_ = nullptr;
   const View* indices_ = nullptr;
   const View* out_ = nullptr;
-  bool counts_back_ = false;
+  bool wraps_negative_ = false;
 };
 
 }  // namespace
 
-Result<Step*> make_gather(Binder& binder) {
-  GatherStep* step = binder.make<GatherStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Gather& op, Binder& binder) { return binder.bind<GatherStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -13,20 +13,18 @@ constexpr int64_t kMostChunks = 16;        // of an image's pixels, whatever the
 constexpr int64_t kLeastChunk = 1 << 13;   // floats
 constexpr int64_t kBlockFloats = 1 << 12;  // of pixels, which are read twice
 
-// values: input [n, h, w, c], weight [c], bias [c], both constant and optional, scale [n, c], shift [n, c]. ints:
-// groups, c. floats: epsilon. The normalized input is input * scale + shift.
 class GroupScalesStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    channels_ = binder.integer(1, 1, 1 << 24);
-    groups_ = binder.integer(0, 1, channels_);
-    epsilon_ = binder.number(0);
+  Error bind(const schema::GroupNormStatistics& op, Binder& binder) {
+    channels_ = op.channels();
+    groups_ = op.groups();
+    epsilon_ = op.epsilon();
     tiles_ = &binder.tiles();
-    view_ = binder.input(0);
-    weight_ = binder.optional_constant(1, channels_);
-    bias_ = binder.optional_constant(2, channels_);
-    scale_ = binder.output(3);
-    shift_ = binder.output(4);
+    view_ = binder.input(op.input());
+    weight_ = binder.optional_constant(op.weight(), channels_);
+    bias_ = binder.optional_constant(op.bias(), channels_);
+    scale_ = binder.output(op.scale());
+    shift_ = binder.output(op.shift());
     RL_TRY(binder.error());
     RL_REQUIRE(channels_ % groups_ == 0, InvalidProgram, "%lld channels are no %lld groups",
                static_cast<long long>(channels_), static_cast<long long>(groups_));
@@ -161,11 +159,8 @@ class GroupScalesStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_group_scales(Binder& binder) {
-  GroupScalesStep* step = binder.make<GroupScalesStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::GroupNormStatistics& op, Binder& binder) {
+  return binder.bind<GroupScalesStep>(op);
 }
 
 }  // namespace rushlight::cpu

@@ -9,14 +9,13 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: a [b0, b1, m, k], b [b0, b1, k, n], output [b0, b1, m, n]; one of b's last two dimensions is contiguous.
 class MatrixProductStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::MatMul& op, Binder& binder) {
     tiles_ = &binder.tiles();
-    a_ = binder.input(0);
-    b_ = binder.input(1);
-    out_ = binder.output(2);
+    a_ = binder.input(op.a());
+    b_ = binder.input(op.b());
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -84,11 +83,6 @@ class MatrixProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_matrix_product(Binder& binder) {
-  MatrixProductStep* step = binder.make<MatrixProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::MatMul& op, Binder& binder) { return binder.bind<MatrixProductStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -9,30 +9,27 @@ constexpr int64_t kBlock = 32;     // numbers that tiles take at once
 constexpr int64_t kColumns = 16;   // that are not divided further
 constexpr int64_t kMostRows = 48;  // that are taken at once
 
-// values: int8 rows [1, 1, m, k], two numbers a byte as in tiles::NibbleDots, bias or none, residual or none, scales
-// and zero points of rows, [m] or [1], scales [n, groups], sums of scaled numbers [n], output [1, 1, m, n], all in
-// row-major order. ints: k, n, numbers of a group, epilogue (2). floats: epilogue (4).
-class NibbleProductStep final : public Step {
+class Int4GemmStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    depth_ = binder.integer(0, 1, 1 << 24);
-    columns_ = binder.integer(1, 1, 1 << 24);
-    group_ = binder.integer(2, 1, depth_);
-    epilogue_ = binder.epilogue(3, 0);
+  Error bind(const schema::Int4Gemm& op, Binder& binder) {
+    depth_ = op.channels();
+    columns_ = op.outputs();
+    group_ = op.group();
+    epilogue_ = epilogue_of(op.epilogue());
     floats_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE(group_ % kBlock == 0 && depth_ % group_ == 0, InvalidProgram,
                "a product with 4-bit weights has groups of %lld numbers of %lld", static_cast<long long>(group_),
                static_cast<long long>(depth_));
-    in_ = binder.input_of(0, ScalarType::Char);
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(1, columns_ * depth_ / 2));
-    bias_ = binder.optional_constant(2, columns_);
-    residual_ = binder.optional_input(3);
-    row_scales_ = binder.input(4);
-    row_zeros_ = binder.input_of(5, ScalarType::Int);
-    scales_ = binder.constant(6, columns_ * groups());
-    ones_ = binder.constant(7, columns_);
-    out_ = binder.output(8);
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * depth_ / 2));
+    bias_ = binder.optional_constant(op.bias(), columns_);
+    residual_ = binder.optional_input(op.residual());
+    row_scales_ = binder.input(op.row_scale());
+    row_zeros_ = binder.input_of(op.row_zero_point(), ScalarType::Int);
+    scales_ = binder.constant(op.weight_scale(), columns_ * groups());
+    ones_ = binder.constant(op.weight_sum(), columns_);
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -133,11 +130,6 @@ class NibbleProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_nibble_product(Binder& binder) {
-  NibbleProductStep* step = binder.make<NibbleProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Int4Gemm& op, Binder& binder) { return binder.bind<Int4GemmStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -10,18 +10,17 @@ namespace {
 
 constexpr int64_t kMostTaps = 1 << 14;
 
-// values: input [n, h, w, c], output; ints: window (8), maximum, divisor (0: the window's size), whether padding
-// counts.
 class PoolStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    window_ = read_window(binder, 0);
-    maximum_ = binder.integer(8, 0, 1) != 0;
-    divisor_ = binder.integer(9, 0, INT32_MAX);
-    counts_padding_ = binder.integer(10, 0, 1) != 0;
+  Error bind(const schema::Pool2d& op, Binder& binder) {
+    const schema::Pooling pooling = op.pooling();
+    window_ = window_of(pooling.window());
+    maximum_ = pooling.is_maximum();
+    divisor_ = pooling.divisor();
+    counts_padding_ = pooling.counts_padding();
     tiles_ = &binder.tiles();
-    in_ = binder.input(0);
-    out_ = binder.output(1);
+    in_ = binder.input(op.input());
+    out_ = binder.output(op.output());
     RL_TRY(binder.error());
     RL_REQUIRE(window_.kernel_h * window_.kernel_w <= kMostTaps, InvalidProgram, "a pooling's window is too large");
     return Error::Ok;
@@ -97,11 +96,6 @@ class PoolStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_pool(Binder& binder) {
-  PoolStep* step = binder.make<PoolStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Pool2d& op, Binder& binder) { return binder.bind<PoolStep>(op); }
 
 }  // namespace rushlight::cpu

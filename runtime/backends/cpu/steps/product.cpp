@@ -5,37 +5,30 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: input [n, h, w, c], weights, bias, residual, with a prologue its scale and shift [n, h, w, c] (or none), the
-// same for all pixels of an image, more inputs (or none) whose channels follow the first's, output [n, h, w, o]; ints:
-// window (8), groups, channels of a group, outputs of a group, then the epilogue, and 1 if the input may be rounded to
-// the type of the weights, then 1 for a prologue and 2 for one that clamps; the last two are 0 if they are left out;
-// floats: the epilogue's, then bounds of the prologue.
-class ProductStep final : public Step {
+class GemmStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::Gemm& op, Binder& binder) {
     optimized::PackedConvolution& c = convolution_;
     c.tiles = &binder.tiles();
-    c.window = read_window(binder, 0);
-    c.groups = binder.integer(8, 1, 1 << 20);
-    c.channels = binder.integer(9, 1, 1 << 24);
-    c.outputs = binder.integer(10, 1, 1 << 24);
-    c.epilogue = binder.epilogue(11, 0);
-    c.rounds = binder.int_count() > 13 && binder.integer(13, 0, 1) != 0;
-    const int64_t prologue = binder.int_count() > 14 ? binder.integer(14, 0, 2) : 0;
-    c.prologue.applies = prologue > 0;
-    if (prologue == 2) {
-      c.prologue.numbers.low = binder.number(4);
-      c.prologue.numbers.high = binder.number(5);
-    }
+    c.window = window_of(op.window());
+    c.groups = op.groups();
+    c.channels = op.channels();
+    c.outputs = op.outputs();
+    c.epilogue = epilogue_of(op.epilogue());
+    c.rounds = op.rounds_input();
+    c.prologue.applies = op.has_prologue();
     if (c.prologue.applies) {
-      scale_ = binder.optional_input(4);
-      shift_ = binder.optional_input(5);
+      c.prologue.numbers.low = op.prologue().low();
+      c.prologue.numbers.high = op.prologue().high();
+      scale_ = binder.optional_input(op.prologue_scale());
+      shift_ = binder.optional_input(op.prologue_shift());
     }
-    RL_TRY(in_.bind(binder, c.prologue.applies ? 6 : 4));
-    c.weights = binder.packed_weights(1, c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
-    c.bias = binder.optional_constant(2, round_up(c.groups * c.outputs, 64));
-    residual_ = binder.optional_input(3);
-    out_ = binder.output(SourceViews::output(binder));
+    RL_TRY(in_.bind(binder, op.input(), op.more()));
+    c.weights =
+        binder.packed_weights(op.weight(), c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
+    residual_ = binder.optional_input(op.residual());
+    out_ = binder.output(op.output());
     c.zeros = zeros(binder, c.channels + 16);
     return binder.error();
   }
@@ -87,11 +80,6 @@ class ProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_product(Binder& binder) {
-  ProductStep* step = binder.make<ProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Gemm& op, Binder& binder) { return binder.bind<GemmStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -12,21 +12,22 @@ namespace {
 
 constexpr int64_t kBlock = 1024;
 
-// values: input and output of one shape, one of them floats, the other int8. Quantize: ints: range; floats: scale.
-// Dequantize: ints: zero point; floats: scale.
 class ConvertStep final : public Step {
  public:
   explicit ConvertStep(bool quantizes) : quantizes_(quantizes) {}
 
-  Error bind(Binder& binder) {
-    if (quantizes_) {
-      range_ = read_range(binder, 0);
-    } else {
-      range_.zero = read_zero(binder, 0);
-    }
-    scale_ = binder.number(0);
-    in_ = binder.input_of(0, quantizes_ ? ScalarType::Float : ScalarType::Char);
-    out_ = binder.output_of(1, quantizes_ ? ScalarType::Char : ScalarType::Float);
+  Error bind(const schema::Quantize& op, Binder& binder) {
+    RL_ASSIGN(range_, range_of(op.range()));
+    scale_ = op.scale();
+    in_ = binder.input_of(op.input(), ScalarType::Float);
+    out_ = binder.output_of(op.output(), ScalarType::Char);
+    return binder.error();
+  }
+  Error bind(const schema::Dequantize& op, Binder& binder) {
+    range_.zero = op.zero_point();
+    scale_ = op.scale();
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    out_ = binder.output_of(op.output(), ScalarType::Float);
     return binder.error();
   }
 
@@ -125,23 +126,20 @@ class ConvertStep final : public Step {
   Loops loops_;
 };
 
-// How a range becomes scale and zero point: torch's choose_qparams, choose_qparams_symmetric and
-// choose_qparams_per_token_asymmetric.
-enum class Choice : int64_t { Affine, Symmetric, Token };
+using schema::QuantizationChoice;
 
-// values: input floats [rows, k], output int8 [rows, k], scales and zero points of the rows, [rows] or of all, [1]; all
-// in row-major order. ints: choice, least and most number; floats: least scale.
-class QuantizeRowsStep final : public Step {
+class DynamicQuantizeStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    choice_ = static_cast<Choice>(binder.integer(0, 0, 2));
-    least_ = binder.integer(1, -128, 127);
-    most_ = binder.integer(2, least_ + 1, 127);
-    eps_ = binder.number(0);
-    in_ = binder.input(0);
-    out_ = binder.output_of(1, ScalarType::Char);
-    scales_ = binder.output(2);
-    zeros_ = binder.output_of(3, ScalarType::Int);
+  Error bind(const schema::DynamicQuantize& op, Binder& binder) {
+    choice_ = op.choice();
+    least_ = op.low();
+    most_ = op.high();
+    RL_REQUIRE(least_ < most_, InvalidProgram, "rows are quantized to numbers from %d to %d", op.low(), op.high());
+    eps_ = op.epsilon();
+    in_ = binder.input(op.input());
+    out_ = binder.output_of(op.output(), ScalarType::Char);
+    scales_ = binder.output(op.scale());
+    zeros_ = binder.output_of(op.zero_point(), ScalarType::Int);
     return binder.error();
   }
 
@@ -177,7 +175,7 @@ class QuantizeRowsStep final : public Step {
         extremes.most = std::max(extremes.most, run.scratch[w * 16 + 1]);
       }
       if (!ordered) extremes = {NAN, NAN};
-      whole = choice_ == Choice::Symmetric
+      whole = choice_ == QuantizationChoice::SYMMETRIC
                   ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_),
                                                 ScalarType::Char)
                   : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_));
@@ -208,9 +206,9 @@ class QuantizeRowsStep final : public Step {
   int64_t work() const override { return in_->numel(); }
 
  private:
-  bool is_by_row() const { return choice_ == Choice::Token; }
+  bool is_by_row() const { return choice_ == QuantizationChoice::PER_TOKEN; }
 
-  Choice choice_ = Choice::Affine;
+  QuantizationChoice choice_ = QuantizationChoice::ASYMMETRIC;
   int64_t least_ = 0, most_ = 0;
   float eps_ = 0;
   const View* in_ = nullptr;
@@ -219,23 +217,14 @@ class QuantizeRowsStep final : public Step {
   const View* zeros_ = nullptr;
 };
 
-Result<Step*> make_convert(Binder& binder, bool quantizes) {
-  ConvertStep* step = binder.make<ConvertStep>(quantizes);
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
-
 }  // namespace
 
-Result<Step*> make_quantize(Binder& binder) { return make_convert(binder, true); }
-Result<Step*> make_dequantize(Binder& binder) { return make_convert(binder, false); }
+Result<Step*> make_step(const schema::Quantize& op, Binder& binder) { return binder.bind<ConvertStep>(op, true); }
 
-Result<Step*> make_quantize_rows(Binder& binder) {
-  QuantizeRowsStep* step = binder.make<QuantizeRowsStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::Dequantize& op, Binder& binder) { return binder.bind<ConvertStep>(op, false); }
+
+Result<Step*> make_step(const schema::DynamicQuantize& op, Binder& binder) {
+  return binder.bind<DynamicQuantizeStep>(op);
 }
 
 }  // namespace rushlight::cpu

@@ -11,27 +11,23 @@ namespace {
 
 constexpr int64_t kUnits = tiles::kUnits;
 
-// values: projected inputs [steps, batch, columns], packed weights [hidden, columns], bias [columns] or none, state and
-// cell before the first step [batch, hidden] or none, output [steps, batch, hidden], state and cell (none of a GRU)
-// after the last step. Columns are the gates as tiles/packed.h orders them. ints: 0 (LSTM) or 1 (GRU), hidden, whether
-// the last step comes first.
 class RecurrentStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::Recurrent& op, Binder& binder) {
     tiles_ = &binder.tiles();
-    is_gru_ = binder.integer(0, 0, 1) != 0;
-    hidden_ = binder.integer(1, 1, 1 << 20);
-    is_backward_ = binder.integer(2, 0, 1) != 0;
+    is_gru_ = op.is_gru();
+    hidden_ = op.hidden();
+    is_backward_ = op.is_backward();
     padded_ = round_up(hidden_, kUnits);
     columns_ = padded_ * gates();
-    projected_ = binder.input(0);
-    weights_ = binder.packed(1, 1, hidden_, columns_);
-    bias_ = binder.optional_constant(2, round_up(columns_, 64));
-    first_state_ = binder.optional_input(3);
-    first_cell_ = binder.optional_input(4);
-    out_ = binder.output(5);
-    state_ = binder.output(6);
-    if (!is_gru_) cell_ = binder.output(7);
+    projected_ = binder.input(op.projected());
+    weights_ = binder.packed(op.weight(), 1, hidden_, columns_);
+    bias_ = binder.optional_constant(op.bias(), round_up(columns_, 64));
+    first_state_ = binder.optional_input(op.first_state());
+    first_cell_ = binder.optional_input(op.first_cell());
+    out_ = binder.output(op.output());
+    state_ = binder.output(op.last_state());
+    if (!is_gru_) cell_ = binder.output(op.last_cell());
     zeros_ = zeros(binder, hidden_ + 16);
     return binder.error();
   }
@@ -160,11 +156,6 @@ class RecurrentStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_recurrent(Binder& binder) {
-  RecurrentStep* step = binder.make<RecurrentStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Recurrent& op, Binder& binder) { return binder.bind<RecurrentStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -10,19 +10,17 @@ namespace rushlight::cpu {
 
 namespace {
 
-enum class Reduction : int64_t { Sum, Mean, Maximum, Minimum };
+using schema::Reduction;
 
-// values: input [a.., r.., b], output [a.., b]; ints: reduction, number of dimensions a, number of dimensions r. b is
-// contiguous in both, or 1.
 class ReduceStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    reduction_ = static_cast<Reduction>(binder.integer(0, 0, 3));
-    kept_ = static_cast<int>(binder.integer(1, 0, kMaxRank));
-    reduced_ = static_cast<int>(binder.integer(2, 0, kMaxRank));
+  Error bind(const schema::Reduce& op, Binder& binder) {
+    reduction_ = op.reduction();
+    kept_ = static_cast<int>(op.kept());
+    reduced_ = static_cast<int>(op.reduced());
     tiles_ = &binder.tiles();
-    in_ = binder.input(0);
-    out_ = binder.output(1);
+    in_ = binder.input(op.input());
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -74,18 +72,18 @@ class ReduceStep final : public Step {
     if (n == 0) return;
     const float* from = in_->floats() + offset(*in_, 0, kept_, index) + begin;
     float* to = out_->floats() + offset(*out_, 0, kept_, index) + begin;
-    const bool is_sum = reduction_ == Reduction::Sum || reduction_ == Reduction::Mean;
+    const bool is_sum = reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN;
     if (count_ == 0) {
-      std::fill_n(to, n, reduction_ == Reduction::Sum ? 0.0f : std::numeric_limits<float>::quiet_NaN());
+      std::fill_n(to, n, reduction_ == Reduction::SUM ? 0.0f : std::numeric_limits<float>::quiet_NaN());
       return;
     }
     if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1) && is_sum) {
       const double sum = tiles_->sum(from, count_);
-      *to = static_cast<float>(reduction_ == Reduction::Mean ? sum / static_cast<double>(count_) : sum);
+      *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(count_) : sum);
       return;
     }
     const tiles::BinaryOp op = is_sum                             ? tiles::BinaryOp::Add
-                               : reduction_ == Reduction::Maximum ? tiles::BinaryOp::Maximum
+                               : reduction_ == Reduction::MAXIMUM ? tiles::BinaryOp::Maximum
                                                                   : tiles::BinaryOp::Minimum;
     std::copy_n(from, n, to);
     if (is_even_) {
@@ -95,12 +93,12 @@ class ReduceStep final : public Step {
         tiles_->binary(op, to, 1, from + offset(*in_, kept_, kept_ + reduced_, i), 1, to, n, 0);
       }
     }
-    if (reduction_ == Reduction::Mean) {
+    if (reduction_ == Reduction::MEAN) {
       tiles_->unary(tiles::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
     }
   }
 
-  Reduction reduction_ = Reduction::Sum;
+  Reduction reduction_ = Reduction::SUM;
   int kept_ = 0, reduced_ = 0;
   const tiles::Tiles* tiles_ = nullptr;
   const View* in_ = nullptr;
@@ -111,11 +109,6 @@ class ReduceStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_reduce(Binder& binder) {
-  ReduceStep* step = binder.make<ReduceStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Reduce& op, Binder& binder) { return binder.bind<ReduceStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -10,22 +10,22 @@ namespace rushlight::cpu {
 
 namespace {
 
+using schema::Interpolation;
+
 // Where an output lies between two inputs: (1 - share) * first + share * second.
 struct Place {
   int64_t first, second;
   float share;
 };
 
-// values: input [n, h, w, c], output [n, h', w', c]. ints: 0 for the nearest pixel, 1 for bilinear, 2 for bilinear with
-// the corners' centres in the corners. floats: inputs an output, down and across.
 class ResampleStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    mode_ = binder.integer(0, 0, 2);
-    scale_h_ = binder.number(0);
-    scale_w_ = binder.number(1);
-    in_view_ = binder.input(0);
-    out_view_ = binder.output(1);
+  Error bind(const schema::Resize2d& op, Binder& binder) {
+    mode_ = op.interpolation();
+    scale_h_ = op.scale_h();
+    scale_w_ = op.scale_w();
+    in_view_ = binder.input(op.input());
+    out_view_ = binder.output(op.output());
     RL_TRY(binder.error());
     RL_REQUIRE(scale_h_ >= 0 && scale_w_ >= 0 && std::isfinite(scale_h_) && std::isfinite(scale_w_), InvalidProgram,
                "an image is resampled by a negative factor");
@@ -42,7 +42,7 @@ class ResampleStep final : public Step {
   }
 
   size_t scratch_floats(int64_t workers) const override {
-    return mode_ == 0 ? 0 : static_cast<size_t>(workers * line_floats());
+    return mode_ == Interpolation::NEAREST ? 0 : static_cast<size_t>(workers * line_floats());
   }
 
   Error run(Run& run) override {
@@ -55,7 +55,7 @@ class ResampleStep final : public Step {
                   for (int64_t i = begin; i < end; ++i) {
                     const float* image = in_.data + i / height * in_.strides[0];
                     float* to = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
-                    if (mode_ == 0) {
+                    if (mode_ == Interpolation::NEAREST) {
                       nearest(image, i % height, to);
                     } else {
                       between(image, i % height, run.scratch + worker * line_floats(), to);
@@ -66,7 +66,7 @@ class ResampleStep final : public Step {
   }
 
   const char* name() const override { return "resampling"; }
-  int64_t work() const override { return mode_ == 0 ? 0 : 4 * out_.numel(); }
+  int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : 4 * out_.numel(); }
 
  private:
   int64_t line_floats() const { return round_up(in_.sizes[2] * in_.sizes[3], 16); }
@@ -76,8 +76,9 @@ class ResampleStep final : public Step {
   }
 
   Place place(int64_t at, float scale, int64_t size) const {
-    const float x =
-        mode_ == 2 ? scale * static_cast<float>(at) : std::max(0.0f, scale * (static_cast<float>(at) + 0.5f) - 0.5f);
+    const float x = mode_ == Interpolation::BILINEAR_ALIGN_CORNERS
+                        ? scale * static_cast<float>(at)
+                        : std::max(0.0f, scale * (static_cast<float>(at) + 0.5f) - 0.5f);
     const int64_t first = std::min(static_cast<int64_t>(x), size - 1);
     return {first, std::min(first + 1, size - 1), std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)};
   }
@@ -114,7 +115,7 @@ class ResampleStep final : public Step {
     }
   }
 
-  int64_t mode_ = 0;
+  Interpolation mode_ = Interpolation::NEAREST;
   float scale_h_ = 1, scale_w_ = 1;
   const View* in_view_ = nullptr;
   const View* out_view_ = nullptr;
@@ -123,11 +124,6 @@ class ResampleStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_resample(Binder& binder) {
-  ResampleStep* step = binder.make<ResampleStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Resize2d& op, Binder& binder) { return binder.bind<ResampleStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -52,14 +52,13 @@ class RowsStep : public Step {
   int64_t rows_ = 0, in_step_ = 0, out_step_ = 0;
 };
 
-// values: input, output; ints: whether the logarithm is taken.
 class SoftmaxStep final : public RowsStep {
  public:
-  Error bind(Binder& binder) {
-    logarithm_ = binder.integer(0, 0, 1) != 0;
+  Error bind(const schema::Softmax& op, Binder& binder) {
+    logarithm_ = op.is_logarithm();
     tiles_ = &binder.tiles();
-    in_ = binder.input(0);
-    out_ = binder.output(1);
+    in_ = binder.input(op.input());
+    out_ = binder.output(op.output());
     return binder.error();
   }
   const char* name() const override { return "softmax"; }
@@ -70,18 +69,17 @@ class SoftmaxStep final : public RowsStep {
   bool logarithm_ = false;
 };
 
-// values: input, weight, bias, output; ints: length of a row, whether the mean is subtracted; floats: epsilon.
 class NormalizeStep final : public RowsStep {
  public:
-  Error bind(Binder& binder) {
-    planned_ = binder.integer(0, 0, INT32_MAX);
-    centers_ = binder.integer(1, 0, 1) != 0;
-    epsilon_ = binder.number(0);
+  Error bind(const schema::Normalize& op, Binder& binder) {
+    planned_ = op.length();
+    centers_ = op.subtracts_mean();
+    epsilon_ = op.epsilon();
     tiles_ = &binder.tiles();
-    in_ = binder.input(0);
-    weight_ = binder.optional_constant(1, planned_);
-    bias_ = binder.optional_constant(2, planned_);
-    out_ = binder.output(3);
+    in_ = binder.input(op.input());
+    weight_ = binder.optional_constant(op.weight(), planned_);
+    bias_ = binder.optional_constant(op.bias(), planned_);
+    out_ = binder.output(op.output());
     return binder.error();
   }
   const char* name() const override { return "normalization"; }
@@ -105,18 +103,8 @@ class NormalizeStep final : public RowsStep {
 
 }  // namespace
 
-Result<Step*> make_softmax(Binder& binder) {
-  SoftmaxStep* step = binder.make<SoftmaxStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Softmax& op, Binder& binder) { return binder.bind<SoftmaxStep>(op); }
 
-Result<Step*> make_normalize(Binder& binder) {
-  NormalizeStep* step = binder.make<NormalizeStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Normalize& op, Binder& binder) { return binder.bind<NormalizeStep>(op); }
 
 }  // namespace rushlight::cpu

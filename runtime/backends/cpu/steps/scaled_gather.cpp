@@ -7,23 +7,21 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: int8 numbers [rows, n] or two a byte as in tiles::NibbleDots, indices [count] (int64), scales [rows, groups],
-// output [count, n]. ints: bits (8 or 4), rows, n, numbers of a group.
-class ScaledGatherStep final : public Step {
+class QuantizedGatherStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    bits_ = binder.integer(0, 4, 8);
-    rows_ = binder.integer(1, 1, int64_t{1} << 31);
-    columns_ = binder.integer(2, 1, 1 << 24);
-    group_ = binder.integer(3, 1, columns_);
+  Error bind(const schema::QuantizedGather& op, Binder& binder) {
+    bits_ = op.bits();
+    rows_ = op.rows();
+    columns_ = op.columns();
+    group_ = op.group();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && columns_ % group_ == 0, InvalidProgram,
                "a gather has %lld bits and groups of %lld numbers of %lld", static_cast<long long>(bits_),
                static_cast<long long>(group_), static_cast<long long>(columns_));
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(0, rows_ * row_bytes()));
-    indices_ = binder.input_of(1, ScalarType::Long);
-    scales_ = binder.constant(2, rows_ * groups());
-    out_ = binder.output(3);
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.table_of_rows(), rows_ * row_bytes()));
+    indices_ = binder.input_of(op.indices(), ScalarType::Long);
+    scales_ = binder.constant(op.table_scale(), rows_ * groups());
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -67,11 +65,8 @@ class ScaledGatherStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_scaled_gather(Binder& binder) {
-  ScaledGatherStep* step = binder.make<ScaledGatherStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::QuantizedGather& op, Binder& binder) {
+  return binder.bind<QuantizedGatherStep>(op);
 }
 
 }  // namespace rushlight::cpu

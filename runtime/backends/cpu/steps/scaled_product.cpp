@@ -9,28 +9,25 @@ namespace {
 // Rows that are multiplied without making the numbers floats in memory.
 constexpr int64_t kFewRows = 8;
 
-// values: input [1, 1, m, k], int8 numbers [n, k] or two a byte as in tiles::NibbleDots, bias or none, residual or
-// none, scales [n, groups], output [1, 1, m, n], all in row-major order. ints: bits (8 or 4), k, n, numbers of a group,
-// epilogue (2). floats: epilogue (4).
-class ScaledProductStep final : public Step {
+class WeightOnlyGemmStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    bits_ = binder.integer(0, 4, 8);
-    depth_ = binder.integer(1, 1, 1 << 24);
-    columns_ = binder.integer(2, 1, 1 << 24);
-    group_ = binder.integer(3, 1, depth_);
-    epilogue_ = binder.epilogue(4, 0);
+  Error bind(const schema::WeightOnlyGemm& op, Binder& binder) {
+    bits_ = op.bits();
+    depth_ = op.channels();
+    columns_ = op.outputs();
+    group_ = op.group();
+    epilogue_ = epilogue_of(op.epilogue());
     tiles_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && depth_ % group_ == 0, InvalidProgram,
                "a scaled product has %lld bits and groups of %lld numbers of %lld", static_cast<long long>(bits_),
                static_cast<long long>(group_), static_cast<long long>(depth_));
-    in_ = binder.input(0);
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(1, columns_ * row_bytes()));
-    bias_ = binder.optional_constant(2, columns_);
-    residual_ = binder.optional_input(3);
-    scales_ = binder.constant(4, columns_ * groups());
-    out_ = binder.output(5);
+    in_ = binder.input(op.input());
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * row_bytes()));
+    bias_ = binder.optional_constant(op.bias(), columns_);
+    residual_ = binder.optional_input(op.residual());
+    scales_ = binder.constant(op.weight_scale(), columns_ * groups());
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -137,11 +134,8 @@ class ScaledProductStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_scaled_product(Binder& binder) {
-  ScaledProductStep* step = binder.make<ScaledProductStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
+Result<Step*> make_step(const schema::WeightOnlyGemm& op, Binder& binder) {
+  return binder.bind<WeightOnlyGemmStep>(op);
 }
 
 }  // namespace rushlight::cpu

@@ -6,15 +6,13 @@ namespace rushlight::cpu {
 
 namespace {
 
-// values: source [.., count, ..], places [count] (int64), target, changed in place. ints: the dimension of the target
-// that places count, negative ones from its end. Source and target differ in that dimension alone.
 class ScatterStep final : public Step {
  public:
-  Error bind(Binder& binder) {
-    source_ = binder.any_input(0);
-    places_ = binder.any_input(1);
-    target_ = binder.any_output(2);
-    axis_ = static_cast<int>(binder.integer(0, 0, kMaxRank - 1));
+  Error bind(const schema::Scatter& op, Binder& binder) {
+    source_ = binder.any_input(op.source());
+    places_ = binder.any_input(op.indices());
+    target_ = binder.any_output(op.output());
+    axis_ = static_cast<int>(op.axis());
     RL_TRY(binder.error());
     RL_REQUIRE(source_->dtype == target_->dtype && places_->dtype == ScalarType::Long, InvalidProgram,
                "operands of a scatter have other types than it takes");
@@ -82,11 +80,6 @@ class ScatterStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_scatter(Binder& binder) {
-  ScatterStep* step = binder.make<ScatterStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Scatter& op, Binder& binder) { return binder.bind<ScatterStep>(op); }
 
 }  // namespace rushlight::cpu

@@ -10,37 +10,32 @@ namespace {
 constexpr int64_t kPiece = 256;
 constexpr int64_t kMostPoints = 36;
 
-// values: input [n, h, w, c], weights, bias, residual, more inputs (or none) whose channels follow the first's, output
-// [n, h, w, o]; ints: m (2 to 4), padding above and left, channels, outputs, then the epilogue, 1 if weights are as
-// they were, and the stride, 1 if it is left out. Weights are packed matrices, one for each point; as they were, at
-// stride 1, nine of [channels, outputs], and transformed when the plan is loaded.
 class WinogradStep final : public Step {
  public:
-  Error bind(Binder& binder) {
+  Error bind(const schema::Winograd& op, Binder& binder) {
     optimized::PackedWinograd& c = convolution_;
     c.tiles = &binder.tiles();
-    c.m = binder.integer(0, 2, 4);
-    c.pad_h = binder.integer(1, 0, 2);
-    c.pad_w = binder.integer(2, 0, 2);
-    c.channels = binder.integer(3, 1, 1 << 24);
-    c.outputs = binder.integer(4, 1, 1 << 24);
-    c.epilogue = binder.epilogue(5, 0);
-    const bool transforms = binder.int_count() > 7 && binder.integer(7, 0, 1) != 0;
-    c.stride = binder.int_count() > 8 ? binder.integer(8, 1, 2) : 1;
-    RL_REQUIRE(c.stride == 1 || (c.m == 2 && !transforms), InvalidProgram,
+    c.m = op.m();
+    c.pad_h = op.pad_h();
+    c.pad_w = op.pad_w();
+    c.channels = op.channels();
+    c.outputs = op.outputs();
+    c.epilogue = epilogue_of(op.epilogue());
+    c.stride = op.stride();
+    RL_REQUIRE(c.stride == 1 || (c.m == 2 && !op.transforms_weight()), InvalidProgram,
                "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),
                static_cast<long long>(c.stride));
-    RL_TRY(in_.bind(binder));
-    if (transforms) {
-      c.weights = transformed(binder);
+    RL_TRY(in_.bind(binder, op.input(), op.more()));
+    if (op.transforms_weight()) {
+      c.weights = transformed(op, binder);
     } else {
       int64_t terms[kMostPoints];
       for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
-      c.weights = binder.packed(1, c.points(), c.channels, c.outputs, terms);
+      c.weights = binder.packed(op.weight(), c.points(), c.channels, c.outputs, terms);
     }
-    c.bias = binder.optional_constant(2, round_up(c.outputs, 64));
-    residual_ = binder.optional_input(3);
-    out_ = binder.output(SourceViews::output(binder));
+    c.bias = binder.optional_constant(op.bias(), round_up(c.outputs, 64));
+    residual_ = binder.optional_input(op.residual());
+    out_ = binder.output(op.output());
     return binder.error();
   }
 
@@ -70,9 +65,9 @@ class WinogradStep final : public Step {
 
  private:
   // Null if the binder refuses.
-  const float* transformed(Binder& binder) const {
+  const float* transformed(const schema::Winograd& op, Binder& binder) const {
     const optimized::PackedWinograd& c = convolution_;
-    const optimized::PackedWeights taps = binder.packed_weights(1, 9, c.channels, c.outputs);
+    const optimized::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
     if (taps.floats == nullptr && taps.halves == nullptr) return nullptr;
     const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
@@ -103,11 +98,6 @@ class WinogradStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_winograd(Binder& binder) {
-  WinogradStep* step = binder.make<WinogradStep>();
-  if (step) RL_TRY(step->bind(binder));
-  RL_TRY(binder.error());
-  return static_cast<Step*>(step);
-}
+Result<Step*> make_step(const schema::Winograd& op, Binder& binder) { return binder.bind<WinogradStep>(op); }
 
 }  // namespace rushlight::cpu

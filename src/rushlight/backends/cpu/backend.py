@@ -8,20 +8,28 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.backends.cpu.builder import Builder
 from rushlight.backends.cpu.byte_functions import byte_functions
-from rushlight.backends.cpu.check import check_plan
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.finish import finish
 from rushlight.backends.cpu.folding import Constants, Values
-from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import HIGHEST, RULES, Options
-from rushlight.backends.cpu.payload import write_plan
+from rushlight.backends.cpu.lowering import RULES
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.optimize.pipeline import optimize
+from rushlight.backends.cpu.options import HIGHEST, Options
+from rushlight.backends.cpu.plan.builder import Builder
+from rushlight.backends.cpu.plan.check import check_plan
+from rushlight.backends.cpu.plan.payload import write_plan
+from rushlight.backends.cpu.plan.tables import Convert, StorageKind
+from rushlight.backends.cpu.plan.tensor import (
+    HALVES,
+    Storage,
+    Tensor,
+    contiguous,
+    planned_dtype,
+    strides_in_order,
+)
 from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.rules_quantized import lower_quantized
 from rushlight.backends.cpu.support import operation
 from rushlight.backends.cpu.target import host_target, target_named
-from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.named_data import NamedDataStore
@@ -98,9 +106,9 @@ class CpuBackend(BackendDetails):
             _add_output(lowering, builder, node)
         _keep(lowering, states)
         builder.bind_symbols()
-        finish(lowering)
-        plan = builder.finish(lowering.drafts)
-        check_plan(plan, [[0 if t is None else t.version for t in d.operands] for d in lowering.drafts])
+        steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
+        plan = builder.finish(steps)
+        check_plan(plan, [[tensor.version for _, tensor in step.operation.operands()] for step in steps])
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 
@@ -189,7 +197,7 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
     elif target.dtype in HALVES:
-        lowering.emit(Draft(StepKind.CONVERT, [tensor, target]), node)
+        lowering.emit(Convert(input=tensor, output=target), node)
     else:
         lowering.copy(tensor, target, node)
     builder.add_argument(target, is_output=True)

@@ -1,44 +1,33 @@
-"""What turns nodes into drafts of steps, and the rules' registry."""
+"""What turns the nodes of a graph into steps, and the rules' registry."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.aliases import Aliases
-from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft, ElementwiseDraft, Instruction
-from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.sizes import Size, Symbols, same
-from rushlight.backends.cpu.target import Target
-from rushlight.backends.cpu.tensor import HALVES, Storage, Tensor, contiguous, planned_dtype, strides_in_order
+from rushlight.backends.cpu.options import Options
+from rushlight.backends.cpu.plan.aliases import Aliases
+from rushlight.backends.cpu.plan.node import Chain, ChainInstruction, Convolution, PlanNode
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.sizes import Size, Symbols, same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Convert, Copy, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import (
+    HALVES,
+    Storage,
+    Tensor,
+    constant,
+    contiguous,
+    strides_in_order,
+)
 from rushlight.ir import meta
 
 Rule = Callable[["Lowering", Node], None]
 RULES: dict[Any, Rule] = {}
-
-Float32MatmulPrecision = Literal["highest", "high"]
-"""How precise float32 products and convolutions are, in the words of torch.set_float32_matmul_precision."""
-HIGHEST: Float32MatmulPrecision = "highest"
-
-
-def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> Float32MatmulPrecision:
-    """The precision that a caller chose, who may still name it by the deprecated option `exact`."""
-    if exact is None:
-        return precision
-    chosen: Float32MatmulPrecision = "highest" if exact else "high"
-    warnings.warn(
-        f'exact={exact} is deprecated: say float32_matmul_precision="{chosen}"',
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return chosen
-
 
 MOST_OPERANDS = 8  # of an elementwise chain
 MOST_INSTRUCTIONS = 24
@@ -55,41 +44,14 @@ def rule(*ops: Any) -> Callable[[Rule], Rule]:
     return register
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a part is planned.
-
-    float32_matmul_precision: "highest" keeps full float32; "high" allows block floating-point products and
-    the coarser Winograd forms. compact: weights that an algorithm makes more of are stored as they are, and
-    transformed at load. weights: the type of 16 bits in which float32 weights are stored, None for float32;
-    those that a program has in 16 bits stay so. Raises ValueError for another precision.
-    """
-
-    target: Target
-    float32_matmul_precision: str = HIGHEST
-    compact: bool = False
-    weights: torch.dtype | None = None
-
-    def __post_init__(self) -> None:
-        if self.float32_matmul_precision not in get_args(Float32MatmulPrecision):
-            raise ValueError(
-                f"float32_matmul_precision is 'highest' or 'high', not {self.float32_matmul_precision!r}"
-            )
-
-    @property
-    def is_highest(self) -> bool:
-        """Whether float32 products and convolutions keep full float32."""
-        return self.float32_matmul_precision == HIGHEST
-
-
 class Lowering:
-    """The drafts of one part, in order, and the views that its nodes stand for."""
+    """The steps of one part, in order, and the views that its nodes stand for."""
 
     def __init__(self, options: Options, constants: Mapping[Node, torch.Tensor]) -> None:
         self.options = options
         self.constants = constants
         self.symbols = Symbols()
-        self.drafts: list[Draft] = []
+        self.steps: list[PlanNode] = []
         self.new_states: dict[Storage, Node] = {}
         """By a state's storage, the node that is its value after a call."""
         self.aliases = Aliases()
@@ -117,32 +79,18 @@ class Lowering:
     def tensor(self, node: Any) -> Tensor:
         """The view that an argument stands for; numbers are tensors of one element."""
         if isinstance(node, (int, float)):
-            return self.constant(torch.tensor(float(node)))
+            return constant(torch.tensor(float(node)))
         if node in self.constants:
             if node not in self._constant_tensors:
-                self._constant_tensors[node] = self.constant(self.constants[node])
+                self._constant_tensors[node] = constant(self.constants[node])
             return self._constant_tensors[node]
         found = self._env[node]
         assert isinstance(found, Tensor)
         return found
 
-    @staticmethod
-    def constant(data: torch.Tensor) -> Tensor:
-        """A stored tensor, as row-major, of one of the types that plans compute in."""
-        return Lowering.stored(data.to(planned_dtype(data.dtype)))
-
     def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
         """The type in which a weight of floats is stored."""
         return weight.dtype if weight.dtype in HALVES else self.options.weights or torch.float32
-
-    @staticmethod
-    def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """A stored tensor, as row-major; in `dtype` if its numbers have a place there."""
-        data = data.detach().contiguous()
-        if dtype in HALVES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
-            data = data.to(dtype)
-        storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
-        return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))
 
     def constant_value(self, node: Any) -> torch.Tensor | None:
         """The data of a constant argument."""
@@ -173,21 +121,27 @@ class Lowering:
         """[n, c, h, w] with channels last in memory."""
         return self.new(sizes, (0, 2, 3, 1), dtype)
 
-    def emit(self, draft: Draft, node: Node | None) -> None:
-        if node is not None and node not in draft.nodes:
-            draft.nodes.append(node)
-        self.drafts.append(draft)
-        self.aliases.add(draft)
+    def emit(self, operation: Operation[Tensor], node: Node | None, nodes: Iterable[Node] = ()) -> None:
+        """Adds a step that computes `node`, and `nodes` before it."""
+        self.append(PlanNode(operation, list(nodes)), node)
+
+    def append(self, step: PlanNode, node: Node | None) -> None:
+        """Adds a step, which computes `node` too."""
+        if node is not None and node not in step.nodes:
+            step.nodes.append(node)
+        self.steps.append(step)
+        self.aliases.add(step)
 
     def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
-        self.emit(Draft(StepKind.COPY, [source, target]), node)
+        """Adds a step that copies a tensor to another one of its shape."""
+        self.emit(Copy(input=source, output=target), node)
 
     def widened(self, tensor: Tensor, node: Node) -> Tensor:
         """The tensor in the type that a plan computes in; another one lies as it does."""
         if tensor.dtype not in HALVES:
             return tensor
         result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
-        self.emit(Draft(StepKind.CONVERT, [tensor, result]), node)
+        self.emit(Convert(input=tensor, output=result), node)
         return result
 
     def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
@@ -217,28 +171,29 @@ class Lowering:
 
     # ---- Fusing ----
 
-    def drop(self, draft: Draft) -> None:
+    def drop(self, step: PlanNode) -> None:
         """Takes a step away: what it computes is computed by another one, or not needed."""
-        self.drafts.remove(draft)
-        self.aliases.remove(draft)
+        self.steps.remove(step)
+        self.aliases.remove(step)
 
-    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> Draft | None:
+    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
         """The step that may be made part of what computes `user`, or changed, as Aliases has it."""
         return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
 
-    def fused(self, draft: Draft, source: Node, node: Node) -> None:
+    def fused(self, step: PlanNode, source: Node, node: Node) -> None:
         """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
-        self.drop(draft)
-        self.emit(draft, node)
+        self.drop(step)
+        self.append(step, node)
         tensor = self.tensor(source)
         self.set(node, tensor)
 
-    def convolution_of(self, source: Any, user: Node) -> ConvolutionDraft | None:
+    def convolution_of(self, source: Any, user: Node) -> tuple[PlanNode, Convolution] | None:
         """The convolution whose result `user` alone reads, if an operator can still be fused into it."""
-        draft = self.sole_writer(source, user)
-        if not isinstance(draft, ConvolutionDraft) or draft.epilogue.op >= 0:
+        step = self.sole_writer(source, user)
+        convolution = None if step is None else step.of(Convolution)
+        if step is None or convolution is None or convolution.has_function:
             return None
-        return draft
+        return step, convolution
 
 
 def has_channels_last(tensor: Tensor) -> bool:
@@ -246,7 +201,7 @@ def has_channels_last(tensor: Tensor) -> bool:
     return tensor.rank == 4 and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
-class Chain:
+class ChainBuilder:
     """Collects an elementwise chain with an output of `sizes`."""
 
     def __init__(self, lowering: Lowering, node: Node, sizes: tuple[Size, ...]) -> None:
@@ -254,7 +209,7 @@ class Chain:
         self._node = node
         self._sizes = sizes
         self.operands: list[Tensor] = []
-        self.code: list[Instruction] = []
+        self.code: list[ChainInstruction] = []
         self._nodes: list[Node] = []
         self._absorbed: dict[Storage, int] = {}
         """By the memory of chains that are part of this one, their results."""
@@ -265,22 +220,24 @@ class Chain:
         tensor = lowering.tensor(source)
         if tensor.storage in self._absorbed:
             return self._absorbed[tensor.storage]
-        draft = lowering.sole_writer(source, self._node, corresponds=True)
+        step = lowering.sole_writer(source, self._node, corresponds=True)
+        chain = None if step is None else step.of(Chain)
         if (
-            isinstance(draft, ElementwiseDraft)
-            and draft.out.lies_as(tensor)
+            step is not None
+            and chain is not None
+            and chain.output.lies_as(tensor)
             and tensor.rank == len(self._sizes)
             and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
-            and len(self.operands) + len(draft.operands) + 1 <= MOST_OPERANDS
-            and len(self.code) + len(draft.code) + 4 <= MOST_INSTRUCTIONS
+            and len(self.operands) + len(chain.inputs) + 2 <= MOST_OPERANDS
+            and len(self.code) + len(chain.code) + 4 <= MOST_INSTRUCTIONS
         ):
-            lowering.drop(draft)
-            self._nodes += draft.nodes
-            places = [self.operand(operand) for operand in draft.operands[:-1] if operand is not None]
+            lowering.drop(step)
+            self._nodes += step.nodes
+            places = [self.operand(operand) for operand in chain.inputs]
             base = len(self.code)
-            for instruction in draft.code:
+            for instruction in chain.code:
                 sources = tuple(places[s] if s >= 0 else s - base for s in instruction.sources)
-                self.code.append(Instruction(instruction.op, sources, instruction.p, instruction.q))
+                self.code.append(replace(instruction, sources=sources))
             self._absorbed[tensor.storage] = -len(self.code)
             return -len(self.code)
         return self.operand(tensor)
@@ -292,8 +249,10 @@ class Chain:
         self.operands.append(expanded)
         return len(self.operands) - 1
 
-    def add(self, op: int, *sources: int, p: float = 0.0, q: float = 0.0) -> int:
-        self.code.append(Instruction(op, sources, p, q))
+    def add(
+        self, function: UnaryFunction | BinaryFunction, *sources: int, p: float = 0.0, q: float = 0.0
+    ) -> int:
+        self.code.append(ChainInstruction(function, sources, p, q))
         return -len(self.code)
 
     def finish(self) -> None:
@@ -302,13 +261,7 @@ class Chain:
         """
         lowering, node = self._lowering, self._node
         out = lowering.new(self._sizes, self._order())
-        draft = ElementwiseDraft(
-            StepKind.ELEMENTWISE,
-            [*self.operands, out],
-            code=self.code,
-            nodes=self._nodes,
-        )
-        lowering.emit(draft, node)
+        lowering.emit(Chain(inputs=self.operands, output=out, code=self.code), node, self._nodes)
         lowering.set(node, out)
 
     def _order(self) -> list[int] | None:

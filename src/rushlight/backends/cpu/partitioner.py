@@ -11,17 +11,17 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
-from rushlight.backends.cpu.bindings import expresses, shapes_of
-from rushlight.backends.cpu.builder import DTYPES
 from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.lowering import Float32MatmulPrecision, Options, chosen_precision
+from rushlight.backends.cpu.options import Float32MatmulPrecision, Options, chosen_precision
+from rushlight.backends.cpu.plan.bindings import expresses, shapes_of
+from rushlight.backends.cpu.plan.builder import DTYPES
+from rushlight.backends.cpu.plan.tensor import HALVES
 from rushlight.backends.cpu.rules_masks import dtype_of
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
 from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
 from rushlight.backends.cpu.support_quantized import settle
 from rushlight.backends.cpu.target import host_target, target_named
-from rushlight.backends.cpu.tensor import HALVES
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult

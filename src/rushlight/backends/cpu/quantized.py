@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import ByteProductDraft, GroupedWeight
-from rushlight.backends.cpu.drafts import Draft
+from rushlight.backends.cpu.byte_drafts import GroupedWeight, Int8Convolution
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering, Options
-from rushlight.backends.cpu.sizes import Size, product, same
-from rushlight.backends.cpu.tensor import Tensor
+from rushlight.backends.cpu.lowering import Lowering
+from rushlight.backends.cpu.options import Options
+from rushlight.backends.cpu.plan.node import PlanNode
+from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.tables import Dequantize, DynamicQuantize, Int8Lookup, QuantizationChoice
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.quantization import (
     DynamicParams,
@@ -30,8 +31,12 @@ from rushlight.ir.quantization import (
 
 aten = torch.ops.aten
 
-SCHEMES = {DynamicScheme.AFFINE: 0, DynamicScheme.SYMMETRIC: 1, DynamicScheme.PER_TOKEN: 2}
-"""The schemes as QUANTIZE_ROWS steps name them."""
+SCHEMES = {
+    DynamicScheme.AFFINE: QuantizationChoice.ASYMMETRIC,
+    DynamicScheme.SYMMETRIC: QuantizationChoice.SYMMETRIC,
+    DynamicScheme.PER_TOKEN: QuantizationChoice.PER_TOKEN,
+}
+"""The schemes as operations name them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Wanted:
 
 
 class QuantizedLowering(Lowering):
-    """The drafts of a part some of whose values are kept as int8.
+    """The steps of a part some of whose values are kept as int8.
 
     quant_params: of nodes whose float results are kept as int8 tensors. dynamic: nodes that are quantized
     while the plan runs, and read by products alone; their tensors are the floats before.
@@ -96,18 +101,19 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.quant_params[node] = params
 
-    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> Draft | None:
+    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
-        draft = super().sole_writer(source, user, corresponds)
-        return None if draft is None or draft.out.dtype is torch.int8 else draft
+        step = super().sole_writer(source, user, corresponds)
+        return None if step is None or step.output.dtype is torch.int8 else step
 
-    def byte_product_of(self, source: Node, user: Node) -> ByteProductDraft | None:
+    def int8_product_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
         """The product whose int8 result `user` alone reads, if that can still be added to something."""
-        draft = super().sole_writer(source, user)
-        if not isinstance(draft, ByteProductDraft) or draft.is_depthwise or draft.sum is not None:
+        step = super().sole_writer(source, user)
+        product = None if step is None else step.of(Int8Convolution)
+        if step is None or product is None or product.is_depthwise or product.sum is not None:
             return None
-        return draft
+        return step, product
 
     def _dequantize(self, tensor: Tensor, params: QuantParams, node: Node) -> Tensor:
         key = (tensor, params)
@@ -117,8 +123,8 @@ class QuantizedLowering(Lowering):
             self._dequantized[key] = out
         return self._dequantized[key]
 
-    def dequantize_into(self, out: Tensor, node: Node) -> Draft:
-        """A step that dequantizes what a node stands for into a tensor."""
+    def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
+        """An operation that dequantizes what a node stands for into a tensor."""
         return _dequantize(self.raw(node), self.quant_params[node], out)
 
     # ---- Steps ----
@@ -127,8 +133,8 @@ class QuantizedLowering(Lowering):
         """`out`, filled with table[value + 128]."""
         by_bits = torch.cat([table[128:], table[:128]]).contiguous()
         data = by_bits.numpy().tobytes()
-        entries = self._bytes_by_data.setdefault(data, self.constant(by_bits))
-        self.emit(Draft(StepKind.BYTE_MAP, [tensor, entries, out]), node)
+        entries = self._bytes_by_data.setdefault(data, constant(by_bits))
+        self.emit(Int8Lookup(input=tensor, entries=entries, output=out), node)
         return out
 
     def signed(self, tensor: Tensor, node: Node) -> Tensor:
@@ -164,13 +170,17 @@ class QuantizedLowering(Lowering):
             out = self.new(rows, dtype=torch.int8)
             count: Size = rows[0] if how.scheme is DynamicScheme.PER_TOKEN else 1
             scales, zeros = self.new((count,)), self.new((count,), dtype=torch.int32)
-            draft = Draft(
-                StepKind.QUANTIZE_ROWS,
-                [flat, out, scales, zeros],
-                ints=[SCHEMES[how.scheme], how.quant_min, how.quant_max],
-                floats=[how.eps],
+            step = DynamicQuantize(
+                input=flat,
+                output=out,
+                scale=scales,
+                zero_point=zeros,
+                choice=SCHEMES[how.scheme],
+                low=how.quant_min,
+                high=how.quant_max,
+                epsilon=how.eps,
             )
-            self.emit(draft, node)
+            self.emit(step, node)
             self._rows[key] = (out, scales, zeros)
         return self._rows[key]
 
@@ -203,8 +213,8 @@ class QuantizedLowering(Lowering):
         return None
 
 
-def _dequantize(tensor: Tensor, params: QuantParams, out: Tensor) -> Draft:
-    return Draft(StepKind.DEQUANTIZE, [tensor, out], ints=[params.zero_point], floats=[params.scale])
+def _dequantize(tensor: Tensor, params: QuantParams, out: Tensor) -> Dequantize[Tensor]:
+    return Dequantize(input=tensor, output=out, scale=params.scale, zero_point=params.zero_point)
 
 
 INT8_VALUES = torch.arange(-128, 128)

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import BINARY, UNARY, Draft, ElementwiseDraft
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, rule
-from rushlight.backends.cpu.sizes import Size, same
-from rushlight.backends.cpu.tensor import Tensor
+from rushlight.backends.cpu.plan.node import Chain, PlanNode
+from rushlight.backends.cpu.plan.sizes import Size, same
+from rushlight.backends.cpu.plan.tables import Attention, BinaryFunction, Copy, MatMul, Softmax, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
@@ -42,11 +42,11 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
     if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
         return None
     joined = [item for item in node.args[1:3] if isinstance(item, Node)]
-    copies = [draft for item in joined for draft in lowering.aliases.writers_of(item)]
-    if not all(draft.kind is StepKind.COPY and lowering.aliases.may_run_later(draft) for draft in copies):
+    copies = [step for item in joined for step in lowering.aliases.writers_of(item)]
+    if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
         return None
-    for draft in copies:
-        lowering.drop(draft)
+    for step in copies:
+        lowering.drop(step)
     return [sources[0], sources[2], sources[1], sources[3]]
 
 
@@ -57,22 +57,14 @@ def four(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _emit(
-    lowering: Lowering,
-    node: Node,
-    operands: list[Tensor | None],
-    scale: float,
-    is_causal: bool = False,
-    replaced: list[Draft] | None = None,
-) -> None:
-    """One step for `node`. operands: query, key, value, mask, key and value behind, second mask."""
+def _new_output(lowering: Lowering, node: Node) -> Tensor:
+    """Memory for the result of `node` with four dimensions, the heads of a row next to each other."""
     sizes = lowering.sizes(node)
-    out = lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
-    draft = Draft(StepKind.ATTENTION, [*operands, out], ints=[int(is_causal)], floats=[scale])
-    for old in replaced or []:
-        lowering.drop(old)
-        draft.nodes += old.nodes
-    lowering.emit(draft, node)
+    return lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
+
+
+def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
+    sizes = lowering.sizes(node)
     while out.rank > len(sizes):
         out = out.without(0)
     lowering.set(node, out)
@@ -97,30 +89,36 @@ def attention(lowering: Lowering, node: Node) -> None:
     if mask is not None:
         keys = key.sizes[2] if key_tail is None else key.sizes[2] + key_tail.sizes[2]
         mask = four(mask).expand((*query.sizes[:3], keys))
-    operands = [query, key, value, mask, key_tail, value_tail, None]
-    _emit(lowering, node, operands, float(scale), bool(argument(node, 5, False)))
+    out = _new_output(lowering, node)
+    step = Attention(
+        query=query,
+        key=key,
+        value=value,
+        mask=mask,
+        key_tail=key_tail,
+        value_tail=value_tail,
+        output=out,
+        scale=float(scale),
+        is_causal=bool(argument(node, 5, False)),
+    )
+    lowering.emit(step, node)
+    _set_output(lowering, node, out)
 
 
 def written_out_attention(lowering: Lowering, node: Node) -> bool:
     """Fuses a product with what softmax gives of masked scores: softmax(scale * (q @ k) + masks) @ v."""
-    softmax = lowering.sole_writer(node.args[0], node)
+    reader = lowering.sole_writer(node.args[0], node)
+    softmax = None if reader is None else reader.of(Softmax)
     shares = four(lowering.tensor(node.args[0]))
-    if (
-        softmax is None
-        or softmax.kind is not StepKind.SOFTMAX
-        or softmax.ints[0]
-        or not shares.is_contiguous()
-    ):
+    if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
         return False
-    source = softmax.operands[0]
-    if source is None or not same(source.sizes[-1], shares.sizes[-1]):
+    source: Tensor = softmax.input
+    if not same(source.sizes[-1], shares.sizes[-1]):
         return False
-    found = _scores(lowering, softmax, source, shares.sizes)
+    found = _scores(lowering, reader, source, shares.sizes)
     if found is None:
         return False
-    product, replaced, scale, masks = found
-    query, key = product.operands[0], product.operands[1]
-    assert query is not None and key is not None
+    product, (query, key), replaced, scale, masks = found
     (query, key), factor, scalings = _unscaled(lowering, product, (query, key.permute((0, 1, 3, 2))))
     if any(lowering.aliases.is_written_between(t.storage, product) for t in (query, key, *masks)):
         return False
@@ -128,34 +126,44 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
     query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
     first, second = (*masks, None, None)[:2]
-    operands = [query, key, value, first, None, None, second]
-    _emit(lowering, node, operands, scale * factor, replaced=[softmax, *replaced, product, *scalings])
+    out = _new_output(lowering, node)
+    joined = Attention(
+        query=query, key=key, value=value, mask=first, second_mask=second, output=out, scale=scale * factor
+    )
+    parts = [reader, *replaced, product, *scalings]
+    for step in parts:
+        lowering.drop(step)
+    lowering.emit(joined, node, [item for step in parts for item in step.nodes])
+    _set_output(lowering, node, out)
     return True
 
 
 def _scores(
-    lowering: Lowering, reader: Draft, source: Tensor, sizes: tuple[Size, ...]
-) -> tuple[Draft, list[Draft], float, list[Tensor]] | None:
-    """The product that `source`, which has `sizes` as scores, comes from, the steps between, their scale, and
-    at most two masks, which are added to scaled scores."""
-    replaced: list[Draft] = []
+    lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
+) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor]] | None:
+    """The product that `source`, which has `sizes` as scores, comes from, its operands, the steps between,
+    their scale, and at most two masks, which are added to scaled scores.
+    """
+    replaced: list[PlanNode] = []
     masks: list[Tensor] = []
     scale = 1.0
     while True:
-        draft = lowering.aliases.source_of(source, reader)
+        step = lowering.aliases.source_of(source, reader)
         view = source.reshape(sizes)
-        if draft is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
+        if step is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
             return None
-        if draft.kind is StepKind.MATRIX_PRODUCT:
-            return (draft, replaced, scale, masks) if draft.out.lies_as(view) else None
-        if not isinstance(draft, ElementwiseDraft):
+        product = step.of(MatMul)
+        if product is not None:
+            operands = (product.a, product.b)
+            return (step, operands, replaced, scale, masks) if step.output.lies_as(view) else None
+        chain = step.of(Chain)
+        if chain is None:
             return None
-        operands = [t for t in draft.operands[:-1] if t is not None]
-        candidates = [t for t in operands if lowering.aliases.source_of(t, draft)]
-        steps = _read_chain(draft, candidates[0]) if len(candidates) == 1 else None
-        if steps is None:
+        candidates = [tensor for tensor in chain.inputs if lowering.aliases.source_of(tensor, step)]
+        parts = _read_chain(chain, candidates[0]) if len(candidates) == 1 else None
+        if parts is None:
             return None
-        for factor, mask in reversed(steps):
+        for factor, mask in reversed(parts):
             # Scales come first, and so last here.
             if mask is None:
                 scale *= factor
@@ -164,34 +172,35 @@ def _scores(
             if scale != 1.0 or expanded is None or len(masks) == 2:
                 return None
             masks.insert(0, expanded)
-        replaced.append(draft)
-        reader, source = draft, candidates[0]
+        replaced.append(step)
+        reader, source = step, candidates[0]
 
 
-def _read_chain(draft: ElementwiseDraft, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
+def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
     """What a chain does to one operand, a factor or a mask each; None if it does anything else."""
-    steps: list[tuple[float, Tensor | None]] = []
-    current = draft.operands.index(scores)
-    for index, instruction in enumerate(draft.code):
+    parts: list[tuple[float, Tensor | None]] = []
+    current = chain.inputs.index(scores)
+    for index, instruction in enumerate(chain.code):
         others = [source for source in instruction.sources if source != current]
         if len(others) != len(instruction.sources) - 1 or any(source < 0 for source in others):
             return None
-        other = draft.operands[others[0]] if others else None
-        if instruction.op == UNARY["affine"] and instruction.q == 0:
-            steps.append((instruction.p, None))
-        elif instruction.op == BINARY["add"] and other is not None:
-            steps.append((1.0, other))
+        other = chain.inputs[others[0]] if others else None
+        function = instruction.function
+        if function is UnaryFunction.AFFINE and instruction.q == 0:
+            parts.append((instruction.p, None))
+        elif function is BinaryFunction.ADD and other is not None:
+            parts.append((1.0, other))
         elif other is not None and other.is_constant and (number := _single(other)) is not None:
-            if instruction.op == BINARY["mul"]:
-                steps.append((number, None))
-            elif instruction.op == BINARY["div"] and instruction.sources[0] == current:
-                steps.append((1.0 / number, None))
+            if function is BinaryFunction.MUL:
+                parts.append((number, None))
+            elif function is BinaryFunction.DIV and instruction.sources[0] == current:
+                parts.append((1.0 / number, None))
             else:
                 return None
         else:
             return None
         current = -1 - index
-    return steps
+    return parts
 
 
 def _single(constant: Tensor) -> float | None:
@@ -200,25 +209,26 @@ def _single(constant: Tensor) -> float | None:
 
 
 def _unscaled(
-    lowering: Lowering, product: Draft, operands: tuple[Tensor, Tensor]
-) -> tuple[list[Tensor], float, list[Draft]]:
+    lowering: Lowering, product: PlanNode, operands: tuple[Tensor, Tensor]
+) -> tuple[list[Tensor], float, list[PlanNode]]:
     """Operands of a product before chains that do no more than scale them; by how much; those chains."""
     tensors: list[Tensor] = []
-    scale, chains = 1.0, list[Draft]()
+    scale, chains = 1.0, list[PlanNode]()
     for tensor in operands:
-        chain = lowering.aliases.source_of(tensor, product)
+        step = lowering.aliases.source_of(tensor, product)
+        chain = None if step is None else step.of(Chain)
         tensors.append(tensor)
-        if not isinstance(chain, ElementwiseDraft) or chain.out.rank > 4 or len(chain.operands) > 3:
+        if step is None or chain is None or chain.output.rank > 4 or len(chain.inputs) > 2:
             continue
-        source = chain.operands[0]
-        steps = None if source is None else _read_chain(chain, source)
-        if source is None or steps is None or any(mask is not None for _, mask in steps):
+        source = chain.inputs[0]
+        parts = _read_chain(chain, source)
+        if parts is None or any(mask is not None for _, mask in parts):
             continue
         for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
-            if four(chain.out).permute(order).lies_as(tensor):
+            if four(chain.output).permute(order).lies_as(tensor):
                 tensors[-1] = four(source).permute(order)
-                chains.append(chain)
-                for factor, _ in steps:
+                chains.append(step)
+                for factor, _ in parts:
                     scale *= factor
                 break
     return tensors, scale, chains

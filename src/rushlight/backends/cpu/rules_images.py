@@ -7,13 +7,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.bottlenecks import is_product
-from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Chain, Lowering, rule
+from rushlight.backends.cpu.lowering import ChainBuilder, Lowering, rule
+from rushlight.backends.cpu.plan.node import Convolution, make_window
+from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling, Reduce, Reduction, Window
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.backends.cpu.rules_transposed import transposed_convolution
-from rushlight.backends.cpu.sizes import Size, product, same
-from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
@@ -47,7 +46,7 @@ def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tup
     return out, image.permute((0, 2, 3, 1))
 
 
-def _by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
+def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
     """An option of a convolution by height and width; rows have a height of 1."""
     items = [int(v) for v in value]
     if rank == 3:
@@ -73,25 +72,25 @@ def convolution(lowering: Lowering, node: Node) -> None:
             image_of(lowering, x, node, any_order),
             weight.detach(),
             None if bias is None else bias.detach().float(),
-            _by_axis(stride, x.rank, 1),
-            _by_axis(padding, x.rank, 0),
+            by_axis(stride, x.rank, 1),
+            by_axis(padding, x.rank, 0),
             groups,
         )
         return
     out, image = output_of(lowering, node)
-    draft = ConvolutionDraft(
-        StepKind.PRODUCT,
-        [image_of(lowering, x, node, any_order), None, None, None, image],
+    step = Convolution(
+        input=image_of(lowering, x, node, any_order),
+        output=image,
         weight=weight.detach().float(),
         stored=lowering.stored_dtype(weight),
-        rounds=weight.dtype is torch.bfloat16,
+        rounds_input=weight.dtype is torch.bfloat16,
         bias=None if bias is None else bias.detach().float(),
-        stride=_by_axis(stride, x.rank, 1),
-        padding=_by_axis(padding, x.rank, 0),
-        dilation=_by_axis(dilation, x.rank, 1),
+        stride=by_axis(stride, x.rank, 1),
+        padding=by_axis(padding, x.rank, 0),
+        dilation=by_axis(dilation, x.rank, 1),
         groups=groups,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     lowering.set(node, out)
 
 
@@ -105,89 +104,105 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
     shift = -mean_value.double() * scale
     if bias is not None:
         shift = shift + lowering.constants[bias].double()  # type: ignore[index]
-    draft = lowering.convolution_of(source, node)
-    if draft is not None and not draft.epilogue.clamps and draft.residual is None:
-        draft.scale(scale.float().detach(), shift.float().detach())
+    found = lowering.convolution_of(source, node)
+    if found is not None and not found[1].clamps and found[1].residual is None:
+        step, convolution = found
+        convolution.scale(scale.float().detach(), shift.float().detach())
         assert isinstance(source, Node)
-        lowering.fused(draft, source, node)
+        lowering.fused(step, source, node)
         lowering.set_items(node, [lowering.tensor(source)])
         return
     assert isinstance(source, Node)
     sizes = lowering.sizes(source)
     shape = (-1, *(1,) * (len(sizes) - 2))
-    chain = Chain(lowering, node, sizes)
+    chain = ChainBuilder(lowering, node, sizes)
     x = chain.take(source)
-    scaled = chain.add(BINARY["mul"], x, chain.operand(lowering.constant(scale.float().view(shape))))
-    chain.add(BINARY["add"], scaled, chain.operand(lowering.constant(shift.float().view(shape))))
+    scaled = chain.add(BinaryFunction.MUL, x, chain.operand(constant(scale.float().view(shape))))
+    chain.add(BinaryFunction.ADD, scaled, chain.operand(constant(shift.float().view(shape))))
     chain.finish()
     lowering.set_items(node, [lowering.tensor(node)])
 
 
-def _pool(lowering: Lowering, node: Node, window: list[int], ints: list[int], item: bool = False) -> None:
+def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) -> None:
     x = lowering.tensor(node.args[0])
     getter = next((user for user in node.users if user.args[1] == 0), None) if item else None
     out, image = output_of(lowering, node, getter)
-    draft = Draft(StepKind.POOL, [image_of(lowering, x, node), image], ints=[*window, *ints])
-    lowering.emit(draft, node)
+    lowering.emit(Pool2d(input=image_of(lowering, x, node), output=image, pooling=pooling), node)
     lowering.set_items(node, [out]) if item else lowering.set(node, out)
 
 
-def _max_pool(lowering: Lowering, node: Node, item: bool) -> None:
+def max_pooling(node: Node) -> Pooling:
+    """What a node of max_pool2d does."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
-    window = [*kernel, *stride, *pair(argument(node, 3), 0), *pair(argument(node, 4), 1)]
-    _pool(lowering, node, window, [1, 0, 0], item)
+    window = make_window(kernel, stride, pair(argument(node, 3), 0), pair(argument(node, 4), 1))
+    return Pooling(window=window, is_maximum=True)
+
+
+def average_pooling(node: Node) -> Pooling:
+    """What a node of avg_pool2d does."""
+    kernel = pair(node.args[1])
+    return Pooling(
+        window=make_window(kernel, pair(argument(node, 2), kernel), pair(argument(node, 3), 0)),
+        divisor=int(argument(node, 6) or 0),
+        counts_padding=bool(argument(node, 5, True)),
+    )
 
 
 @rule(aten.max_pool2d_with_indices.default)
 def max_pool2d_with_indices(lowering: Lowering, node: Node) -> None:
-    _max_pool(lowering, node, item=True)
+    _pool(lowering, node, max_pooling(node), item=True)
 
 
 @rule(aten.max_pool2d.default)
 def max_pool2d(lowering: Lowering, node: Node) -> None:
-    _max_pool(lowering, node, item=False)
+    _pool(lowering, node, max_pooling(node))
 
 
-def _pool_before(lowering: Lowering, node: Node, window: list[int]) -> bool:
+def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
     """Makes means of what a convolution of 1 x 1 gives its results for means, of which there are fewer, and
     whether it did.
     """
-    draft = lowering.convolution_of(node.args[0], node)
-    if draft is None or not is_product(draft) or draft.epilogue.clamps or draft.residual is not None:
+    found = lowering.convolution_of(node.args[0], node)
+    if found is None or type(found[1]) is not Convolution or not found[1].is_pointwise:
         return False
-    source, before = draft.operands[0], draft.out
-    assert source is not None
+    step, convolution = found
+    if convolution.clamps or convolution.residual is not None:
+        return False
+    source, before = convolution.input, convolution.output
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
     # Windows that reach outside would be means of fewer, or of zeros as well.
     inside = all(
         isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
-        for count, mean, kernel, stride in zip(pixels, means, window[0:2], window[2:4], strict=True)
+        for count, mean, kernel, stride in zip(
+            pixels,
+            means,
+            (window.kernel_h, window.kernel_w),
+            (window.stride_h, window.stride_w),
+            strict=True,
+        )
     )
-    if not inside or any(window[4:6]) or not same(source.strides[3], 1):
+    if not inside or window.pad_h or window.pad_w or not same(source.strides[3], 1):
         return False
     # What lies between is no larger than before.
     if product(means) * source.sizes[3] > product(pixels) * before.sizes[3]:
         return False
     out, image = output_of(lowering, node)
     pooled = lowering.new_image((*out.sizes[:1], source.sizes[3], *means)).permute((0, 2, 3, 1))
-    lowering.drop(draft)
-    lowering.emit(Draft(StepKind.POOL, [source, pooled], ints=[*window, 0, 0, 1]), node)
-    draft.operands = [pooled, *draft.operands[1:-1], image]
-    lowering.emit(draft, node)
+    lowering.drop(step)
+    pooling = Pooling(window=window, counts_padding=True)
+    lowering.emit(Pool2d(input=source, output=pooled, pooling=pooling), node)
+    convolution.input, convolution.output = pooled, image
+    lowering.append(step, node)
     lowering.set(node, out)
     return True
 
 
 @rule(aten.avg_pool2d.default)
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
-    kernel = pair(node.args[1])
-    window = [*kernel, *pair(argument(node, 2), kernel), *pair(argument(node, 3), 0), 1, 1]
-    counts_padding = argument(node, 5, True)
-    divisor = argument(node, 6) or 0
-    if not divisor and _pool_before(lowering, node, window):
-        return
-    _pool(lowering, node, window, [0, int(divisor), int(bool(counts_padding))])
+    pooling = average_pooling(node)
+    if pooling.divisor or not _pool_before(lowering, node, pooling.window):
+        _pool(lowering, node, pooling)
 
 
 @rule(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
@@ -199,7 +214,7 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
         out = lowering.new_image(sizes)
         image = lowering.with_inner(x, 1, node).permute((0, 2, 3, 1))
         target = out.permute((0, 2, 3, 1)).without(1).without(1)
-        lowering.emit(Draft(StepKind.REDUCE, [image, target], ints=[1, 1, 2]), node)
+        lowering.emit(Reduce(input=image, output=target, reduction=Reduction.MEAN, kept=1, reduced=2), node)
         lowering.set(node, out)
         return
-    _pool(lowering, node, [height, width, height, width, 0, 0, 1, 1], [0, 0, 0])
+    _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))

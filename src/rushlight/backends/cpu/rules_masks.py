@@ -7,36 +7,41 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, rule
-from rushlight.backends.cpu.tensor import Tensor, planned_dtype
+from rushlight.backends.cpu.plan.tables import Compare, Comparison, Where
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 
 aten = torch.ops.aten
 
-# Combination of runtime/backends/cpu/steps/combine.cpp.
-_CODES = {name: code for code, name in enumerate("eq ne lt le gt ge and or xor add sub mul".split())}
+_NAMES = {
+    "eq": Comparison.EQUAL,
+    "ne": Comparison.NOT_EQUAL,
+    "lt": Comparison.LESS,
+    "le": Comparison.LESS_EQUAL,
+    "gt": Comparison.GREATER,
+    "ge": Comparison.GREATER_EQUAL,
+}
 COMPARISONS = {
-    getattr(getattr(aten, name), overload): name
-    for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    getattr(getattr(aten, name), overload): comparison
+    for name, comparison in _NAMES.items()
     for overload in ("Tensor", "Scalar")
 }
 LOGIC = {
-    aten.bitwise_and.Tensor: "and",
-    aten.bitwise_or.Tensor: "or",
-    aten.bitwise_xor.Tensor: "xor",
-    aten.logical_and.default: "and",
-    aten.logical_or.default: "or",
-    aten.logical_xor.default: "xor",
+    aten.bitwise_and.Tensor: Comparison.AND,
+    aten.bitwise_or.Tensor: Comparison.OR,
+    aten.bitwise_xor.Tensor: Comparison.XOR,
+    aten.logical_and.default: Comparison.AND,
+    aten.logical_or.default: Comparison.OR,
+    aten.logical_xor.default: Comparison.XOR,
 }
 NOT = (aten.bitwise_not.default, aten.logical_not.default)
-ARITHMETIC = {
-    getattr(getattr(aten, name), overload): name
+ARITHMETIC = frozenset(
+    getattr(getattr(aten, name), overload)
     for name in ("add", "sub", "mul")
     for overload in ("Tensor", "Scalar")
-}
+)
 
 
 def dtype_of(node: Any) -> torch.dtype | None:
@@ -45,37 +50,32 @@ def dtype_of(node: Any) -> torch.dtype | None:
     return None if fake is None else planned_dtype(fake.dtype)
 
 
-def combine(lowering: Lowering, node: Node, name: str, a: Any, b: Any) -> None:
-    """node = a (name) b, where a number takes the other operand's type."""
+def compare(lowering: Lowering, node: Node, comparison: Comparison, a: Any, b: Any) -> None:
+    """node = a (comparison) b, where a number takes the other operand's type."""
     dtype = dtype_of(a) or dtype_of(b)
     assert dtype is not None
     sizes = lowering.sizes(node)
-    operands = [_operand(lowering, item, dtype).expand(sizes) for item in (a, b)]
+    left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
     result = dtype_of(node)
     assert result is not None
     out = lowering.new(sizes, dtype=result)
-    lowering.emit(Draft(StepKind.COMBINE, [*operands, out], ints=[_CODES[name]]), node)
+    lowering.emit(Compare(a=left, b=right, output=out, comparison=comparison), node)
     lowering.set(node, out)
 
 
 def _operand(lowering: Lowering, item: Any, dtype: torch.dtype) -> Tensor:
-    return (
-        lowering.tensor(item)
-        if isinstance(item, Node)
-        else lowering.constant(torch.tensor(item, dtype=dtype))
-    )
+    return lowering.tensor(item) if isinstance(item, Node) else constant(torch.tensor(item, dtype=dtype))
 
 
 @rule(*COMPARISONS, *LOGIC)
 def comparison(lowering: Lowering, node: Node) -> None:
     op = aten_op(node.target)
-    name = COMPARISONS.get(op) or LOGIC[op]  # type: ignore[index]
-    combine(lowering, node, name, node.args[0], node.args[1])
+    compare(lowering, node, (COMPARISONS | LOGIC)[op], node.args[0], node.args[1])
 
 
 @rule(*NOT)
 def negation(lowering: Lowering, node: Node) -> None:
-    combine(lowering, node, "eq", node.args[0], False)
+    compare(lowering, node, Comparison.EQUAL, node.args[0], False)
 
 
 @rule(aten.where.self)
@@ -87,10 +87,8 @@ def choose(lowering: Lowering, node: Node, condition: Any, a: Any, b: Any) -> No
     """node = condition ? a : b."""
     sizes, dtype = lowering.sizes(node), dtype_of(node)
     assert dtype is not None
-    operands = [
-        lowering.tensor(condition).expand(sizes),
-        *(_operand(lowering, item, dtype).expand(sizes) for item in (a, b)),
-    ]
+    chosen = lowering.tensor(condition).expand(sizes)
+    left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
     out = lowering.new(sizes, dtype=dtype)
-    lowering.emit(Draft(StepKind.SELECT, [*operands, out]), node)
+    lowering.emit(Where(condition=chosen, a=left, b=right, output=out), node)
     lowering.set(node, out)

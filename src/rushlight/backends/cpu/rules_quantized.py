@@ -11,17 +11,28 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.byte_drafts import (
-    ByteProductDraft,
     ByteSum,
-    GroupedWeight,
-    NibbleProductDraft,
-    ScaledProductDraft,
+    Int4Product,
+    Int8Convolution,
+    WeightOnlyProduct,
+    int8_range,
 )
 from rushlight.backends.cpu.byte_functions import ByteFunction
-from rushlight.backends.cpu.drafts import Draft
 from rushlight.backends.cpu.folding import Constants
-from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import RULES
+from rushlight.backends.cpu.plan.node import make_window
+from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.tables import (
+    Int8Binary,
+    Int8Mean,
+    Int8Pool2d,
+    Int8Range,
+    Pooling,
+    Quantize,
+    QuantizedGather,
+    StorageKind,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.backends.cpu.quantized import (
     INT8_VALUES,
     MOVES,
@@ -29,9 +40,7 @@ from rushlight.backends.cpu.quantized import (
     StoredWeight,
     order_of,
 )
-from rushlight.backends.cpu.rules_images import _by_axis, pair
-from rushlight.backends.cpu.sizes import Size, product, same
-from rushlight.backends.cpu.tensor import Tensor
+from rushlight.backends.cpu.rules_images import average_pooling, by_axis, max_pooling
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.quantization import (
     CHOOSE_QPARAMS,
@@ -102,8 +111,7 @@ def _quantize(
     channels_last = x.rank == 4 and any(is_op(u, *_OVER_IMAGES) for user in node.users for u in user.users)
     order = (0, 2, 3, 1) if channels_last else order_of(lowering, x)
     out = lowering.new(x.sizes, order, torch.int8)
-    ends = [params.zero_point, params.quant_min, params.quant_max]
-    lowering.emit(Draft(StepKind.QUANTIZE, [x, out], ints=ends, floats=[params.scale]), node)
+    lowering.emit(Quantize(input=x, output=out, scale=params.scale, range=int8_range(params)), node)
     lowering.set(node, out)
 
 
@@ -159,16 +167,18 @@ def _finish_product(
     params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
     out, image = result(torch.float32 if wanted is None else torch.int8)
     scales, zeros = (None, None) if rows is None else rows
-    draft = ByteProductDraft(
-        StepKind.BYTE_PRODUCT,
-        [left, None, None, None, scales, zeros, None, image],
+    step = Int8Convolution(
+        input=left,
+        row_scale=scales,
+        row_zero_point=zeros,
+        output=image,
         weight=weight.values,
         scales=weight.scales * params.scale,
         zero=params.zero_point,
         result=None if wanted is None else wanted.params,
         **options,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     if wanted is None:
         lowering.set(node, out)
         return
@@ -208,9 +218,9 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         left,
         None,
         bias=_bias(lowering, bias, values.shape[0]),
-        stride=_by_axis(stride, raw.rank, 1),
-        padding=_by_axis(padding, raw.rank, 0),
-        dilation=_by_axis(dilation, raw.rank, 1),
+        stride=by_axis(stride, raw.rank, 1),
+        padding=by_axis(padding, raw.rank, 0),
+        dilation=by_axis(dilation, raw.rank, 1),
         groups=groups,
     )
     return True
@@ -230,9 +240,9 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     source, weight_node, bias = operands.input, operands.weight, operands.bias
     weight = lowering.weight(weight_node)
     if source not in lowering.dynamic and (source not in lowering.quant_params or weight is None):
-        return _scaled_product(lowering, node, source, weight_node, bias)
+        return _weight_only_product(lowering, node, source, weight_node, bias)
     if weight is None:
-        return _nibble_product(lowering, node, source, weight_node, bias)
+        return _int4_product(lowering, node, source, weight_node, bias)
     if weight.values.dim() != 2:
         return False
     raw = lowering.raw(source)
@@ -254,49 +264,41 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     return True
 
 
-def _scaled_product(
+def _weight_only_product(
     lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
 ) -> bool:
     weight = lowering.grouped(weight_node)
     if weight is None:
         return False
     left = lowering.contiguous(lowering.tensor(source), node)
-    return _emit_grouped(
-        lowering, node, ScaledProductDraft, StepKind.SCALED_PRODUCT, [left, None], weight, bias
-    )
-
-
-def _nibble_product(
-    lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
-) -> bool:
-    weight = lowering.grouped(weight_node)
-    assert weight is not None
-    left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
-    operands = [left, scales, zeros, None, None]
-    return _emit_grouped(lowering, node, NibbleProductDraft, StepKind.NIBBLE_PRODUCT, operands, weight, bias)
-
-
-def _emit_grouped(
-    lowering: QuantizedLowering,
-    node: Node,
-    make: type[ScaledProductDraft],
-    kind: StepKind,
-    operands: list[Tensor | None],
-    weight: GroupedWeight,
-    bias: Any,
-) -> bool:
-    """Emits a product with a matrix of small numbers; operands: the input, and those behind the residual."""
-    left, *others = operands
     out = lowering.new(lowering.sizes(node))
-    assert left is not None
-    draft = make(
-        kind,
-        [_as_image(left), None, None, None, *others, _as_image(out)],
+    step = WeightOnlyProduct(
+        input=_as_image(left),
+        output=_as_image(out),
         weight=weight.values[:, :, None, None],
         bias=_bias(lowering, bias, weight.values.shape[0]),
         grouped=weight,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
+    lowering.set(node, out)
+    return True
+
+
+def _int4_product(lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any) -> bool:
+    weight = lowering.grouped(weight_node)
+    assert weight is not None
+    left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
+    out = lowering.new(lowering.sizes(node))
+    step = Int4Product(
+        input=_as_image(left),
+        row_scale=scales,
+        row_zero_point=zeros,
+        output=_as_image(out),
+        weight=weight.values[:, :, None, None],
+        bias=_bias(lowering, bias, weight.values.shape[0]),
+        grouped=weight,
+    )
+    lowering.emit(step, node)
     lowering.set(node, out)
     return True
 
@@ -318,9 +320,17 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
     out = lowering.new(sizes)
     target = out.reshape((rows, sizes[-1]))
     assert target is not None
-    values, scales = lowering.constant(table.stored()), lowering.constant(table.scales.float().flatten())
-    ints = [table.bits, *table.values.shape, table.group]
-    lowering.emit(Draft(StepKind.SCALED_GATHER, [values, flat, scales, target], ints=ints), node)
+    step = QuantizedGather(
+        table_of_rows=constant(table.stored()),
+        indices=flat,
+        table_scale=constant(table.scales.float().flatten()),
+        output=target,
+        bits=table.bits,
+        rows=table.values.shape[0],
+        columns=table.values.shape[1],
+        group=table.group,
+    )
+    lowering.emit(step, node)
     lowering.set(node, out)
     return True
 
@@ -354,46 +364,49 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         factors[1] = -factors[1]
     full = next((r for r in raws if _has_sizes(r, sizes)), None)
     out = lowering.new(sizes, None if full is None else order_of(lowering, full), torch.int8)
-    draft = Draft(
-        StepKind.BYTE_BINARY,
-        [raws[0].expand(sizes), raws[1].expand(sizes), out],
-        ints=[
-            int(multiplies),
-            *(p.zero_point for p in params),
-            out_params.zero_point,
-            out_params.quant_min,
-            out_params.quant_max,
-        ],
-        floats=factors,
+    step = Int8Binary(
+        a=raws[0].expand(sizes),
+        b=raws[1].expand(sizes),
+        output=out,
+        multiplies=multiplies,
+        a_zero_point=params[0].zero_point,
+        b_zero_point=params[1].zero_point,
+        range=int8_range(out_params),
+        a_factor=factors[0],
+        b_factor=factors[1],
     )
-    return _done(lowering, node, draft, out)
+    lowering.emit(step, node)
+    return _done(lowering, node, out)
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
     """Fuses source + other, both int8, into the product that computes `source`."""
-    draft = lowering.byte_product_of(source, node)
+    found = lowering.int8_product_of(source, node)
     wanted = lowering.wanted(node)
     x, y = lowering.raw(source), lowering.raw(other)
-    if draft is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
+    if found is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
         return False
+    step, product_of_int8 = found
     own, others = lowering.quant_params[source], lowering.quant_params[other]
-    if draft.result is None or not own.same_mapping(draft.result):
+    if product_of_int8.result is None or not own.same_mapping(product_of_int8.result):
         return False
     factors = (own.scale / wanted.params.scale, others.scale / wanted.params.scale)
-    draft.sum = ByteSum(others.zero_point, factors, wanted.params)
-    draft.operands[3] = replace(draft.out, storage=y.storage, offset=y.offset + draft.out.offset - x.offset)
-    lowering.drop(draft)
-    return _done(lowering, node, draft, x)
+    out = product_of_int8.output
+    product_of_int8.sum = ByteSum(others.zero_point, factors, wanted.params)
+    product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
+    lowering.drop(step)
+    lowering.append(step, node)
+    return _done(lowering, node, x)
 
 
 def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
     return tensor.rank == len(sizes) and all(same(a, b) for a, b in zip(tensor.sizes, sizes, strict=True))
 
 
-def _done(lowering: QuantizedLowering, node: Node, draft: Draft, out: Tensor) -> bool:
+def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
+    """Notes that a node is `out`, which means what is wanted of it."""
     wanted = lowering.wanted(node)
     assert wanted is not None
-    lowering.emit(draft, node)
     lowering.set_quantized(node, out, wanted.params)
     lowering.clamped.update(wanted.clamps)
     return True
@@ -438,9 +451,15 @@ def _mean_over(
     flat = out.permute([*outer, *axes, *last]).reshape((rows, columns))
     result = out.reshape(lowering.sizes(node))
     assert left is not None and flat is not None and result is not None
-    ends = [old.zero_point, new.zero_point, new.quant_min, new.quant_max]
-    draft = Draft(StepKind.BYTE_MEAN, [left, flat], ints=ends, floats=[old.scale / new.scale])
-    return _done(lowering, node, draft, result)
+    step = Int8Mean(
+        input=left,
+        output=flat,
+        input_zero_point=old.zero_point,
+        range=int8_range(new),
+        factor=old.scale / new.scale,
+    )
+    lowering.emit(step, node)
+    return _done(lowering, node, result)
 
 
 def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
@@ -450,22 +469,23 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
     source, old, new = found
     raw, sizes = lowering.raw(source), lowering.sizes(node)
     if is_op(node, aten.avg_pool2d.default):
-        kernel = pair(node.args[1])
-        window = [*kernel, *pair(argument(node, 2), kernel), *pair(argument(node, 3), 0), 1, 1]
-        how = [0, int(argument(node, 6) or 0), int(bool(argument(node, 5, True)))]
+        pooling = average_pooling(node)
     elif same(sizes[-1], 1) and same(sizes[-2], 1):
         return _mean_over(lowering, node, found, [raw.rank - 2, raw.rank - 1])
     else:
         height, width = raw.sizes[-2] // sizes[-2], raw.sizes[-1] // sizes[-1]
-        window, how = [height, width, height, width, 0, 0, 1, 1], [0, 0, 0]
+        pooling = Pooling(window=make_window((height, width), (height, width)))
     out = lowering.new_image(sizes, torch.int8)
-    draft = Draft(
-        StepKind.BYTE_POOL,
-        [_dense_image(lowering, raw, node), out.permute((0, 2, 3, 1))],
-        ints=[*window, *how, old.zero_point, new.zero_point, new.quant_min, new.quant_max],
-        floats=[old.scale / new.scale],
+    step = Int8Pool2d(
+        input=_dense_image(lowering, raw, node),
+        output=out.permute((0, 2, 3, 1)),
+        pooling=pooling,
+        input_zero_point=old.zero_point,
+        range=int8_range(new),
+        factor=old.scale / new.scale,
     )
-    return _done(lowering, node, draft, out)
+    lowering.emit(step, node)
+    return _done(lowering, node, out)
 
 
 def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
@@ -474,20 +494,18 @@ def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
         return False
     assert isinstance(source, Node)
     params = lowering.quant_params[source]
-    kernel = pair(node.args[1])
-    stride = pair(argument(node, 2), kernel)
-    window = [*kernel, *stride, *pair(argument(node, 3), 0), *pair(argument(node, 4), 1)]
     has_items = is_op(node, aten.max_pool2d_with_indices.default)
     getter = next((user for user in node.users if user.args[1] == 0), node) if has_items else node
     out = lowering.new_image(lowering.sizes(getter), torch.int8)
     image = _dense_image(lowering, lowering.raw(source), node)
-    draft = Draft(
-        StepKind.BYTE_POOL,
-        [image, out.permute((0, 2, 3, 1))],
-        ints=[*window, 1, 0, 0, params.zero_point, params.zero_point, -128, 127],
-        floats=[1.0],
+    step = Int8Pool2d(
+        input=image,
+        output=out.permute((0, 2, 3, 1)),
+        pooling=max_pooling(node),
+        input_zero_point=params.zero_point,
+        range=Int8Range(zero_point=params.zero_point),
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     if has_items:
         lowering.set_items(node, [out])
         lowering.quant_params[node] = params

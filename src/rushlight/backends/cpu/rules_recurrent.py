@@ -8,13 +8,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import RecurrentDraft
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, rule
-from rushlight.backends.cpu.pack import padded
+from rushlight.backends.cpu.pack.panels import padded
+from rushlight.backends.cpu.plan.node import RecurrentLayer
+from rushlight.backends.cpu.plan.sizes import Size
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.backends.cpu.rules_rows import product_of
-from rushlight.backends.cpu.sizes import Size
-from rushlight.backends.cpu.tensor import Tensor
 
 aten = torch.ops.aten
 
@@ -122,18 +121,18 @@ def _direction(
     projected = product_of(
         lowering, node, flat, _in_blocks(layer.weight_ih, gates), bias, lowering.stored_dtype(layer.weight_ih)
     ).permute(order)
-    draft = RecurrentDraft(
-        StepKind.RECURRENT,
-        [
-            projected,
-            None,
-            None if state_bias is None else lowering.constant(padded(state_bias)),
-            *begin,
-            out,
-            *ends,
-        ],
-        ints=[int(is_gru), layer.hidden, int(is_backward)],
+    step = RecurrentLayer(
+        projected=projected,
+        bias=None if state_bias is None else constant(padded(state_bias)),
+        first_state=begin[0],
+        first_cell=begin[1],
+        output=out,
+        last_state=ends[0],
+        last_cell=None if is_gru else ends[1],
+        is_gru=is_gru,
+        hidden=layer.hidden,
+        is_backward=is_backward,
         weight=_in_blocks(layer.weight_hh, gates),
         stored=lowering.stored_dtype(layer.weight_hh),
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import StepKind
 from rushlight.backends.cpu.lowering import Lowering, rule
+from rushlight.backends.cpu.plan.tables import Interpolation, Resize2d
 from rushlight.backends.cpu.rules_images import image_of, output_of
 from rushlight.ir.edge_ops import argument, aten_op
 
@@ -45,14 +44,16 @@ def resample(lowering: Lowering, node: Node) -> None:
         _scale(int(before), int(after), _factor_in_use(node, int(before), int(after), factor), corners)
         for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
     ]
-    source = image_of(lowering, x, node)
-    draft = Draft(
-        StepKind.RESAMPLE,
-        [source, image],
-        ints=[1 + int(corners) if is_bilinear else 0],
-        floats=[1.0] * (2 - len(scales)) + scales,
+    scale_h, scale_w = [1.0] * (2 - len(scales)) + scales
+    bilinear = Interpolation.BILINEAR_ALIGN_CORNERS if corners else Interpolation.BILINEAR
+    step = Resize2d(
+        input=image_of(lowering, x, node),
+        output=image,
+        interpolation=bilinear if is_bilinear else Interpolation.NEAREST,
+        scale_h=scale_h,
+        scale_w=scale_w,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     lowering.set(node, out)
 
 

@@ -7,12 +7,21 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import BINARY, ConvolutionDraft, Draft
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Chain, Lowering, rule
+from rushlight.backends.cpu.lowering import ChainBuilder, Lowering, rule
+from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import (
+    BinaryFunction,
+    Gather,
+    GroupNormStatistics,
+    MatMul,
+    Normalize,
+    Reduce,
+    Reduction,
+    Softmax,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 from rushlight.backends.cpu.rules_attention import four, written_out_attention
-from rushlight.backends.cpu.sizes import product, same
-from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
@@ -37,16 +46,16 @@ def product_of(
     out = lowering.new(sizes)
     view = out.reshape((1, 1, rows, sizes[-1]))
     assert view is not None
-    draft = ConvolutionDraft(
-        StepKind.PRODUCT,
-        [flat, None, None, None, view],
+    step = Convolution(
+        input=flat,
+        output=view,
         weight=weight.detach().float()[:, :, None, None],
         bias=None if bias is None else bias.detach().float(),
         stored=lowering.stored_dtype(weight) if stored is None else stored,
-        rounds=weight.dtype is torch.bfloat16,
+        rounds_input=weight.dtype is torch.bfloat16,
         is_linear=True,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     return out
 
 
@@ -87,12 +96,11 @@ def matmul(lowering: Lowering, node: Node) -> None:
     b = b.expand((*batch, *b.sizes[-2:]))
     if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
         b = lowering.with_inner(b, b.rank - 1, node)
-    draft = Draft(StepKind.MATRIX_PRODUCT, [*(four(t) for t in (a, b, out))])
-    lowering.emit(draft, node)
+    lowering.emit(MatMul(a=four(a), b=four(b), output=four(out)), node)
     lowering.set(node, out)
 
 
-def _rows(lowering: Lowering, node: Node, kind: StepKind, source: Any, length: int) -> tuple[Tensor, Tensor]:
+def _rows(lowering: Lowering, node: Node, source: Any, length: int) -> tuple[Tensor, Tensor]:
     """The input and a new output of a step over rows of the last `length` dimensions."""
     x = lowering.with_inner(lowering.tensor(source), -1, node)
     out = lowering.new(x.sizes, dtype=x.dtype)
@@ -106,21 +114,26 @@ def _rows(lowering: Lowering, node: Node, kind: StepKind, source: Any, length: i
     return Tensor(view.storage, view.sizes, view.strides, view.offset), target
 
 
+def _row(lowering: Lowering, item: Any) -> Tensor | None:
+    """The float32 numbers of a constant, flat."""
+    data = lowering.constant_value(item)
+    return None if data is None else constant(data.float().flatten())
+
+
 def _normalize(
     lowering: Lowering, node: Node, shape: Any, weight: Any, bias: Any, eps: float, centers: bool
 ) -> Tensor:
-    source, target = _rows(lowering, node, StepKind.NORMALIZE, node.args[0], len(shape))
-    constants: list[Tensor | None] = [
-        None if (data := lowering.constant_value(item)) is None else lowering.constant(data.float().flatten())
-        for item in (weight, bias)
-    ]
-    draft = Draft(
-        StepKind.NORMALIZE,
-        [source, *constants, target],
-        ints=[int(source.sizes[-1]), int(centers)],
-        floats=[eps],
+    source, target = _rows(lowering, node, node.args[0], len(shape))
+    step = Normalize(
+        input=source,
+        weight=_row(lowering, weight),
+        bias=_row(lowering, bias),
+        output=target,
+        length=int(source.sizes[-1]),
+        subtracts_mean=centers,
+        epsilon=eps,
     )
-    lowering.emit(draft, node)
+    lowering.emit(step, node)
     view = target.reshape(lowering.tensor(node.args[0]).sizes)
     assert view is not None
     return view
@@ -161,23 +174,18 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
     out = lowering.new(sizes)
     target = out.reshape(flat.sizes)
     assert target is not None
-    draft = Draft(
-        StepKind.NORMALIZE,
-        [flat, None, None, target],
-        ints=[int(row), 1],
-        floats=[float(eps)],  # type: ignore[arg-type]
-    )
-    lowering.emit(draft, node)
+    step = Normalize(input=flat, output=target, length=int(row), epsilon=float(eps))  # type: ignore[arg-type]
+    lowering.emit(step, node)
     lowering.set_items(node, [out])
     shape = (-1, *(1,) * (x.rank - 2))
-    for name, given in (("mul", weight), ("add", bias)):
+    for function, given in ((BinaryFunction.MUL, weight), (BinaryFunction.ADD, bias)):
         data = lowering.constant_value(given)
         if data is None:
             continue
-        chain = Chain(lowering, node, sizes)
+        chain = ChainBuilder(lowering, node, sizes)
         (before,) = lowering.items(node)
-        constant = lowering.constant(data.float().view(shape))
-        chain.add(BINARY[name], chain.operand(before), chain.operand(constant))
+        row = constant(data.float().view(shape))
+        chain.add(function, chain.operand(before), chain.operand(row))
         chain.finish()
         lowering.set_items(node, [lowering.tensor(node)])
 
@@ -194,23 +202,23 @@ def _scale_groups(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(source)
     image = (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
     scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
-    constants: list[Tensor | None] = [
-        None if (data := lowering.constant_value(item)) is None else lowering.constant(data.float().flatten())
-        for item in (weight, bias)
-    ]
-    draft = Draft(
-        StepKind.GROUP_SCALES,
-        [image, *constants, scale, shift],
-        ints=[int(groups), int(x.sizes[1])],  # type: ignore[arg-type]
-        floats=[float(eps)],  # type: ignore[arg-type]
+    step = GroupNormStatistics(
+        input=image,
+        weight=_row(lowering, weight),
+        bias=_row(lowering, bias),
+        scale=scale,
+        shift=shift,
+        groups=int(groups),  # type: ignore[arg-type]
+        channels=int(x.sizes[1]),
+        epsilon=float(eps),  # type: ignore[arg-type]
     )
-    lowering.emit(draft, node)
-    chain = Chain(lowering, node, x.sizes)
+    lowering.emit(step, node)
+    chain = ChainBuilder(lowering, node, x.sizes)
     while scale.rank < x.rank:
         scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
     # Not take(): the statistics read the source too.
-    scaled = chain.add(BINARY["mul"], chain.operand(x), chain.operand(scale))
-    chain.add(BINARY["add"], scaled, chain.operand(shift))
+    scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
+    chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
     chain.finish()
     lowering.set_items(node, [lowering.tensor(node)])
 
@@ -228,17 +236,17 @@ def softmax(lowering: Lowering, node: Node) -> None:
     out = lowering.new(inner.sizes)
     target = out.reshape(flat)
     assert source is not None and target is not None
-    logarithm = int("log_softmax" in str(node.target))
-    lowering.emit(Draft(StepKind.SOFTMAX, [source, target], ints=[logarithm]), node)
+    is_logarithm = "log_softmax" in str(node.target)
+    lowering.emit(Softmax(input=source, output=target, is_logarithm=is_logarithm), node)
     back = [order.index(i) for i in range(x.rank)]
     lowering.set(node, out.permute(back))
 
 
 REDUCTIONS = {
-    aten.sum.dim_IntList: 0,
-    aten.mean.dim: 1,
-    aten.amax.default: 2,
-    aten.amin.default: 3,
+    aten.sum.dim_IntList: Reduction.SUM,
+    aten.mean.dim: Reduction.MEAN,
+    aten.amax.default: Reduction.MAXIMUM,
+    aten.amin.default: Reduction.MINIMUM,
 }
 
 
@@ -257,8 +265,14 @@ def reduce(lowering: Lowering, node: Node) -> None:
     target = _drop(out, [*outer, *([] if inner is None else [inner])])
     if inner is None:
         source, target = source.with_one(source.rank), target.with_one(target.rank)
-    op = REDUCTIONS[aten_op(node.target)]  # type: ignore[index]
-    lowering.emit(Draft(StepKind.REDUCE, [source, target], ints=[op, len(outer), len(axes)]), node)
+    step = Reduce(
+        input=source,
+        output=target,
+        reduction=REDUCTIONS[aten_op(node.target)],  # type: ignore[index]
+        kept=len(outer),
+        reduced=len(axes),
+    )
+    lowering.emit(step, node)
     result = out.reshape(lowering.sizes(node))
     assert result is not None
     lowering.set(node, result)
@@ -279,9 +293,9 @@ def embedding(lowering: Lowering, node: Node) -> None:
     table = node.args[0]
     data = lowering.constant_value(table)
     if data is not None and table not in lowering.tables:
-        lowering.tables[table] = lowering.stored(data, lowering.stored_dtype(data))
+        lowering.tables[table] = stored(data, lowering.stored_dtype(data))
     tensor = lowering.tensor(table) if data is None else lowering.tables[table]
-    _gather(lowering, node, tensor, node.args[1], counts_back=False)
+    _gather(lowering, node, tensor, node.args[1], wraps_negative=False)
 
 
 @rule(aten.index.Tensor)
@@ -289,16 +303,17 @@ def index(lowering: Lowering, node: Node) -> None:
     table = lowering.tensor(node.args[0])
     indices: Any = node.args[1]
     flat = lowering.reshaped(table, (table.sizes[0], product(table.sizes[1:])), node)
-    _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], counts_back=True)
+    _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], wraps_negative=True)
 
 
-def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, counts_back: bool) -> None:
-    """Rows of a table [rows, n]; counts_back: negative indices count from its end."""
+def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, wraps_negative: bool) -> None:
+    """Rows of a table [rows, n]; wraps_negative: whether negative indices count from its end."""
     ids = lowering.tensor(indices)
     count = product(ids.sizes)
     out = lowering.new(lowering.sizes(node))
     target = out.reshape((count, table.sizes[1]))
     assert target is not None
     flat = lowering.reshaped(ids, (count,), node)
-    lowering.emit(Draft(StepKind.GATHER, [table, flat, target], ints=[1] if counts_back else []), node)
+    step = Gather(table_of_rows=table, indices=flat, output=target, wraps_negative=wraps_negative)
+    lowering.emit(step, node)
     lowering.set(node, out)

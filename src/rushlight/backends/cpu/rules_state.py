@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import StepKind, StorageKind
 from rushlight.backends.cpu.lowering import Lowering, rule
+from rushlight.backends.cpu.plan.tables import Scatter, StorageKind
+from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.backends.cpu.rules_views import start_of
-from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
@@ -78,8 +77,8 @@ def _scatter(lowering: Lowering, node: Node, axis: int, index: Any, source: Any)
     values, places = lowering.tensor(source), lowering.tensor(index)
     target = _target(lowering, node)
     sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
-    draft = Draft(StepKind.SCATTER, [values.expand(sizes), places, target], ints=[axis])
-    lowering.emit(draft, node)
+    step = Scatter(source=values.expand(sizes), indices=places, output=target, axis=axis)
+    lowering.emit(step, node)
     lowering.set(node, target)
 
 

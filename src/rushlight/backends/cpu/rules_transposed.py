@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import ConvolutionDraft
-from rushlight.backends.cpu.finish import product_cycles
-from rushlight.backends.cpu.graph import StepKind
+from rushlight.backends.cpu.cost import product_cycles
 from rushlight.backends.cpu.lowering import Lowering
+from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.backends.cpu.target import Target
-from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir.edge_ops import argument, aten_op
 
 
@@ -114,17 +113,17 @@ def transposed_convolution(
             side_by_side = lines.reshape((sizes[0], lines.sizes[1], per_line, stride[1] * outputs))
             assert side_by_side is not None
             out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
-            draft = ConvolutionDraft(
-                StepKind.PRODUCT,
-                [image, None, None, None, out],
+            step = Convolution(
+                input=image,
+                output=out,
                 weight=torch.cat(parts),
                 stored=lowering.stored_dtype(weight),
-                rounds=weight.dtype is torch.bfloat16,
+                rounds_input=weight.dtype is torch.bfloat16,
                 bias=None if bias is None else bias.repeat(len(parts)),
                 padding=(-y.first, -x.first),
                 groups=groups,
             )
-            lowering.emit(draft, node)
+            lowering.emit(step, node)
     result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
     lowering.set(node, result.without(2) if len(sizes) == 3 else result)
 

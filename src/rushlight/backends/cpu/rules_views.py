@@ -9,9 +9,9 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lowering import Lowering, rule
+from rushlight.backends.cpu.plan.sizes import Size, same
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.backends.cpu.rules_masks import choose, dtype_of
-from rushlight.backends.cpu.sizes import Size, same
-from rushlight.backends.cpu.tensor import Tensor
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.edge_ops import argument
 
@@ -62,7 +62,7 @@ def full(lowering: Lowering, node: Node) -> None:
     fake = meta.get_tensor(node)
     assert fake is not None
     value: Any = node.args[1]
-    lowering.set(node, lowering.constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
+    lowering.set(node, constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
 
 
 @rule(aten.expand_copy.default)
@@ -199,7 +199,7 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
     sizes = lowering.sizes(node)
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
     out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
-    value = lowering.constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
+    value = constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
     lowering.copy(value.expand(sizes), out, node)
     inside = out
     for i in range(len(pads) // 2):

@@ -22,11 +22,11 @@ from rushlight.backends.cpu import (
 )
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lowering import RULES
+from rushlight.backends.cpu.plan.sizes import is_bounded
+from rushlight.backends.cpu.plan.tensor import HALVES, planned_dtype
 from rushlight.backends.cpu.quantized import MOVES
 from rushlight.backends.cpu.rules_quantized import QUANTIZED
-from rushlight.backends.cpu.sizes import is_bounded
 from rushlight.backends.cpu.support_quantized import why_not_product, why_not_quantized, why_not_table
-from rushlight.backends.cpu.tensor import HALVES, planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument, aten_op
 from rushlight.ir.sym import bounds, is_symbolic

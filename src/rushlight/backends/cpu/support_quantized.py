@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_drafts import NIBBLE_BLOCK
+from rushlight.backends.cpu.byte_drafts import INT4_BLOCK
 from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.quantized import MOVES, grouped_weight, stored_weight
 from rushlight.ir import meta
@@ -90,7 +90,7 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
     grouped = grouped_weight(parts.weight, constants)
     if grouped is None or grouped.bits != 4:
         return False
-    return grouped.group % NIBBLE_BLOCK == 0
+    return grouped.group % INT4_BLOCK == 0
 
 
 def why_not_product(node: Node, constants: Constants) -> str | None:

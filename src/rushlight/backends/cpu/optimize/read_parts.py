@@ -5,54 +5,57 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd
 
-from rushlight.backends.cpu.aliases import Accesses
-from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
-from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import Lowering
-from rushlight.backends.cpu.sizes import product, same
-from rushlight.backends.cpu.tensor import Storage, Tensor
+from rushlight.backends.cpu.plan.aliases import Accesses
+from rushlight.backends.cpu.plan.node import Convolution, PlanNode
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import Copy, StorageKind
+from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 MOST_SOURCES = 8  # of a convolution: Sources::kMost
 # Products of fewer channels at a time are slower.
 _LEAST_PIECE = 16
 
 
-def read_apart(lowering: Lowering) -> None:
-    """Drops concatenations of channels that convolutions alone read. Takes drafts that are not finished."""
-    accesses = Accesses(lowering.drafts)
+def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
+    """Drops concatenations of channels that convolutions alone read."""
+    accesses = Accesses(steps)
+    gone: set[PlanNode] = set()
     for storage in accesses.storages():
         copies, readers = accesses.writers(storage), accesses.readers(storage)
         if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MOST_SOURCES or not readers:
             continue
-        if any(draft.kind is not StepKind.COPY for draft in copies):
+        if any(step.of(Copy) is None for step in copies):
             continue
-        apart = {draft: _sources(draft, storage, copies) for draft in readers}
+        apart = {step: _sources(step, storage, copies) for step in readers}
         if any(sources is None for sources in apart.values()):
             continue
         if not all(accesses.may_run_later(copy, readers[-1]) for copy in copies):
             continue
-        for draft, sources in apart.items():
-            assert sources is not None
-            operands = [sources[0], *draft.operands[1:4], *sources[1:], draft.operands[-1]]
-            accesses.change(draft, operands)
-        for draft in copies:
-            lowering.drafts.remove(draft)
-            accesses.remove(draft)
+        for step, sources in apart.items():
+            convolution = step.of(Convolution)
+            assert sources is not None and convolution is not None
+            accesses.change(step, replace(convolution, input=sources[0], more=sources[1:]))
+        for step in copies:
+            gone.add(step)
+            accesses.remove(step)
+    return [step for step in steps if step not in gone]
 
 
-def _sources(draft: Draft, storage: Storage, copies: list[Draft]) -> list[Tensor] | None:
+def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[Tensor] | None:
     """What a convolution reads instead of the storage that the copies join, None if it cannot."""
-    image, *others = draft.operands[:-1]
-    if type(draft) is not ConvolutionDraft or draft.groups != 1 or draft.more or image is None:
+    convolution = step.of(Convolution)
+    if convolution is None or type(convolution) is not Convolution:
         return None
-    if image.storage is not storage or any(t is not None and t.storage is storage for t in others):
+    if convolution.groups != 1 or convolution.more:
+        return None
+    image = convolution.input
+    if image.storage is not storage or step.reads().count(storage) != 1:
         return None
     if not image.is_dense() or not same(image.strides[-1], 1):
         return None
     parts: dict[int, Tensor] = {}
     for copy in copies:
-        source, target = copy.operands
-        assert source is not None and target is not None
+        (source,), target = copy.operation.reads(), copy.output
         part = _part(image, source, target)
         if part is None or not isinstance(target.offset, int):
             return None

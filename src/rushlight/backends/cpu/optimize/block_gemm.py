@@ -1,4 +1,4 @@
-"""Products whose numbers are int16 with a scale for each block of them (block floating point).
+"""Products of block floating-point numbers: int16 with a scale for each block of them.
 
 Wilkinson, "Rounding Errors in Algebraic Processes" (1963), calls numbers with a common exponent so; here the
 common factor is any float32, chosen so that a block's numbers fill int16 and sums of products fit int32.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import torch
 
-from rushlight.backends.cpu.drafts import ConvolutionDraft
-from rushlight.backends.cpu.graph import StepKind
-from rushlight.backends.cpu.lowering import Lowering
-from rushlight.backends.cpu.pack import padded
-from rushlight.backends.cpu.sizes import product
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.pack.panels import padded
+from rushlight.backends.cpu.plan.node import Convolution, PlanNode
+from rushlight.backends.cpu.plan.sizes import product
+from rushlight.backends.cpu.plan.tables import BlockGemm
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 from rushlight.backends.cpu.target import Target
 
 ERROR_BUDGET = 1e-3
@@ -26,44 +27,51 @@ _LEAST_WORK = 1 << 22  # multiplications from which on the time counts
 _LARGEST = 1e17  # weights whose squares have a sum
 
 
-def block_products(lowering: Lowering) -> set[ConvolutionDraft]:
+def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
     """Those products of a plan that are made of blocks: the most expensive ones within the error budget.
 
     Linear layers alone: networks of convolutions that nothing normalizes make more of an error.
     """
-    target = lowering.options.target
-    if lowering.options.is_highest or not target.has_block_products:
+    if context.options.is_highest or not context.options.target.has_block_products:
         return set()
     works = {
-        draft: lowering.symbols.upper(product(draft.out.sizes)) * draft.weight.shape[1]
-        for draft in lowering.drafts
-        if isinstance(draft, ConvolutionDraft) and draft.is_linear and _may_have_blocks(draft, lowering)
+        step: context.symbols.upper(product(convolution.output.sizes)) * convolution.weight.shape[1]
+        for step in steps
+        if (convolution := step.of(Convolution)) is not None
+        and convolution.is_linear
+        and _may_have_blocks(convolution, context)
     }
     most = round((ERROR_BUDGET / ERROR_OF_PRODUCT) ** 2)
-    candidates = (draft for draft, work in works.items() if work >= _LEAST_WORK)
-    return set(sorted(candidates, key=lambda draft: -works[draft])[:most])
+    candidates = (step for step, work in works.items() if work >= _LEAST_WORK)
+    return set(sorted(candidates, key=lambda step: -works[step])[:most])
 
 
-def _may_have_blocks(draft: ConvolutionDraft, lowering: Lowering) -> bool:
-    rows = lowering.symbols.upper(product(draft.out.sizes[:3]))
+def _may_have_blocks(convolution: Convolution, context: Context) -> bool:
+    rows = context.symbols.upper(product(convolution.output.sizes[:3]))
     return (
-        draft.stored is torch.float32
-        and not draft.more
-        and rows >= 2 * lowering.options.target.rows
-        and bool(draft.weight.abs().max() <= _LARGEST)
+        convolution.stored is torch.float32
+        and not convolution.more
+        and rows >= 2 * context.options.target.rows
+        and bool(convolution.weight.abs().max() <= _LARGEST)
     )
 
 
-def finish_block_product(lowering: Lowering, draft: ConvolutionDraft) -> None:
-    outputs, channels = draft.weight.shape[:2]
+def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
+    """A product with a constant matrix as one of blocks."""
+    outputs, channels = convolution.weight.shape[:2]
     blocks = -(-channels // (2 * _MOST_PAIRS))
-    e = draft.epilogue
-    draft.kind = StepKind.BLOCK_PRODUCT
-    matrix = draft.weight.view(outputs, channels).t()
-    draft.operands[1] = lowering.stored(pack_blocks(matrix, blocks, lowering.options.target))
-    draft.operands[2] = None if draft.bias is None else lowering.constant(padded(draft.bias))
-    draft.ints = [channels, outputs, blocks, *e.ints()]
-    draft.floats = e.floats()
+    matrix = convolution.weight.view(outputs, channels).t()
+    return BlockGemm(
+        input=convolution.input,
+        weight=stored(pack_blocks(matrix, blocks, context.options.target)),
+        bias=None if convolution.bias is None else constant(padded(convolution.bias)),
+        residual=convolution.residual,
+        output=convolution.output,
+        channels=channels,
+        outputs=outputs,
+        blocks=blocks,
+        epilogue=convolution.epilogue,
+    )
 
 
 def pack_blocks(matrix: torch.Tensor, blocks: int, target: Target) -> torch.Tensor:

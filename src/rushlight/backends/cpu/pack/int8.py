@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import torch
 
+from rushlight.backends.cpu.plan.tables import Int8Packing
 from rushlight.backends.cpu.target import Target
 
 MOST_PAIR = 128
 """Of two neighbours' sum in a column of weights: with two uint8 their products' sum fits 16 bits."""
 
 
-def byte_packing(
+def int8_packing(
     weight: torch.Tensor, groups: int, target: Target, *, is_winograd: bool = False
-) -> list[int]:
-    """Lanes, columns of a panel, and numbers of a group: what a step says of its packed weights.
+) -> Int8Packing:
+    """What a step says of its packed weights.
 
     weight: [outputs, channels, kh, kw]. is_winograd: that the step may transform them, which takes int16.
     """
     group = target.byte_group
     if target.small_pair_group and not is_winograd:
-        columns = byte_columns(weight, groups).flatten(0, 1).to(torch.int16)
+        columns = int8_columns(weight, groups).flatten(0, 1).to(torch.int16)
         sums = columns[:, 0 : columns.shape[1] // 2 * 2].unflatten(1, (-1, 2)).sum(2)
         if sums.numel() == 0 or int(sums.abs().max()) <= MOST_PAIR:
             group = target.small_pair_group
-    return [target.byte_lanes, 2 * target.byte_lanes, group]
+    return Int8Packing(lanes=target.byte_lanes, panel=2 * target.byte_lanes, group=group)
 
 
-def pack_columns(columns: torch.Tensor, packing: list[int]) -> torch.Tensor:
+def pack_columns(columns: torch.Tensor, packing: Int8Packing) -> torch.Tensor:
     """Columns [n, k] as their sums, int32, and panels [panel, group of k, column, number]; int8, flat.
 
     The last panel is as wide as its vectors need; sums and the whole end at multiples of 64 bytes.
     """
     n, k = columns.shape
-    lanes, panel, group = packing
+    lanes, panel, group = packing.lanes, packing.panel, packing.group
     depth = -(-k // group) * group
     whole = n // panel * panel
     rest = -(-(n - whole) // lanes) * lanes
@@ -56,11 +57,11 @@ def _end_at_64(data: torch.Tensor) -> torch.Tensor:
     return torch.cat([data, torch.zeros(-data.numel() % 64, dtype=torch.int8)])
 
 
-def byte_columns(weight: torch.Tensor, groups: int) -> torch.Tensor:
+def int8_columns(weight: torch.Tensor, groups: int) -> torch.Tensor:
     """Weights [outputs, channels, kh, kw] as columns [groups, outputs, taps and channels]."""
     return weight.permute(0, 2, 3, 1).reshape(groups, weight.shape[0] // groups, -1)
 
 
-def byte_weights(weight: torch.Tensor, groups: int, packing: list[int]) -> torch.Tensor:
+def int8_weights(weight: torch.Tensor, groups: int, packing: Int8Packing) -> torch.Tensor:
     """Weights [outputs, channels, kh, kw] of a convolution, one packed matrix a group."""
-    return torch.cat([pack_columns(matrix, packing) for matrix in byte_columns(weight, groups)])
+    return torch.cat([pack_columns(matrix, packing) for matrix in int8_columns(weight, groups)])

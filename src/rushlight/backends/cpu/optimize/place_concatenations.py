@@ -5,32 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from rushlight.backends.cpu.aliases import Accesses
-from rushlight.backends.cpu.drafts import ConvolutionDraft, Draft
-from rushlight.backends.cpu.graph import StepKind, StorageKind
-from rushlight.backends.cpu.lowering import Lowering
-from rushlight.backends.cpu.sizes import product, same
-from rushlight.backends.cpu.sources import read_apart
-from rushlight.backends.cpu.tensor import Storage, Tensor
-
-# Steps whose operands are pixels any number of floats apart.
-_BY_PIXEL = frozenset(
-    {
-        StepKind.PRODUCT,
-        StepKind.POOL,
-        StepKind.ELEMENTWISE,
-        StepKind.COPY,
-        StepKind.RESAMPLE,
-        StepKind.NORMALIZE,
-    }
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.optimize.read_parts import read_parts
+from rushlight.backends.cpu.plan.aliases import Accesses
+from rushlight.backends.cpu.plan.node import Chain, Convolution, PlanNode
+from rushlight.backends.cpu.plan.operation import Operand, Operation
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import (
+    Copy,
+    GroupNormStatistics,
+    Normalize,
+    Pool2d,
+    Reduce,
+    Resize2d,
+    StorageKind,
 )
+from rushlight.backends.cpu.plan.tensor import Storage, Tensor
+
+# Operations whose operands are pixels any number of floats apart.
+_BY_PIXEL = (Pool2d, Chain, Copy, Resize2d, Normalize)
 
 # Steps from a part to its copy beyond which it waits long.
 _LONG = 8
 # The share of memory above which copies are not worth their time.
 _WORTH_COPIES = 0.95
 
-_READ_BY_PIXEL = frozenset({StepKind.REDUCE, StepKind.GROUP_SCALES})
+_READ_BY_PIXEL = (Reduce, GroupNormStatistics)
 
 
 @dataclass(frozen=True)
@@ -64,83 +64,84 @@ class _Place:
         return replace(tensor, storage=self.storage, strides=tuple(strides), offset=offset)
 
 
-def place_in_concatenations(lowering: Lowering) -> None:
+def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Lets steps that write all of a storage, of which copies join a part of another one, write there.
 
     What waits long for the other parts, as skipped maps of a U-Net do, keeps the whole allocated meanwhile:
-    convolutions read it where it is, or it is copied, if that takes less memory. Takes drafts that are not
-    finished.
+    convolutions read it where it is, or it is copied, if that takes less memory.
     """
-    before = _arrangement(lowering)
-    _place_all(lowering)
-    placed, peak = _arrangement(lowering), _peak(lowering)
-    _arrange(lowering, before)
-    read_apart(lowering)
-    _place_all(lowering)
-    if _peak(lowering) > _WORTH_COPIES * peak:
-        _arrange(lowering, placed)
+    before = _Arrangement.of(steps)
+    placed = _Arrangement.of(_place_all(steps, context))
+    peak = _peak(placed.restored(), context)
+    apart = _place_all(read_parts(before.restored()), context)
+    return placed.restored() if _peak(apart, context) > _WORTH_COPIES * peak else apart
 
 
-def _place_all(lowering: Lowering) -> None:
-    separate = _arrangement(lowering)
-    waiting = _place_parts(lowering, frozenset())
+@dataclass(frozen=True)
+class _Arrangement:
+    """Steps and their operations, to return to."""
+
+    entries: list[tuple[PlanNode, Operation[Tensor]]]
+
+    @classmethod
+    def of(cls, steps: list[PlanNode]) -> _Arrangement:
+        return cls([(step, step.operation) for step in steps])
+
+    def restored(self) -> list[PlanNode]:
+        """The steps, each with the operation that it had."""
+        for step, operation in self.entries:
+            step.operation = operation
+        return [step for step, _ in self.entries]
+
+
+def _place_all(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    separate = _Arrangement.of(steps)
+    steps, waiting = _place_parts(steps, frozenset())
     if not waiting:
-        return
-    joined, peak = _arrangement(lowering), _peak(lowering)
-    _arrange(lowering, separate)
-    _place_parts(lowering, waiting)
-    if _peak(lowering) > _WORTH_COPIES * peak:
-        _arrange(lowering, joined)
+        return steps
+    joined, peak = _Arrangement.of(steps), _peak(steps, context)
+    steps, _ = _place_parts(separate.restored(), waiting)
+    return joined.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
 
 
-def _place_parts(lowering: Lowering, left: frozenset[Draft]) -> frozenset[Draft]:
+def _place_parts(
+    steps: list[PlanNode], left: frozenset[PlanNode]
+) -> tuple[list[PlanNode], frozenset[PlanNode]]:
     """Places all parts but those of the copies `left`; gives the dropped copies of parts that wait long."""
-    accesses = Accesses(lowering.drafts)
+    accesses = Accesses(steps)
     joined = dict.fromkeys(s for s in accesses.storages() if _is_joined(s, accesses))
     written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
     # Not what is written twice, as padding and then what it surrounds: the order of both matters.
     copies = [
-        draft
-        for draft in lowering.drafts
-        if draft.kind is StepKind.COPY and draft not in left and draft.out.storage in joined
+        step
+        for step in steps
+        if step.of(Copy) is not None and step not in left and step.output.storage in joined
     ]
     waiting = set()
-    for draft in reversed(copies):
-        source, target = draft.operands
-        assert source is not None and target is not None
+    for step in reversed(copies):
+        (source,), target = step.operation.reads(), step.output
         if source.storage is target.storage:
             continue
         place = _place(source, target)
-        waits = accesses.turn(draft) - written.get(source.storage, 0) > _LONG
-        if place is not None and _move(source.storage, place, accesses, [draft], lowering) and waits:
-            waiting.add(draft)
+        waits = accesses.turn(step) - written.get(source.storage, 0) > _LONG
+        if place is not None and _move(source.storage, place, accesses, [step]) and waits:
+            waiting.add(step)
     for storage in joined:
-        _take_for_the_same(storage, accesses, lowering)
-    return frozenset(waiting)
+        _take_for_the_same(storage, accesses)
+    return [step for step in steps if step in accesses], frozenset(waiting)
 
 
-def _arrangement(lowering: Lowering) -> list[tuple[Draft, list[Tensor | None]]]:
-    return [(draft, draft.operands) for draft in lowering.drafts]
-
-
-def _arrange(lowering: Lowering, arrangement: list[tuple[Draft, list[Tensor | None]]]) -> None:
-    """Sets drafts and operands back to what _arrangement() gave."""
-    lowering.drafts[:] = [draft for draft, _ in arrangement]
-    for draft, operands in arrangement:
-        draft.operands = operands
-
-
-def _peak(lowering: Lowering) -> int:
+def _peak(steps: list[PlanNode], context: Context) -> int:
     """The most bytes that are needed at a time."""
     spans: dict[Storage, tuple[int, int]] = {}
-    for index, draft in enumerate(lowering.drafts):
-        for tensor in draft.operands:
-            if tensor is not None and tensor.storage.kind is StorageKind.ARENA:
-                first, _ = spans.get(tensor.storage, (index, index))
-                spans[tensor.storage] = (first, index)
-    changes = [0] * (len(lowering.drafts) + 1)
+    for index, step in enumerate(steps):
+        for storage in (*step.reads(), *step.writes()):
+            if storage.kind is StorageKind.ARENA:
+                first, _ = spans.get(storage, (index, index))
+                spans[storage] = (first, index)
+    changes = [0] * (len(steps) + 1)
     for storage, (first, last) in spans.items():
-        size = lowering.symbols.upper(storage.numel) * storage.dtype.itemsize
+        size = context.symbols.upper(storage.numel) * storage.dtype.itemsize
         changes[first] += size
         changes[last + 1] -= size
     return max(accumulate(changes))
@@ -151,8 +152,8 @@ def _is_joined(storage: Storage, accesses: Accesses) -> bool:
     writers = accesses.writers(storage)
     return (
         storage.kind is StorageKind.ARENA
-        and all(draft.kind is StepKind.COPY for draft in writers)
-        and same(sum(product(draft.out.sizes) for draft in writers), storage.numel)
+        and all(step.of(Copy) is not None for step in writers)
+        and same(sum(product(step.output.sizes) for step in writers), storage.numel)
     )
 
 
@@ -173,64 +174,57 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
     return _Place(target.storage, channels, step, target.offset)
 
 
-def _moved(storage: Storage, place: _Place, drafts: list[Draft]) -> dict[Draft, list[Tensor | None]] | None:
-    """The drafts' operands after the move, None if a draft cannot take them."""
-    found: dict[Draft, list[Tensor | None]] = {}
-    for draft in drafts:
-        operands = list(draft.operands)
-        for index, tensor in enumerate(operands):
-            if tensor is None or tensor.storage is not storage:
-                continue
-            moved = place.moved(tensor)
-            if moved is None or not _takes(draft, index):
-                return None
-            operands[index] = moved
-        found[draft] = operands
-    return found
+def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
+    """The step's operation after the move, None if it cannot take its operands there."""
+    operands = [
+        (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
+    ]
+    if any(place.moved(tensor) is None or not _takes(step, operand) for operand, tensor in operands):
+        return None
+
+    def change(_: Operand, tensor: Tensor) -> Tensor:
+        moved = place.moved(tensor) if tensor.storage is storage else tensor
+        assert moved is not None
+        return moved
+
+    return step.operation.mapped(change)
 
 
-def _takes(draft: Draft, index: int) -> bool:
-    if isinstance(draft, ConvolutionDraft):
-        if type(draft) is not ConvolutionDraft or index == 3:
+def _takes(step: PlanNode, operand: Operand) -> bool:
+    operation = step.operation
+    if isinstance(operation, Convolution):
+        if type(operation) is not Convolution or operand.name == "residual":
             return False
         # A residual has to lie as the output does, or the plain algorithm alone takes it.
-        return index + 1 < len(draft.operands) or draft.residual is None
-    return draft.kind in _BY_PIXEL or (draft.kind in _READ_BY_PIXEL and index == 0)
+        return operand.is_read or operation.residual is None
+    return isinstance(operation, _BY_PIXEL) or (
+        isinstance(operation, _READ_BY_PIXEL) and operand.name == "input"
+    )
 
 
-def _move(
-    storage: Storage,
-    place: _Place,
-    accesses: Accesses,
-    gone: list[Draft],
-    lowering: Lowering,
-) -> bool:
+def _move(storage: Storage, place: _Place, accesses: Accesses, gone: list[PlanNode]) -> bool:
     """Puts the storage in its place, and drops the copies that this makes useless."""
-    others = [draft for draft in accesses.users(storage) if draft not in gone]
-    moved = _moved(storage, place, others)
-    if moved is None:
+    others = [step for step in accesses.users(storage) if step not in gone]
+    moved = {step: _moved(storage, place, step) for step in others}
+    if any(operation is None for operation in moved.values()):
         return False
-    for draft, operands in moved.items():
-        accesses.change(draft, operands)
-    for draft in gone:
-        lowering.drafts.remove(draft)
-        accesses.remove(draft)
+    for step, operation in moved.items():
+        assert operation is not None
+        accesses.change(step, operation)
+    for step in gone:
+        accesses.remove(step)
     return True
 
 
-def _take_for_the_same(storage: Storage, accesses: Accesses, lowering: Lowering) -> None:
+def _take_for_the_same(storage: Storage, accesses: Accesses) -> None:
     """Drops a concatenation of what lies in the same order, one after the other, in another one already."""
     writers = accesses.writers(storage)
     if not writers or not _is_joined(storage, accesses):
         return
-    places = set()
-    for draft in writers:
-        source, target = draft.operands
-        assert source is not None and target is not None
-        places.add(_within(source, target))
+    places = {_within(step.operation.reads()[0], step.output) for step in writers}
     place = places.pop()
     if place is not None and not places and place.storage is not storage:
-        _move(storage, place, accesses, writers, lowering)
+        _move(storage, place, accesses, writers)
 
 
 def _within(source: Tensor, target: Tensor) -> _Place | None:

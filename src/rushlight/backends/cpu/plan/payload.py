@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from rushlight.backends.cpu import graph
-from rushlight.backends.cpu.graph import Plan
-from rushlight.backends.cpu.wire_tables import CPU_PLAN
+from rushlight.backends.cpu.plan import tables
+from rushlight.backends.cpu.plan.tables import Plan
+from rushlight.backends.cpu.plan.wire_tables import CPU_PLAN
 from rushlight.format.binding import Binding, bind
 from rushlight.format.decode import decode
 from rushlight.format.encode import encode
+from rushlight.format.errors import MalformedError
 
 
 @cache
 def _binding() -> Binding:
-    return bind(CPU_PLAN, vars(graph))
+    return bind(CPU_PLAN, vars(tables))
 
 
 def write_plan(plan: Plan) -> bytes:
@@ -24,5 +25,10 @@ def write_plan(plan: Plan) -> bytes:
 
 def read_plan(payload: bytes) -> Plan:
     """The plan of a payload. Raises MalformedError."""
+    layout = payload[4:8]
+    if layout[:3] == b"RCP" and layout != CPU_PLAN.identifier:
+        raise MalformedError(
+            f"the plan has the layout {layout.decode()} of another version: compile the model again"
+        )
     plan: Plan = decode(_binding(), memoryview(payload))
     return plan

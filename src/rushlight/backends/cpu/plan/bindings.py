@@ -10,7 +10,7 @@ import sympy
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.sizes import Size, UnsupportedSize, encode, product, size_of
+from rushlight.backends.cpu.plan.sizes import Size, UnsupportedSize, encode, product, size_of
 from rushlight.ir import meta
 
 

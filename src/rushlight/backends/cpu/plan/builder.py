@@ -1,4 +1,4 @@
-"""Makes the tables of a plan from drafts: constants, values, arguments, places in the arena."""
+"""Makes the tables of a plan from its nodes: constants, values, arguments, places in the arena."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu import arena
-from rushlight.backends.cpu import graph as g
-from rushlight.backends.cpu.bindings import Bindings
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import NONE, StorageKind
-from rushlight.backends.cpu.sizes import Size, Symbols, product
+from rushlight.backends.cpu.plan import arena, tables
+from rushlight.backends.cpu.plan.bindings import Bindings
+from rushlight.backends.cpu.plan.node import PlanNode
+from rushlight.backends.cpu.plan.sizes import Size, Symbols
+from rushlight.backends.cpu.plan.tables import StorageKind
+from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 from rushlight.backends.cpu.target import Target
-from rushlight.backends.cpu.tensor import Storage, Tensor
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
@@ -38,7 +37,7 @@ class Builder:
     """Collects what a plan refers to, each once."""
 
     def __init__(self, target: Target, symbols: Symbols, store: NamedDataStore) -> None:
-        self.plan = g.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
+        self.plan = tables.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
         self._symbols = symbols
         self._store = store
         self._bindings = Bindings()
@@ -51,7 +50,7 @@ class Builder:
     def add_argument(self, tensor: Tensor | None, is_output: bool = False) -> None:
         """The next argument; None for an int."""
         self._arguments.append(tensor)
-        self.plan.arguments.append(g.Argument(NONE, is_output))
+        self.plan.arguments.append(tables.Argument(is_output=is_output))
 
     def add_int(self, size: Size) -> None:
         """The next argument, an int of that size."""
@@ -68,7 +67,11 @@ class Builder:
         ]
         for binding, (argument, axis) in self._bindings.solve([*sizes, *self._ints]):
             upper = self._symbols.upper(binding.unknown)
-            self.plan.symbols.append(g.Symbol(argument, axis, binding.factor, binding.shift, 0, upper))
+            self.plan.symbols.append(
+                tables.Symbol(
+                    argument=argument, axis=axis, factor=binding.factor, shift=binding.shift, upper=upper
+                )
+            )
 
     def _expression(self, size: Size) -> int:
         try:
@@ -77,7 +80,7 @@ class Builder:
             raise CompileError(f"{error.args[0]} is no size of an argument of the delegate") from None
         index = self._expressions.setdefault(code, len(self.plan.expressions))
         if index == len(self.plan.expressions):
-            self.plan.expressions.append(g.Expression(list(code)))
+            self.plan.expressions.append(tables.Expression(code=list(code)))
         return index
 
     def _storage(self, storage: Storage) -> int:
@@ -85,7 +88,7 @@ class Builder:
         if index is not None:
             return index
         size = self._symbols.upper(storage.numel) * storage.dtype.itemsize
-        entry = g.Storage(storage.kind, bytes=size)
+        entry = tables.Storage(kind=storage.kind, bytes=size)
         if storage.kind is StorageKind.ARGUMENT:
             entry.index, entry.bytes = storage.index, 0
         elif storage.data is not None:
@@ -102,10 +105,8 @@ class Builder:
         self._store.add_named_data(key, bytes(view), ALIGNMENT)
         return key
 
-    def value(self, tensor: Tensor | None) -> int:
+    def value(self, tensor: Tensor) -> int:
         """The index of a view."""
-        if tensor is None:
-            return NONE
         offset = self._expression(tensor.offset)
         sizes = [self._expression(size) for size in tensor.sizes]
         strides = [self._expression(stride) for stride in tensor.strides]
@@ -113,22 +114,23 @@ class Builder:
         index = self._values.setdefault(key, len(self.plan.values))
         if index == len(self.plan.values):
             storage = self._storage(tensor.storage)
-            self.plan.values.append(g.Value(storage, DTYPES[tensor.dtype], offset, sizes, strides))
+            dtype = DTYPES[tensor.dtype]
+            self.plan.values.append(
+                tables.Value(storage=storage, dtype=dtype, offset=offset, sizes=sizes, strides=strides)
+            )
         return index
 
-    def finish(self, drafts: Sequence[Draft]) -> g.Plan:
+    def finish(self, nodes: Sequence[PlanNode]) -> tables.Plan:
         """Writes the steps, in order, and plans the arena."""
         for index, tensor in enumerate(self._arguments):
             if tensor is not None:
                 self.plan.arguments[index].value = self.value(tensor)
-        for draft in drafts:
-            values = [self.value(tensor) for tensor in draft.operands]
-            handle = next((h for node in draft.nodes if isinstance(h := _handle(node), int)), 0)
-            self.plan.steps.append(
-                g.Step(draft.kind, values, list(draft.ints), [float(f) for f in draft.floats], handle)
-            )
+        for node in nodes:
+            operation = node.operation.mapped(lambda _, tensor: self.value(tensor))
+            handle = next((h for source in node.nodes if isinstance(h := _handle(source), int)), 0)
+            self.plan.steps.append(tables.Step(operation=operation, debug_handle=handle))
         sizes = {s: self.plan.storages[i].bytes for s, i in self._storages.items()}
-        offsets, self.plan.arena_bytes = arena.place(drafts, sizes, ALIGNMENT)
+        offsets, self.plan.arena_bytes = arena.place(nodes, sizes, ALIGNMENT)
         for storage, offset in offsets.items():
             self.plan.storages[self._storages[storage]].offset = offset
         return self.plan
@@ -136,8 +138,3 @@ class Builder:
 
 def _handle(node: Node) -> object:
     return meta.get_debug_handle(node)
-
-
-def new_storage(sizes: Sequence[Size], dtype: torch.dtype = torch.float32) -> Storage:
-    """Memory for a tensor."""
-    return Storage(product(sizes), dtype)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import EFFECTS, StorageKind
-from rushlight.backends.cpu.tensor import Storage
+from rushlight.backends.cpu.plan.node import PlanNode
+from rushlight.backends.cpu.plan.tables import StorageKind
+from rushlight.backends.cpu.plan.tensor import Storage
 from rushlight.memory.check import check_plan
 from rushlight.memory.portfolio import best_first_fit
 from rushlight.memory.problem import Buffer, Problem
 
 
 def place(
-    drafts: Sequence[Draft], sizes: Mapping[Storage, int], alignment: int
+    nodes: Sequence[PlanNode], sizes: Mapping[Storage, int], alignment: int
 ) -> tuple[dict[Storage, int], int]:
     """Offsets in bytes of all storages of the arena, and its size. `sizes` in bytes."""
     first: dict[Storage, int] = {}
     last: dict[Storage, int] = {}
-    for index, draft in enumerate(drafts):
-        for storage in (*draft.reads(), *draft.writes()):
+    for index, node in enumerate(nodes):
+        for storage in (*node.reads(), *node.writes()):
             if storage.kind is StorageKind.ARENA:
                 first.setdefault(storage, index)
                 last[storage] = index
-    root = _in_place(drafts, sizes, first, last)
+    root = _in_place(nodes, sizes, first, last)
     lower: dict[Storage, int] = {}
     upper: dict[Storage, int] = {}
     for storage in first:
@@ -43,7 +43,7 @@ def place(
 
 
 def _in_place(
-    drafts: Sequence[Draft],
+    nodes: Sequence[PlanNode],
     sizes: Mapping[Storage, int],
     first: Mapping[Storage, int],
     last: Mapping[Storage, int],
@@ -51,16 +51,17 @@ def _in_place(
     """For each storage the one whose memory it takes: an operand that its step is the last to read."""
     root = {storage: storage for storage in first}
     end = dict(last)  # by root: the last step that touches its memory
-    for index, draft in enumerate(drafts):
-        out = draft.out
-        if first.get(out.storage) != index or not EFFECTS[draft.kind].in_place:
+    for index, node in enumerate(nodes):
+        out = node.output
+        reads = node.operation.reads()
+        candidates = [tensor for operand, tensor in node.operation.operands() if operand.in_place]
+        if first.get(out.storage) != index:
             continue
-        for position in EFFECTS[draft.kind].in_place:
-            operand = draft.operands[position] if position < len(draft.operands) - 1 else None
-            if operand is None or operand.storage not in first or operand.storage is out.storage:
+        for operand in candidates:
+            if operand.storage not in first or operand.storage is out.storage:
                 continue
             head = root[operand.storage]
-            alone = sum(t is not None and root.get(t.storage) is head for t in draft.operands[:-1]) == 1
+            alone = sum(root.get(tensor.storage) is head for tensor in reads) == 1
             fits = sizes[operand.storage] == sizes[out.storage] == sizes[head]
             if (
                 alone

@@ -1,6 +1,6 @@
 """The judge of every plan: runs a finished plan in thought, step by step, and knows what all memory holds.
 
-It reads the tables alone and shares no code with what made them but the table of what steps read and write.
+It reads the tables alone and shares no code with what made them but what the schema says of operands.
 Dynamic sizes are looked at at their upper bounds.
 """
 
@@ -17,7 +17,9 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from rushlight.backends.cpu.graph import EFFECTS, NONE, Plan, Step, StepKind, StorageKind
+from rushlight.backends.cpu.plan.evaluate import numbers
+from rushlight.backends.cpu.plan.operation import Effect, Operand
+from rushlight.backends.cpu.plan.tables import Plan, Step, StorageKind
 from rushlight.ir.errors import InternalError
 
 Dims = tuple[tuple[int, int], ...]  # size and stride of each dimension, outermost first
@@ -35,8 +37,8 @@ def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
     those within the arena, and all outputs are written in the end. A state is updated as often as `versions`
     says before it is read.
 
-    versions: for each operand of each step, how many updates of its state, in this call, come before what it
-    means; an update itself counts. 0 of other operands.
+    versions: for each operand of each step, in the order of Operation.operands(), how many updates of its
+    state, in this call, come before what it means; an update itself counts. 0 of other operands.
     """
     _Replay(plan, versions).run()
 
@@ -203,6 +205,15 @@ class _Memory:
             self._read[value] = None
 
 
+@dataclass(frozen=True)
+class _Access:
+    """An operand of a step: its place among the step's operands, its field, and its value's index."""
+
+    place: int
+    operand: Operand
+    value: int
+
+
 class _Replay:
     def __init__(self, plan: Plan, versions: Sequence[Sequence[int]]) -> None:
         self._plan = plan
@@ -227,6 +238,7 @@ class _Replay:
         storage = self._plan.storages[index]
         if storage.kind == StorageKind.ARGUMENT:
             value = self._plan.arguments[storage.index].value
+            assert value is not None
             return prod(self._views[value].sizes)
         return storage.bytes // next((view.item for view in views.values()), 1)
 
@@ -242,29 +254,30 @@ class _Replay:
             self._step = index
             self._run(step)
         for index, argument in enumerate(self._plan.arguments):
-            if argument.is_output and not self._holds(argument.value):
+            if argument.is_output and (argument.value is None or not self._holds(argument.value)):
                 raise InternalError(f"the plan is wrong: no step writes some elements of argument {index}")
 
     def _run(self, step: Step) -> None:
-        effects = EFFECTS[StepKind(step.kind)]
-        operands = list(enumerate(step.values))
-        read = [(place, value) for place, value in operands[: effects.first_output] if value != NONE]
-        written = [(place, value) for place, value in operands[effects.first_output :] if value != NONE]
-        for place, value in read:
-            self._read(place, value)
-        for place, value in written:
-            if effects.keeps and not self._holds(value):
-                self._fail(place, "changes elements that no step has written")
-            self._write(place, value)
-        for place, value in written:
-            if self._views[value].storage in self._lost:
-                self._fail(place, "writes an output over another")
-        for place, value in read:
-            if self._views[value].storage not in self._lost:
+        operands = [
+            _Access(place, operand, value) for place, (operand, value) in enumerate(step.operation.operands())
+        ]
+        read = [access for access in operands if access.operand.is_read]
+        written = [access for access in operands if not access.operand.is_read]
+        for access in read:
+            self._read(access)
+        for access in written:
+            if access.operand.effect is Effect.UPDATES and not self._holds(access.value):
+                self._fail(access, "changes elements that no step has written")
+            self._write(access)
+        for access in written:
+            if self._views[access.value].storage in self._lost:
+                self._fail(access, "writes an output over another")
+        for access in read:
+            if self._views[access.value].storage not in self._lost:
                 continue
-            is_alike = len(written) == 1 and self._lies_as(value, written[0][1])
-            if place not in effects.in_place or not is_alike:
-                self._fail(place, "reads what it writes over at the same time")
+            is_alike = len(written) == 1 and self._lies_as(access.value, written[0].value)
+            if not access.operand.in_place or not is_alike:
+                self._fail(access, "reads what it writes over at the same time")
 
     def _kind(self, value: int) -> StorageKind:
         return StorageKind(self._plan.storages[self._views[value].storage].kind)
@@ -283,44 +296,46 @@ class _Replay:
         begins = (self._plan.storages[self._views[value].storage].offset for value in (a, b))
         return len(set(begins)) == 1 and self._views[a].lies_as(self._views[b])
 
-    def _read(self, place: int, value: int) -> None:
+    def _read(self, access: _Access) -> None:
+        value = access.value
         storage = self._views[value].storage
         if storage in self._lost:
             step, other = self._lost[storage]
-            self._fail(place, f"reads what step {step} has written over with storage {other}")
+            self._fail(access, f"reads what step {step} has written over with storage {other}")
         if self._kind(value) is StorageKind.STATE:
-            if self._updates[storage] != self._versions[self._step][place]:
-                self._fail(place, f"reads a state that has been updated {self._updates[storage]} times")
+            if self._updates[storage] != self._versions[self._step][access.place]:
+                self._fail(access, f"reads a state that has been updated {self._updates[storage]} times")
         elif not self._holds(value):
-            self._fail(place, "reads elements that no step has written")
+            self._fail(access, "reads elements that no step has written")
         else:
             self._memory[storage].read(value)
 
-    def _write(self, place: int, value: int) -> None:
+    def _write(self, access: _Access) -> None:
+        value = access.value
         storage = self._views[value].storage
         kind = self._kind(value)
         if kind is StorageKind.CONSTANT or self._is_input(value):
-            self._fail(place, "writes over an input or a constant")
+            self._fail(access, "writes over an input or a constant")
         if kind is StorageKind.STATE:
             self._updates[storage] += 1
-            if self._updates[storage] != self._versions[self._step][place]:
-                self._fail(place, f"is update {self._updates[storage]} of its state, which it should not be")
+            if self._updates[storage] != self._versions[self._step][access.place]:
+                self._fail(access, f"is update {self._updates[storage]} of its state, which it should not be")
             return
         if kind is StorageKind.ARENA:
-            self._claim(place, storage)
+            self._claim(access, storage)
         if not self._memory[storage].write(value):
-            self._fail(place, "writes over elements that an earlier step, or this one, has read")
+            self._fail(access, "writes over elements that an earlier step, or this one, has read")
 
-    def _claim(self, place: int, storage: int) -> None:
+    def _claim(self, access: _Access, storage: int) -> None:
         """Gives a storage its place in the arena when it is first written; those that overlap lose theirs."""
         if storage in self._lost:
-            self._fail(place, f"writes to memory that step {self._lost[storage][0]} has given away")
+            self._fail(access, f"writes to memory that step {self._lost[storage][0]} has given away")
         entry = self._plan.storages[storage]
         begin, end = entry.offset, entry.offset + entry.bytes
         if storage in self._owners or begin == end:
             return
         if end > self._plan.arena_bytes:
-            self._fail(place, "writes beyond the arena")
+            self._fail(access, "writes beyond the arena")
         first = bisect_left(self._places, (begin, 0, 0))
         if first and self._places[first - 1][1] > begin:
             first -= 1
@@ -331,23 +346,22 @@ class _Replay:
         self._places[first:last] = [(begin, end, storage)]
         self._owners.add(storage)
 
-    def _fail(self, place: int, what: str) -> NoReturn:
-        step = self._plan.steps[self._step]
-        value = step.values[place]
+    def _fail(self, access: _Access, what: str) -> NoReturn:
+        operation = self._plan.steps[self._step].operation
         raise InternalError(
-            f"the plan is wrong: step {self._step} ({StepKind(step.kind).name}) {what}: "
-            f"operand {place}, value {value} of storage {self._views[value].storage}"
+            f"the plan is wrong: step {self._step} ({type(operation).__name__}) {what}: "
+            f"{access.operand.name}, value {access.value} of storage {self._views[access.value].storage}"
         )
 
 
 def _views(plan: Plan) -> list[_View]:
-    numbers = plan.numbers()
+    sizes = numbers(plan)
     return [
         _View(
             value.storage,
-            numbers[value.offset],
-            tuple(max(numbers[index], 0) for index in value.sizes),
-            tuple(numbers[index] for index in value.strides),
+            sizes[value.offset],
+            tuple(max(sizes[index], 0) for index in value.sizes),
+            tuple(sizes[index] for index in value.strides),
             _ITEM_BYTES[value.dtype],
         )
         for value in plan.values

@@ -7,71 +7,72 @@ from typing import Any
 
 from torch.fx import Node
 
-from rushlight.backends.cpu.drafts import Draft
-from rushlight.backends.cpu.graph import StorageKind
-from rushlight.backends.cpu.sizes import product, same
-from rushlight.backends.cpu.tensor import Storage, Tensor
+from rushlight.backends.cpu.plan.node import PlanNode
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import StorageKind
+from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 class Accesses:
     """Which steps read and write each storage, in the order in which they run.
 
-    Steps register what they touch: whoever changes the operands of a step tells so by `change`.
+    Steps register what they touch: whoever changes the operation of a step tells so by `change`.
     """
 
-    def __init__(self, drafts: Iterable[Draft] = ()) -> None:
-        self._turns: dict[Draft, int] = {}
+    def __init__(self, steps: Iterable[PlanNode] = ()) -> None:
+        self._turns: dict[PlanNode, int] = {}
         self._next = 0
-        self._readers: dict[Storage, dict[Draft, None]] = {}
-        self._writers: dict[Storage, dict[Draft, None]] = {}
-        self._touched: dict[Draft, tuple[list[Storage], list[Storage]]] = {}
-        for draft in drafts:
-            self.add(draft)
+        self._readers: dict[Storage, dict[PlanNode, None]] = {}
+        self._writers: dict[Storage, dict[PlanNode, None]] = {}
+        self._touched: dict[PlanNode, tuple[list[Storage], list[Storage]]] = {}
+        for step in steps:
+            self.add(step)
 
-    def add(self, draft: Draft) -> None:
+    def add(self, step: PlanNode) -> None:
         """A step that runs after all others."""
-        self._turns[draft] = self._next
+        self._turns[step] = self._next
         self._next += 1
-        self._register(draft)
+        self._register(step)
 
-    def remove(self, draft: Draft) -> None:
+    def remove(self, step: PlanNode) -> None:
         """A step that runs no more."""
-        del self._turns[draft]
-        self._forget(draft)
+        del self._turns[step]
+        self._forget(step)
 
-    def change(self, draft: Draft, operands: list[Tensor | None]) -> None:
-        """Gives a step other operands; it runs when it did."""
-        self._forget(draft)
-        draft.operands = operands
-        self._register(draft)
+    def change(self, step: PlanNode, operation: Operation[Tensor]) -> None:
+        """Gives a step another operation, or the same of other operands; it runs when it did."""
+        self._forget(step)
+        step.operation = operation
+        self._register(step)
 
-    def _register(self, draft: Draft) -> None:
-        touched = self._touched[draft] = (draft.reads(), draft.writes())
+    def _register(self, step: PlanNode) -> None:
+        touched = self._touched[step] = (step.reads(), step.writes())
         for storages, users in zip(touched, (self._readers, self._writers), strict=True):
             for storage in storages:
-                users.setdefault(storage, {})[draft] = None
+                users.setdefault(storage, {})[step] = None
 
-    def _forget(self, draft: Draft) -> None:
-        for storages, users in zip(self._touched.pop(draft), (self._readers, self._writers), strict=True):
+    def _forget(self, step: PlanNode) -> None:
+        for storages, users in zip(self._touched.pop(step), (self._readers, self._writers), strict=True):
             for storage in storages:
-                users[storage].pop(draft, None)
+                users[storage].pop(step, None)
 
-    def __contains__(self, draft: Draft) -> bool:
-        return draft in self._turns
+    def __contains__(self, step: PlanNode) -> bool:
+        return step in self._turns
 
-    def turn(self, draft: Draft) -> int:
+    def turn(self, step: PlanNode) -> int:
         """A number that is greater for steps that run later."""
-        return self._turns[draft]
+        return self._turns[step]
 
-    def readers(self, storage: Storage) -> list[Draft]:
+    def readers(self, storage: Storage) -> list[PlanNode]:
         """The steps that read the storage, in their order."""
         return sorted(self._readers.get(storage, ()), key=self._turns.__getitem__)
 
-    def writers(self, storage: Storage) -> list[Draft]:
+    def writers(self, storage: Storage) -> list[PlanNode]:
         """The steps that write the storage, in their order."""
         return sorted(self._writers.get(storage, ()), key=self._turns.__getitem__)
 
-    def users(self, storage: Storage) -> list[Draft]:
+    def users(self, storage: Storage) -> list[PlanNode]:
         """The steps that read or write the storage, in their order."""
         users = {**self._readers.get(storage, {}), **self._writers.get(storage, {})}
         return sorted(users, key=self._turns.__getitem__)
@@ -80,21 +81,15 @@ class Accesses:
         """All that steps read or write."""
         return list({**self._readers, **self._writers})
 
-    def is_only_reader(self, draft: Draft, place: int) -> bool:
-        """Whether operand `place` of the step is all that is read of its storage: no other step reads it, and
-        no other operand of this one is a view of it.
-        """
-        operand = draft.operands[place]
-        return operand is not None and self._only_reader(operand.storage, draft)
+    def is_only_reader(self, step: PlanNode, storage: Storage) -> bool:
+        """Whether the step alone reads the storage, and by one of its operands."""
+        return list(self._readers.get(storage, ())) == [step] and step.reads().count(storage) == 1
 
-    def _only_reader(self, storage: Storage, draft: Draft) -> bool:
-        return list(self._readers.get(storage, ())) == [draft] and draft.reads().count(storage) == 1
-
-    def is_last_reader(self, draft: Draft, storage: Storage) -> bool:
+    def is_last_reader(self, step: PlanNode, storage: Storage) -> bool:
         """Whether the step reads the storage and no step after it does."""
-        return self.readers(storage)[-1:] == [draft]
+        return self.readers(storage)[-1:] == [step]
 
-    def is_written_between(self, storage: Storage, first: Draft, last: Draft | None = None) -> bool:
+    def is_written_between(self, storage: Storage, first: PlanNode, last: PlanNode | None = None) -> bool:
         """Whether what `first` reads of the storage may be something else after `last`, or after all steps.
 
         What lasts for one call is never written again once a step has read it, which check.py makes sure of.
@@ -102,20 +97,20 @@ class Accesses:
         if storage.kind is not StorageKind.STATE:
             return False
         end = self._next if last is None else self._turns[last]
-        turns = (self._turns[draft] for draft in self._writers.get(storage, ()))
+        turns = (self._turns[step] for step in self._writers.get(storage, ()))
         return any(self._turns[first] < turn <= end for turn in turns)
 
-    def may_run_later(self, draft: Draft, last: Draft | None = None) -> bool:
+    def may_run_later(self, step: PlanNode, last: PlanNode | None = None) -> bool:
         """Whether the step reads the same if it runs after `last`, or after all others."""
-        return not any(self.is_written_between(storage, draft, last) for storage in draft.reads())
+        return not any(self.is_written_between(storage, step, last) for storage in step.reads())
 
-    def writer_of_all(self, storage: Storage) -> Draft | None:
+    def writer_of_all(self, storage: Storage) -> PlanNode | None:
         """The only step that writes the storage, if it writes all of it and nothing else."""
         writers = list(self._writers.get(storage, ()))
         if len(writers) != 1 or storage.kind is not StorageKind.ARENA or len(writers[0].writes()) != 1:
             return None
-        (draft,) = writers
-        return draft if same(product(draft.out.sizes), storage.numel) else None
+        (step,) = writers
+        return step if same(product(step.output.sizes), storage.numel) else None
 
 
 class Aliases(Accesses):
@@ -137,7 +132,7 @@ class Aliases(Accesses):
         for view in self._views[node]:
             self._names.setdefault(view.storage, {})[node] = None
 
-    def sole_writer(self, source: Node, user: Node, corresponds: bool = False) -> Draft | None:
+    def sole_writer(self, source: Node, user: Node, corresponds: bool = False) -> PlanNode | None:
         """The step that alone wrote the memory of `source`, all of it, if it may be made part of what
         computes `user`: nothing but `user` reads that memory, and only once, as `source`.
 
@@ -146,27 +141,27 @@ class Aliases(Accesses):
         view = self._view(source)
         if view is None or not view.is_dense():
             return None
-        draft = self.writer_of_all(view.storage)
-        if draft is None or self._readers.get(view.storage) or not self.may_run_later(draft):
+        step = self.writer_of_all(view.storage)
+        if step is None or self._readers.get(view.storage) or not self.may_run_later(step):
             return None
         if any(reader is not user for reader in self._nodes_that_read(view.storage)):
             return None
         reads = self._reads(user, view.storage)
         if corresponds:
-            return draft if all(_is_same_view(v, view) for v in reads) else None
-        return draft if len(reads) == 1 else None
+            return step if all(_is_same_view(v, view) for v in reads) else None
+        return step if len(reads) == 1 else None
 
-    def source_of(self, view: Tensor, reader: Draft) -> Draft | None:
+    def source_of(self, view: Tensor, reader: PlanNode) -> PlanNode | None:
         """The step that alone wrote the memory of a view, all of it, if the step `reader` alone reads that
         memory, and only once.
         """
         storage = view.storage
-        draft = self.writer_of_all(storage)
-        if draft is None or storage not in self._names or not self._only_reader(storage, reader):
+        step = self.writer_of_all(storage)
+        if step is None or storage not in self._names or not self.is_only_reader(reader, storage):
             return None
         nodes = set(reader.nodes)
         is_read = any(node not in nodes for node in self._nodes_that_read(storage))
-        return draft if not is_read and draft.out.is_dense() and self.may_run_later(draft) else None
+        return step if not is_read and step.output.is_dense() and self.may_run_later(step) else None
 
     def is_read_by(self, source: Node, user: Node) -> bool:
         """Whether `user` alone reads the memory of `source`, and only once, as `source`."""
@@ -179,7 +174,7 @@ class Aliases(Accesses):
             and all(reader is user for reader in self._nodes_that_read(view.storage))
         )
 
-    def writers_of(self, node: Node) -> list[Draft]:
+    def writers_of(self, node: Node) -> list[PlanNode]:
         """The steps that write the memory of which a node is a view."""
         return self.writers(self._views[node][0].storage)
 

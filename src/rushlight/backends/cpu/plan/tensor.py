@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from rushlight.backends.cpu.graph import StorageKind
-from rushlight.backends.cpu.sizes import Size, divide, product, same, simplify
+from rushlight.backends.cpu.plan.sizes import Size, divide, product, same, simplify
+from rushlight.backends.cpu.plan.tables import StorageKind
 
 HALVES = (torch.float16, torch.bfloat16)
 """Types that plans have in arguments and in stored weights alone."""
@@ -183,3 +183,17 @@ def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size,
         strides[axis] = step
         step = simplify(step * sizes[axis])
     return tuple(strides)
+
+
+def constant(data: torch.Tensor) -> Tensor:
+    """A stored tensor, as row-major, of one of the types that plans compute in."""
+    return stored(data.to(planned_dtype(data.dtype)))
+
+
+def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """A stored tensor, as row-major; in `dtype` if its numbers have a place there."""
+    data = data.detach().contiguous()
+    if dtype in HALVES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
+        data = data.to(dtype)
+    storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
+    return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))

@@ -1,0 +1,117 @@
+"""Convolutions around a depthwise one as one step: large maps between them are never whole in memory."""
+
+from __future__ import annotations
+
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.plan.aliases import Accesses
+from rushlight.backends.cpu.plan.node import PlanNode, nodes_of
+from rushlight.backends.cpu.plan.tables import (
+    Bottleneck,
+    BottleneckConvolution,
+    BottleneckDepthwise,
+    DepthwiseConv2d,
+    Gemm,
+    StorageKind,
+    Window,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor
+
+
+def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    """Joins a convolution, a depthwise one that alone reads its result, and a product (one of 1 x 1) that
+    alone reads that, where the first result does not stay in the second level cache.
+    """
+    accesses = Accesses(steps)
+    convolutions = {step: gemm for step in steps if (gemm := step.of(Gemm)) is not None}
+    writers = {gemm.output.storage: step for step, gemm in convolutions.items()}
+    products = {
+        gemm.input.storage: step
+        for step, gemm in convolutions.items()
+        if is_pointwise(gemm) and gemm.prologue is None
+    }
+
+    def passes(tensor: Tensor, reader: PlanNode, source: Tensor) -> bool:
+        """Whether the reader alone reads all of a tensor, as its `source`, as it was written."""
+        return (
+            tensor.storage.kind is StorageKind.ARENA
+            and accesses.is_only_reader(reader, source.storage)
+            and source.lies_as(tensor)
+            and tensor.is_dense()
+        )
+
+    joined: dict[PlanNode, PlanNode] = {}
+    gone: set[PlanNode] = set()
+    for step in steps:
+        depthwise = step.of(DepthwiseConv2d)
+        first = None if depthwise is None else writers.get(depthwise.input.storage)
+        if depthwise is None or first is None:
+            continue
+        expand = convolutions[first]
+        if not _may_be_first(expand, context) or not passes(expand.output, step, depthwise.input):
+            continue
+        last = products.get(depthwise.output.storage)
+        if last is not None and not passes(depthwise.output, last, convolutions[last].input):
+            last = None
+        if not all(accesses.may_run_later(part, last or step) for part in (first, step)):
+            continue
+        project = None if last is None else convolutions[last]
+        parts = [part for part in (first, step, last) if part is not None]
+        joined[last or step] = PlanNode(_bottleneck(expand, depthwise, project), nodes_of(parts))
+        gone |= {first, step}
+    return [joined.get(step, step) for step in steps if step in joined or step not in gone]
+
+
+def is_pointwise(gemm: Gemm[Tensor]) -> bool:
+    """Whether it is a product of each pixel by itself, of one input and one group."""
+    return gemm.groups == 1 and not gemm.more and _without_dilation(gemm.window) == Window()
+
+
+def _without_dilation(window: Window) -> Window:
+    """The window of one pixel has no dilation, whatever the program says."""
+    if (window.kernel_h, window.kernel_w) != (1, 1):
+        return window
+    return Window(stride_h=window.stride_h, stride_w=window.stride_w, pad_h=window.pad_h, pad_w=window.pad_w)
+
+
+def _may_be_first(gemm: Gemm[Tensor], context: Context) -> bool:
+    if gemm.groups != 1 or gemm.more or gemm.residual is not None or gemm.prologue is not None:
+        return False
+    sizes = [context.symbols.upper(size) for size in gemm.output.sizes]
+    if 4 * sizes[1] * sizes[2] * sizes[3] <= context.options.target.cache:
+        return False
+    w = gemm.window
+    axes = (
+        (w.kernel_h, w.stride_h, w.pad_h, w.dilation_h),
+        (w.kernel_w, w.stride_w, w.pad_w, w.dilation_w),
+    )
+    return all(
+        isinstance(size, int) and out == (size + 2 * padding - (kernel - 1) * dilation - 1) // stride + 1
+        for size, out, (kernel, stride, padding, dilation) in zip(
+            gemm.input.sizes[1:3], gemm.output.sizes[1:3], axes, strict=True
+        )
+    )
+
+
+def _bottleneck(
+    expand: Gemm[Tensor], depthwise: DepthwiseConv2d[Tensor], project: Gemm[Tensor] | None
+) -> Bottleneck[Tensor]:
+    return Bottleneck(
+        input=expand.input,
+        expand_weight=expand.weight,
+        expand_bias=expand.bias,
+        depthwise_weight=depthwise.weight,
+        depthwise_bias=depthwise.bias,
+        project_weight=None if project is None else project.weight,
+        project_bias=None if project is None else project.bias,
+        residual=None if project is None else project.residual,
+        output=depthwise.output if project is None else project.output,
+        expand=_part(expand),
+        depthwise=BottleneckDepthwise(window=depthwise.window, epilogue=depthwise.epilogue),
+        project=None if project is None else _part(project),
+    )
+
+
+def _part(gemm: Gemm[Tensor]) -> BottleneckConvolution:
+    return BottleneckConvolution(
+        window=gemm.window, channels=gemm.channels, outputs=gemm.outputs, epilogue=gemm.epilogue
+    )

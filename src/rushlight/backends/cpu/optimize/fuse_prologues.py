@@ -1,0 +1,131 @@
+"""Scales, shifts and clamps of what a product reads, as batch norm before it, applied as it reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.optimize.fuse_bottlenecks import is_pointwise
+from rushlight.backends.cpu.plan.aliases import Accesses
+from rushlight.backends.cpu.plan.node import INFINITY, Chain, PlanNode, nodes_of
+from rushlight.backends.cpu.plan.sizes import same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Gemm, Prologue, StorageKind, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import Tensor
+
+# In the order in which a product applies them.
+_STAGES = {
+    (BinaryFunction, BinaryFunction.MUL): 0,
+    (BinaryFunction, BinaryFunction.ADD): 1,
+    (UnaryFunction, UnaryFunction.RELU): 2,
+    (UnaryFunction, UnaryFunction.CLAMP): 2,
+}
+# Rows of fewer channels are slower one by one.
+_LEAST_CHANNELS = 16
+
+
+def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    """Joins a chain that gives clamp(x * scale + shift), by channel, each perhaps left out, and the product
+    (a convolution of 1 x 1) that alone reads it, where that result would take memory of its own: it is never
+    whole in memory then.
+    """
+    accesses = Accesses(steps)
+    chains: dict[object, PlanNode] = {}
+    gone: set[PlanNode] = set()
+    for step in steps:
+        gemm = step.of(Gemm)
+        before = None if gemm is None else chains.get(gemm.input.storage)
+        if (
+            gemm is not None
+            and before is not None
+            and accesses.is_only_reader(step, gemm.input.storage)
+            and accesses.may_run_later(before, step)
+            and _fuse(before, step, gemm, accesses)
+        ):
+            gone.add(before)
+        if step.of(Chain) is not None and step.output.storage.kind is StorageKind.ARENA:
+            chains[step.output.storage] = step
+    return [step for step in steps if step not in gone]
+
+
+def _is_in_place(step: PlanNode, chain: Chain, accesses: Accesses) -> bool:
+    """Whether the chain's result can take the memory of what it reads, which then is in cache still."""
+    return any(
+        tensor.storage.kind is StorageKind.ARENA
+        and tensor.lies_as(chain.output)
+        and accesses.is_last_reader(step, tensor.storage)
+        for tensor in chain.inputs
+    )
+
+
+def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Accesses) -> bool:
+    """Whether the product could be changed so that it reads what the chain does."""
+    chain = before.of(Chain)
+    if chain is None or _is_in_place(before, chain, accesses):
+        return False
+    found = _read(chain)
+    if found is None or not is_pointwise(gemm):
+        return False
+    written, x = _image(chain.output), found.x
+    channels = x.sizes[3]
+    if not gemm.input.lies_as(written) or not same(gemm.input.offset, written.offset):
+        return False
+    if not same(x.strides[3], 1) or not isinstance(channels, int) or channels < _LEAST_CHANNELS:
+        return False
+    step.operation = replace(
+        gemm,
+        input=x,
+        prologue_scale=found.scale,
+        prologue_shift=found.shift,
+        prologue=found.prologue,
+    )
+    step.nodes = nodes_of((before, step))
+    return True
+
+
+def _image(tensor: Tensor) -> Tensor:
+    """[n, h, w, c] of images, or of rows as images of one line."""
+    return (tensor if tensor.rank == 4 else tensor.with_one(2)).permute((0, 2, 3, 1))
+
+
+def _is_by_channel(image: Tensor) -> bool:
+    def is_same(axis: int) -> bool:
+        return same(image.sizes[axis], 1) or same(image.strides[axis], 0)
+
+    return is_same(1) and is_same(2) and same(image.strides[3], 1)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """x * scale + shift, clamped as the prologue says."""
+
+    x: Tensor
+    scale: Tensor | None
+    shift: Tensor | None
+    prologue: Prologue
+
+
+def _read(chain: Chain) -> _Found | None:
+    """What the chain computes, as images, if it is no more than that."""
+    if chain.output.rank not in (3, 4):
+        return None
+    operands = [_image(operand) for operand in chain.inputs]
+    maps = [index for index, operand in enumerate(operands) if not _is_by_channel(operand)]
+    if len(maps) != 1:
+        return None
+    factors: list[Tensor | None] = [None, None]
+    prologue = Prologue()
+    stage, current = -1, maps[0]
+    for index, instruction in enumerate(chain.code):
+        others = [source for source in instruction.sources if source != current]
+        function = instruction.function
+        last, stage = stage, _STAGES.get((type(function), function), -1)
+        if stage <= last or len(others) != len(instruction.sources) - 1 or any(s < 0 for s in others):
+            return None
+        if others:
+            factors[stage] = operands[others[0]]
+        elif function is UnaryFunction.CLAMP:
+            prologue = Prologue(low=instruction.p, high=instruction.q)
+        else:
+            prologue = Prologue(low=0.0, high=INFINITY)
+        current = -1 - index
+    return _Found(operands[maps[0]], factors[0], factors[1], prologue)

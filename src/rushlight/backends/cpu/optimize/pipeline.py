@@ -1,0 +1,30 @@
+"""The order of all passes over a plan."""
+
+from __future__ import annotations
+
+from rushlight.backends.cpu.optimize.assign_registers import assign_registers
+from rushlight.backends.cpu.optimize.context import Context, Pass
+from rushlight.backends.cpu.optimize.fuse_bottlenecks import fuse_bottlenecks
+from rushlight.backends.cpu.optimize.fuse_prologues import fuse_prologues
+from rushlight.backends.cpu.optimize.merge_convolutions import merge_convolutions
+from rushlight.backends.cpu.optimize.place_concatenations import place_concatenations
+from rushlight.backends.cpu.optimize.select_algorithms import select_algorithms
+from rushlight.backends.cpu.plan.node import PlanNode
+
+PASSES: tuple[Pass, ...] = (
+    # Over convolutions whose algorithm is open:
+    place_concatenations,
+    merge_convolutions,
+    select_algorithms,
+    # Over operations as the schema has them, and chains without registers:
+    fuse_bottlenecks,
+    fuse_prologues,
+    assign_registers,
+)
+
+
+def optimize(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    """The steps of a plan as they are written, from those that lowering gives."""
+    for run in PASSES:
+        steps = run(steps, context)
+    return steps

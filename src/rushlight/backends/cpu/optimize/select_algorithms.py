@@ -1,0 +1,182 @@
+"""Chooses the algorithm of each convolution and product, and packs its weights."""
+
+from __future__ import annotations
+
+import torch
+
+from rushlight.backends.cpu.byte_drafts import Int4Product, Int8Convolution, WeightOnlyProduct
+from rushlight.backends.cpu.cost import product_cycles
+from rushlight.backends.cpu.optimize.block_gemm import block_gemm, block_gemms
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.optimize.select_int8 import int4_gemm, int8_operation, weight_only_gemm
+from rushlight.backends.cpu.options import Options
+from rushlight.backends.cpu.pack.panels import (
+    pack_panels,
+    padded,
+    product_weights,
+    winograd_taps,
+    winograd_weights,
+    winograd_weights_apart,
+)
+from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.sizes import Symbols, same
+from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, Recurrent, Winograd
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
+
+# In multiplications per cycle of a tile at its best, by measurement.
+_TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
+_MOST_WEIGHT = 1e8  # transformed numbers stay finite for inputs of 1e19; larger ones are not transformed
+
+
+def select_algorithms(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    """Makes an operation of the schema of each convolution, product and recurrent layer."""
+    of_blocks = block_gemms(steps, context)
+    for step in steps:
+        step.operation = _selected(step, step in of_blocks, context)
+    return steps
+
+
+def _selected(step: PlanNode, has_blocks: bool, context: Context) -> Operation[Tensor]:
+    operation = step.operation
+    if isinstance(operation, Int8Convolution):
+        return int8_operation(operation, context)
+    if isinstance(operation, Int4Product):
+        return int4_gemm(operation)
+    if isinstance(operation, WeightOnlyProduct):
+        return weight_only_gemm(operation)
+    if isinstance(operation, Convolution):
+        return block_gemm(operation, context) if has_blocks else _convolution(operation, context)
+    if isinstance(operation, RecurrentLayer):
+        return _recurrent(operation, context)
+    return operation
+
+
+def _recurrent(layer: RecurrentLayer, context: Context) -> Recurrent[Tensor]:
+    weights = pack_panels(layer.weight.t()[None], context.options.target)
+    return Recurrent(
+        projected=layer.projected,
+        weight=stored(weights, layer.stored),
+        bias=layer.bias,
+        first_state=layer.first_state,
+        first_cell=layer.first_cell,
+        output=layer.output,
+        last_state=layer.last_state,
+        last_cell=layer.last_cell,
+        is_gru=layer.is_gru,
+        hidden=layer.hidden,
+        is_backward=layer.is_backward,
+    )
+
+
+def _convolution(convolution: Convolution, context: Context) -> Operation[Tensor]:
+    if convolution.is_depthwise:
+        return _depthwise(convolution)
+    m = winograd_size(convolution, context.options, context.symbols)
+    return _winograd(convolution, m, context.options) if m else _gemm(convolution, context.options)
+
+
+def _depthwise(convolution: Convolution) -> DepthwiseConv2d[Tensor]:
+    weights = convolution.weight.view(convolution.weight.shape[0], -1).t()
+    return DepthwiseConv2d(
+        input=convolution.input,
+        weight=stored(weights.flatten(), convolution.stored),
+        bias=None if convolution.bias is None else constant(convolution.bias),
+        output=convolution.output,
+        window=convolution.window,
+        epilogue=convolution.epilogue,
+    )
+
+
+def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Tensor]:
+    outputs, channels = convolution.weight.shape[:2]
+    keeps_taps = stores_taps(convolution, options)
+    if convolution.stride == (2, 2):
+        weights = winograd_weights_apart(convolution.weight, options.target)
+    elif keeps_taps:
+        weights = winograd_taps(convolution.weight, options.target)
+    else:
+        weights = winograd_weights(convolution.weight, m, options.target)
+    return Winograd(
+        input=convolution.input,
+        weight=stored(weights, convolution.stored),
+        bias=None if convolution.bias is None else constant(padded(convolution.bias)),
+        residual=convolution.residual,
+        more=convolution.more,
+        output=convolution.output,
+        m=m,
+        pad_h=convolution.padding[0],
+        pad_w=convolution.padding[1],
+        stride=convolution.stride[0],
+        channels=channels,
+        outputs=outputs,
+        epilogue=convolution.epilogue,
+        transforms_weight=keeps_taps,
+    )
+
+
+def _gemm(convolution: Convolution, options: Options) -> Gemm[Tensor]:
+    outputs, channels = convolution.weight.shape[:2]
+    weights = product_weights(convolution.weight, convolution.groups, options.target)
+    return Gemm(
+        input=convolution.input,
+        weight=stored(weights, convolution.stored),
+        bias=None if convolution.bias is None else constant(padded(convolution.bias)),
+        residual=convolution.residual,
+        more=convolution.more,
+        output=convolution.output,
+        window=convolution.window,
+        groups=convolution.groups,
+        channels=channels,
+        outputs=outputs // convolution.groups,
+        epilogue=convolution.epilogue,
+        rounds_input=convolution.rounds_input,
+    )
+
+
+def stores_taps(convolution: Convolution, options: Options) -> bool:
+    """Whether the file has weights as they are: transformed ones of 16 bits would be too inexact."""
+    return options.compact or convolution.stored is not torch.float32
+
+
+def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) -> int:
+    """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0; 2 at stride 2.
+
+    Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's), up to 4e-6 for
+    m = 3 and 1e-5 for m = 4, which the precision "highest" refuses.
+    """
+    outputs, channels, *kernel = convolution.weight.shape
+    apart = convolution.stride == (2, 2)
+    if (
+        kernel != [3, 3]
+        or convolution.groups != 1
+        or convolution.dilation != (1, 1)
+        or max(convolution.padding) > 2
+    ):
+        return 0
+    if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or apart):
+        return 0
+    if apart and stores_taps(convolution, options):
+        return 0
+    if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # nor may it be NaN
+        return 0
+    source, residual = convolution.input, convolution.residual
+    if not apart and any(
+        not same(out, size + 2 * padding - 2)
+        for out, size, padding in zip(
+            convolution.output.sizes[1:3], source.sizes[1:3], convolution.padding, strict=True
+        )
+    ):
+        return 0
+    if residual is not None and not residual.lies_as(convolution.output):
+        return 0
+    images, height, width = (symbols.upper(size) for size in convolution.output.sizes[:3])
+    target = options.target
+    costs = {0: product_cycles(images * height * width, 9 * channels, outputs, target)}
+    for m in (2,) if options.is_highest or apart else (2, 3, 4):
+        tiles = images * -(-height // m) * -(-width // m)
+        inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
+        products = inputs * product_cycles(tiles, channels, outputs, target)
+        moves = tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
+        costs[m] = products + moves * 2
+    return min(costs, key=lambda m: costs[m])

@@ -1,0 +1,133 @@
+"""Chooses the algorithm of products with int8 and int4 numbers, and packs their weights."""
+
+from __future__ import annotations
+
+import math
+
+from rushlight.backends.cpu.byte_drafts import Int4Product, Int8Convolution, WeightOnlyProduct, int8_range
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.tables import (
+    Int4Gemm,
+    Int8DepthwiseConv2d,
+    Int8Gemm,
+    Int8Sum,
+    WeightOnlyGemm,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.quantization import QuantParams
+
+_WINOGRAD_PIXELS = 150
+"""Of fewer pixels the transformed weights take longer to read than all products do."""
+
+
+def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[Tensor]:
+    """A convolution over int8 as an operation of the schema."""
+    out = QuantParams(1.0, 0) if convolution.result is None else convolution.result
+    multiplier = constant((convolution.scales.double() / out.scale).float())
+    offset = None
+    if convolution.bias is not None:
+        offset = constant((convolution.bias.double() / out.scale).float())
+    outputs, channels = convolution.weight.shape[:2]
+    if convolution.is_depthwise:
+        return Int8DepthwiseConv2d(
+            input=convolution.input,
+            weight=constant(convolution.weight.reshape(outputs, -1).t().flatten()),
+            offset=offset,
+            multiplier=multiplier,
+            output=convolution.output,
+            window=convolution.window,
+            input_zero_point=convolution.zero,
+            range=int8_range(out),
+        )
+    packing = int8_packing(
+        convolution.weight,
+        convolution.groups,
+        context.options.target,
+        is_winograd=_may_be_winograd(convolution, context),
+    )
+    return Int8Gemm(
+        input=convolution.input,
+        weight=constant(int8_weights(convolution.weight, convolution.groups, packing)),
+        offset=offset,
+        residual=convolution.residual,
+        row_scale=convolution.row_scale,
+        row_zero_point=convolution.row_zero_point,
+        multiplier=multiplier,
+        output=convolution.output,
+        window=convolution.window,
+        groups=convolution.groups,
+        channels=channels,
+        outputs=outputs // convolution.groups,
+        packing=packing,
+        input_zero_point=convolution.zero,
+        range=int8_range(out),
+        epilogue=convolution.epilogue,
+        sum=_sum(convolution),
+    )
+
+
+def _sum(convolution: Int8Convolution) -> Int8Sum | None:
+    if convolution.sum is None:
+        return None
+    factor, residual_factor = convolution.sum.factors
+    return Int8Sum(
+        residual_zero_point=convolution.sum.zero,
+        output=int8_range(convolution.sum.result),
+        factor=factor,
+        residual_factor=residual_factor,
+    )
+
+
+def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
+    """Whether the step may be run by fewer products of int16."""
+    pixels = math.prod(context.symbols.upper(size) for size in convolution.output.sizes[:3])
+    return (
+        convolution.result is not None
+        and convolution.groups == 1
+        and convolution.kernel == (3, 3)
+        and all(step == 1 for step in (*convolution.stride, *convolution.dilation))
+        and convolution.weight.shape[1] % (2 * context.options.target.byte_lanes) == 0
+        and pixels >= _WINOGRAD_PIXELS
+    )
+
+
+def weight_only_gemm(product: WeightOnlyProduct) -> WeightOnlyGemm[Tensor]:
+    """A product with a matrix of 8- or 4-bit numbers as an operation of the schema."""
+    outputs, inputs = product.grouped.values.shape
+    return WeightOnlyGemm(
+        input=product.input,
+        weight=constant(product.grouped.stored()),
+        bias=None if product.bias is None else constant(product.bias.float()),
+        residual=product.residual,
+        weight_scale=constant(product.grouped.scales.float().flatten()),
+        output=product.output,
+        bits=product.grouped.bits,
+        channels=inputs,
+        outputs=outputs,
+        group=product.grouped.group,
+        epilogue=product.epilogue,
+    )
+
+
+def int4_gemm(product: Int4Product) -> Int4Gemm[Tensor]:
+    """A product of int8 rows with a matrix of 4-bit numbers as an operation of the schema."""
+    numbers, scales = product.grouped.values, product.grouped.scales
+    outputs, inputs = numbers.shape
+    sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)
+    return Int4Gemm(
+        input=product.input,
+        weight=constant(product.grouped.stored()),
+        bias=None if product.bias is None else constant(product.bias.float()),
+        residual=product.residual,
+        row_scale=product.row_scale,
+        row_zero_point=product.row_zero_point,
+        weight_scale=constant(scales.float().flatten()),
+        weight_sum=constant(sums.float()),
+        output=product.output,
+        channels=inputs,
+        outputs=outputs,
+        group=product.grouped.group,
+        epilogue=product.epilogue,
+    )

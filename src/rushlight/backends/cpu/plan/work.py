@@ -1,0 +1,104 @@
+"""What the steps of a plan compute and move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from rushlight.backends.cpu.plan import tables as t
+from rushlight.backends.cpu.plan.evaluate import numbers
+from rushlight.backends.cpu.plan.operation import Operation
+
+_ITEM_BYTES = {
+    0: 1,
+    1: 1,
+    3: 4,
+    4: 8,
+    5: 2,
+    6: 4,
+    11: 1,
+    15: 2,
+}  # of the dtypes that plans have, as numbered in a program file
+
+Shape = tuple[int, ...]
+ShapeOf = Callable[[int], Shape]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a step does.
+
+    operations: multiplications and additions, each counted, of the plain algorithm; 0 of steps that only move
+    or map. bytes: of all operands, each once, and so the least that can be moved. shape: of the last output.
+    """
+
+    kind: type[Operation[int]]
+    operations: int
+    bytes: int
+    shape: Shape
+
+
+def work_of(plan: t.Plan) -> list[Work]:
+    """The work of every step, at the upper bounds of dynamic sizes."""
+    sizes = numbers(plan)
+    shapes = [tuple(sizes[index] for index in value.sizes) for value in plan.values]
+    result = []
+    for step in plan.steps:
+        operation = step.operation
+        used = {value for _, value in operation.operands()}
+        moved = sum(_bytes(plan, value, shapes[value]) for value in used)
+        outputs = shapes[operation.writes()[-1]]
+        count = _operations(operation, outputs, shapes.__getitem__)
+        result.append(Work(type(operation), count, moved, outputs))
+    return result
+
+
+def _bytes(plan: t.Plan, index: int, shape: Shape) -> int:
+    value = plan.values[index]
+    storage = plan.storages[value.storage]
+    if storage.kind == t.StorageKind.CONSTANT:
+        return storage.bytes
+    return prod(shape) * _ITEM_BYTES[value.dtype]
+
+
+def _operations(operation: Operation[int], output: Shape, shape: ShapeOf) -> int:
+    outputs = prod(output)
+    if isinstance(operation, (t.Gemm, t.Int8Gemm)):
+        return 2 * outputs * _taps(operation.window) * operation.channels
+    if isinstance(operation, (t.WeightOnlyGemm, t.Int4Gemm, t.BlockGemm)):
+        return 2 * outputs * operation.channels
+    if isinstance(operation, t.Winograd):
+        return 2 * outputs * 9 * operation.channels
+    if isinstance(operation, (t.DepthwiseConv2d, t.Int8DepthwiseConv2d)):
+        return 2 * outputs * _taps(operation.window)
+    if isinstance(operation, t.Bottleneck):
+        return _bottleneck(operation, shape(operation.input), output)
+    if isinstance(operation, t.MatMul):
+        return 2 * outputs * shape(operation.a)[-1]
+    if isinstance(operation, t.Attention):
+        return _attention(operation, shape)
+    if isinstance(operation, t.Recurrent):
+        *times, columns = shape(operation.projected)
+        return 2 * prod(times) * columns * operation.hidden
+    return 0
+
+
+def _taps(window: t.Window) -> int:
+    return window.kernel_h * window.kernel_w
+
+
+def _attention(operation: t.Attention[int], shape: ShapeOf) -> int:
+    query, key, value = (shape(index) for index in (operation.query, operation.key, operation.value))
+    keys = key[2] + (0 if operation.key_tail is None else shape(operation.key_tail)[2])
+    return 2 * prod(query[:3]) * keys * (query[3] + value[3])
+
+
+def _bottleneck(operation: t.Bottleneck[int], source: Shape, output: Shape) -> int:
+    expand, window = operation.expand, operation.expand.window
+    height = (source[1] + 2 * window.pad_h - (window.kernel_h - 1) * window.dilation_h - 1) // window.stride_h
+    width = (source[2] + 2 * window.pad_w - (window.kernel_w - 1) * window.dilation_w - 1) // window.stride_w
+    first = source[0] * (height + 1) * (width + 1) * expand.outputs * _taps(window) * expand.channels
+    depthwise = prod(output[:3]) * expand.outputs * _taps(operation.depthwise.window)
+    project = prod(output) * expand.outputs if operation.project is not None else 0
+    return 2 * (first + depthwise + project)
