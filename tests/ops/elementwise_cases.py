@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import torch
-from tests.ops.harness import BOOL, COMPLEX, FLOATS, HALVES, INTS, REAL, Case
+from tests.ops.harness import BOOL, COMPLEX, FLOAT16_TYPES, FLOATS, INTS, REAL, Case
 from tests.ops.samples import BROADCASTS, SPECIAL, channels_last, mixed, pairs, special, tensor
 
 Dtypes = tuple[torch.dtype, ...]
 Make = Callable[[], list[Case]]
-FLOATING = FLOATS + HALVES
+FLOATING = FLOATS + FLOAT16_TYPES
 NUMBERS = FLOATING + INTS  # all real types but bool
 
 
@@ -366,7 +366,7 @@ CASES: dict[str, Make] = {
     "aten::copysign.out": binary(UNARY_FLOAT),
     "aten::detach_copy.out": clone_cases_without_format,
     "aten::digamma.out": several(
-        unary(FLOATS, low=-5.3, high=20), unary(HALVES + INTS, low=1, specials=False)
+        unary(FLOATS, low=-5.3, high=20), unary(FLOAT16_TYPES + INTS, low=1, specials=False)
     ),
     "aten::erfinv.out": unary(FLOATING, low=-0.999, high=0.999),
     "aten::fmax.out": binary(REAL),

@@ -12,11 +12,11 @@ import torch
 from rushlight.runtime import call_kernel
 
 FLOATS = (torch.float32, torch.float64)
-HALVES = (torch.float16, torch.bfloat16)
+FLOAT16_TYPES = (torch.float16, torch.bfloat16)
 INTS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 BOOL = (torch.bool,)
 COMPLEX = (torch.complex64, torch.complex128)
-REAL = FLOATS + HALVES + INTS + BOOL
+REAL = FLOATS + FLOAT16_TYPES + INTS + BOOL
 
 # rtol, atol: of results that eager computes in the same way, up to the order of sums and the math library.
 TOLERANCE = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import torch
-from tests.ops.harness import BOOL, COMPLEX, FLOATS, HALVES, INTS, REAL, Case
+from tests.ops.harness import BOOL, COMPLEX, FLOAT16_TYPES, FLOATS, INTS, REAL, Case
 from tests.ops.samples import channels_last, special, tensor
 
 Dtypes = tuple[torch.dtype, ...]
 Make = Callable[[], list[Case]]
-FLOATING = FLOATS + HALVES
+FLOATING = FLOATS + FLOAT16_TYPES
 NUMBERS = FLOATING + INTS
 INF, NAN = float("inf"), float("nan")
 

@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.ops.harness import COMPLEX, FLOATS, HALVES, INTS, REAL, assert_same, blank
+from tests.ops.harness import COMPLEX, FLOAT16_TYPES, FLOATS, INTS, REAL, assert_same, blank
 from tests.ops.samples import tensor
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
 
-NUMBERS = (*FLOATS, *HALVES, *INTS)
+NUMBERS = (*FLOATS, *FLOAT16_TYPES, *INTS)
 Make = Callable[[torch.dtype], torch.Tensor]
 
 # Operator, arguments before the out, what eager makes of a dtype, dtypes.
 CASES: list[tuple[str, list[object], Make, tuple[torch.dtype, ...]]] = [
     ("aten::full.out", [[2, 3], 3], lambda d: torch.full((2, 3), 3, dtype=d), (*REAL, *COMPLEX)),
-    ("aten::full.out", [[], 2.5], lambda d: torch.full((), 2.5, dtype=d), FLOATS + HALVES),
+    ("aten::full.out", [[], 2.5], lambda d: torch.full((), 2.5, dtype=d), FLOATS + FLOAT16_TYPES),
     ("aten::full.out", [[0, 3], True], lambda d: torch.full((0, 3), True, dtype=d), REAL),
     (
         "aten::full.out",
@@ -29,7 +29,7 @@ CASES: list[tuple[str, list[object], Make, tuple[torch.dtype, ...]]] = [
     ("aten::zeros.out", [[2, 3]], lambda d: torch.zeros((2, 3), dtype=d), (*REAL, *COMPLEX)),
     ("aten::ones.out", [[2, 3]], lambda d: torch.ones((2, 3), dtype=d), (*REAL, *COMPLEX)),
     ("aten::scalar_tensor.out", [7], lambda d: torch.scalar_tensor(7, dtype=d), (*REAL, *COMPLEX)),
-    ("aten::scalar_tensor.out", [1.5], lambda d: torch.scalar_tensor(1.5, dtype=d), FLOATS + HALVES),
+    ("aten::scalar_tensor.out", [1.5], lambda d: torch.scalar_tensor(1.5, dtype=d), FLOATS + FLOAT16_TYPES),
     ("aten::arange.out", [7], lambda d: torch.arange(7, dtype=d), NUMBERS),
     ("aten::arange.start_out", [2, 11, 3], lambda d: torch.arange(2, 11, 3, dtype=d), NUMBERS),
     (
@@ -38,7 +38,12 @@ CASES: list[tuple[str, list[object], Make, tuple[torch.dtype, ...]]] = [
         lambda d: torch.arange(5, -4, -2, dtype=d),
         (torch.int64, *FLOATS),
     ),
-    ("aten::arange.start_out", [0, 1, 0.1], lambda d: torch.arange(0, 1, 0.1, dtype=d), FLOATS + HALVES),
+    (
+        "aten::arange.start_out",
+        [0, 1, 0.1],
+        lambda d: torch.arange(0, 1, 0.1, dtype=d),
+        FLOATS + FLOAT16_TYPES,
+    ),
     ("aten::arange.start_out", [3, 3, 1], lambda d: torch.arange(3, 3, 1, dtype=d), NUMBERS),
     (
         "aten::arange.start_out",
@@ -80,7 +85,7 @@ def test_empty_sets_the_shape(name: str, args: list[object]) -> None:
     assert call_kernel(name, [[2, 3], *args, torch.empty(5, 5)], "portable")[-1] == (2, 3)
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALVES)
+@pytest.mark.parametrize("dtype", FLOATS + FLOAT16_TYPES)
 def test_rand_is_uniform(dtype: torch.dtype) -> None:
     out = torch.empty(100, 400, dtype=dtype)
     call_kernel("aten::rand.out", [[100, 400], out], "portable")
@@ -92,7 +97,7 @@ def test_rand_is_uniform(dtype: torch.dtype) -> None:
     assert len(values.unique()) > 100
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALVES)
+@pytest.mark.parametrize("dtype", FLOATS + FLOAT16_TYPES)
 def test_randn_is_normal(dtype: torch.dtype) -> None:
     out = torch.empty(100, 400, dtype=dtype)
     call_kernel("aten::randn.out", [[100, 400], out], "portable")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.ops.harness import BOOL, COMPLEX, FLOATS, HALVES, INTS, REAL, Case, assert_same, check
+from tests.ops.harness import BOOL, COMPLEX, FLOAT16_TYPES, FLOATS, INTS, REAL, Case, assert_same, check
 from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
@@ -89,7 +89,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(10, 7), at([])),
     ],
     "aten::embedding_dense_backward.out": lambda: [
-        *[Case(tensor(d, 2, 3, 4), picks(6, 2, 3), 6, -1, False) for d in (*FLOATS, *HALVES)],
+        *[Case(tensor(d, 2, 3, 4), picks(6, 2, 3), 6, -1, False) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(9, 4), picks(5, 9), 5, 2, True),
     ],
     "aten::gather.out": lambda: [
@@ -127,7 +127,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(*args, reduce, include_self=include)
         for reduce in ("sum", "prod", "mean", "amax", "amin")
         for include in (True, False)
-        for args in [*REDUCED, *[a for d in (*FLOATS, *HALVES, *INTS) for a in of_dtype(d)]]
+        for args in [*REDUCED, *[a for d in (*FLOATS, *FLOAT16_TYPES, *INTS) for a in of_dtype(d)]]
     ],
     "aten::index_put.out": lambda: [
         *[
@@ -225,7 +225,7 @@ def test_gather_takes_int32_positions() -> None:
 
 @pytest.mark.parametrize("name", ["_embedding_bag", "_embedding_bag_forward_only"])
 @pytest.mark.parametrize("mode", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [*FLOATS, *HALVES])
+@pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT16_TYPES])
 def test_embedding_bag(name: str, mode: int, dtype: torch.dtype) -> None:
     weight, indices = tensor(dtype, 10, 7), picks(10, 8)
     weights = tensor(dtype, 8, seed=2)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from tests.ops.harness import (
     COMPLEX,
+    FLOAT16_TYPES,
     FLOATS,
-    HALVES,
     INTS,
     Case,
     assert_same,
@@ -24,7 +24,7 @@ from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
 
 f32 = torch.float32
-MATRIX = (*FLOATS, *HALVES, torch.int32, torch.int64, torch.uint8, torch.int8, torch.int16, *COMPLEX)
+MATRIX = (*FLOATS, *FLOAT16_TYPES, torch.int32, torch.int64, torch.uint8, torch.int8, torch.int16, *COMPLEX)
 
 
 def x(*shape: int, dtype: torch.dtype = f32, seed: int = 0) -> torch.Tensor:
@@ -71,7 +71,7 @@ def gradients(mask: tuple[bool, bool, bool]) -> list[Case]:
 def images(dims: int) -> list[torch.Tensor]:
     """One of each dtype, and one in channels last order."""
     shape = (2, 3, 5, 7, 6)[: dims + 2]
-    return [*[x(*shape, dtype=d) for d in (*FLOATS, *HALVES)], cl(x(*shape))]
+    return [*[x(*shape, dtype=d) for d in (*FLOATS, *FLOAT16_TYPES)], cl(x(*shape))]
 
 
 def byte_image(*shape: int) -> torch.Tensor:
@@ -95,14 +95,17 @@ def scaled(dims: int, *rest: object) -> list[Case]:
 
 
 def without_halves(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if case.args[0].dtype not in HALVES]
+    return [case for case in cases if case.args[0].dtype not in FLOAT16_TYPES]
 
 
 def samples(dims: int, *rest: object) -> list[Case]:
     """An image and a grid that reaches beyond it."""
     shape, points = (2, 3, 5, 7, 6)[: dims + 2], (2, 4, 6, 3)[: dims + 1]
     return [
-        *[Case(x(*shape, dtype=d), x(*points, dims, dtype=d, seed=1), *rest) for d in (*FLOATS, *HALVES)],
+        *[
+            Case(x(*shape, dtype=d), x(*points, dims, dtype=d, seed=1), *rest)
+            for d in (*FLOATS, *FLOAT16_TYPES)
+        ],
         Case(cl(x(*shape)), x(*points, dims, seed=2), *rest),
     ]
 
@@ -144,7 +147,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::linear.out": lambda: [
         *[
             Case(x(4, 7, dtype=d), x(5, 7, dtype=d, seed=1), x(5, dtype=d, seed=2))
-            for d in (*FLOATS, *HALVES)
+            for d in (*FLOATS, *FLOAT16_TYPES)
         ],
         Case(x(2, 3, 7), x(5, 7, seed=1)),
         Case(x(7), x(5, 7, seed=1), x(5, seed=2)),
@@ -155,13 +158,13 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::convolution.out": lambda: [
         *convolutions(),
         *convolutions(torch.float64),
-        *[case for d in HALVES for case in convolutions(d)[:10]],
+        *[case for d in FLOAT16_TYPES for case in convolutions(d)[:10]],
         *[case.map(cl) for case in convolutions()],
         *convolutions(torch.int64)[:3],
     ],
     "aten::avg_pool1d.out": lambda: [Case(x(2, 3, 9), [3]), Case(x(3, 9), [4], [2], [1], True, False)],
     "aten::avg_pool2d.out": lambda: [
-        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *HALVES, torch.int64)],
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *FLOAT16_TYPES, torch.int64)],
         *[
             Case(image, [3, 2], [2, 1], [1, 1], ceil, count, divisor)
             for image in (x(2, 3, 7, 8), x(3, 7, 8), cl(x(2, 3, 7, 8)))
@@ -177,7 +180,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(cl(x(2, 3, 5, 6, 7)), [2], [1], [1, 0, 1], False, True, 3),
     ],
     "aten::max_pool2d_with_indices.out": lambda: [
-        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *HALVES, *INTS)],
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2]) for d in (*FLOATS, *FLOAT16_TYPES, *INTS)],
         *[
             Case(image, [3, 2], [2, 1], [1, 1], dilation, ceil)
             for image in (x(2, 3, 9, 10), x(3, 9, 10), cl(x(2, 3, 9, 10)))
@@ -188,12 +191,12 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(torch.full((1, 2, 2), -float("inf")), [2, 2]),
     ],
     "aten::max_pool3d_with_indices.out": lambda: [
-        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 2]) for d in (*FLOATS, *HALVES, torch.int64)],
+        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 2]) for d in (*FLOATS, *FLOAT16_TYPES, torch.int64)],
         Case(x(3, 5, 6, 7), [2], [1], [1], [2], True),
         Case(x(2, 3, 5, 6, 7), [3], [2], [1], [1], True),
     ],
     "aten::adaptive_max_pool2d.out": lambda: [
-        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *HALVES)],
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 7, 8), [1, 1]),
         Case(cl(x(2, 3, 7, 8)), [3, 4]),
     ],
@@ -204,7 +207,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::adaptive_avg_pool1d.out": lambda: [Case(x(2, 3, 9), [4]), Case(x(3, 9), [1])],
     "aten::adaptive_avg_pool2d.out": lambda: [Case(x(2, 3, 7, 8), [3, 5]), Case(x(3, 7, 8), [1, 1])],
     "aten::_adaptive_avg_pool2d.out": lambda: [
-        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *HALVES)],
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 5]) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 7, 8), [1, 1]),
         Case(x(2, 3, 3, 3), [7, 5]),
         Case(cl(x(2, 3, 7, 8)), [3, 4]),
@@ -282,7 +285,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(4, dtype=COMPLEX[0]), [], 0, True),
     ],
     "aten::im2col.out": lambda: [
-        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2], [1, 1], [0, 0], [1, 1]) for d in (*FLOATS, *HALVES)],
+        *[Case(x(2, 3, 7, 8, dtype=d), [3, 2], [1, 1], [0, 0], [1, 1]) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 7, 8), [3, 2], [2, 1], [1, 2], [2, 3]),
         Case(cl(x(2, 3, 7, 8)), [3, 2], [1, 2], [1, 0], [1, 2]),
     ],
@@ -291,11 +294,11 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(18, 12), [7, 8], [3, 2], [2, 1], [1, 2], [2, 3]),
     ],
     "aten::_adaptive_avg_pool2d_backward.out": lambda: [
-        *[Case(x(2, 3, 3, 5, dtype=d), x(2, 3, 7, 8, dtype=d)) for d in (*FLOATS, *HALVES)],
+        *[Case(x(2, 3, 3, 5, dtype=d), x(2, 3, 7, 8, dtype=d)) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 1, 1), x(3, 7, 8)),
     ],
     "aten::_adaptive_avg_pool3d.out": lambda: [
-        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 4]) for d in (*FLOATS, *HALVES)],
+        *[Case(x(2, 3, 5, 6, 7, dtype=d), [2, 3, 4]) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 5, 6, 7), [1, 1, 1]),
     ],
 }
@@ -305,7 +308,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
 def test_nn(name: str) -> None:
     for case in CASES[name]():
         # Sums are made in another order than eager's, and those of halves in float.
-        half = any(isinstance(a, torch.Tensor) and a.dtype in HALVES for a in case.args)
+        half = any(isinstance(a, torch.Tensor) and a.dtype in FLOAT16_TYPES for a in case.args)
         check(name, case, **({"rtol": 1e-2, "atol": 5e-2} if half else {"rtol": 1e-4, "atol": 1e-5}))
 
 
@@ -320,7 +323,7 @@ def test_convolution_backward(mask: tuple[bool, bool, bool]) -> None:
                 torch.testing.assert_close(out, reference, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", FLOAT16_TYPES)
 @pytest.mark.parametrize("dims", [2, 3])
 def test_grids_of_halves_are_sampled_in_float(dims: int, dtype: torch.dtype) -> None:
     name = f"aten::grid_sampler_{dims}d.out"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.ops.elementwise_cases import CASES as ELEMENTWISE
-from tests.ops.harness import HALVES, INTS, Case, assert_same, check, compute, expected
+from tests.ops.harness import FLOAT16_TYPES, INTS, Case, assert_same, check, compute, expected
 from tests.ops.reduction_cases import CASES as REDUCTIONS
 from tests.ops.samples import tensor
 
@@ -31,7 +31,7 @@ def operands(dtype: torch.dtype) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return [(tensor(dtype, *a), tensor(dtype, *b, seed=1)) for a, b in shapes]
 
 
-@pytest.mark.parametrize("dtype", [*INTS, *HALVES], ids=str)
+@pytest.mark.parametrize("dtype", [*INTS, *FLOAT16_TYPES], ids=str)
 def test_operands_of_one_type(dtype: torch.dtype) -> None:
     for a, b in operands(dtype):
         for name in BINARY:
@@ -47,7 +47,7 @@ def test_operands_of_one_type(dtype: torch.dtype) -> None:
         check("aten::relu.out", Case(a), None)
 
 
-@pytest.mark.parametrize("dtype", [*INTS, *HALVES], ids=str)
+@pytest.mark.parametrize("dtype", [*INTS, *FLOAT16_TYPES], ids=str)
 def test_operands_in_place(dtype: torch.dtype) -> None:
     for name in BINARY:
         for index in (0, 1):
@@ -57,7 +57,7 @@ def test_operands_in_place(dtype: torch.dtype) -> None:
 
 
 def test_numbers_that_the_type_does_not_hold() -> None:
-    for dtype in HALVES:
+    for dtype in FLOAT16_TYPES:
         x = tensor(dtype, 300)
         for name in ("add", "mul", "eq", "lt"):
             check(f"aten::{name}.Scalar_out", Case(x, 0.1), None)
@@ -67,13 +67,13 @@ def test_numbers_that_the_type_does_not_hold() -> None:
         check("aten::mul.Scalar_out", Case(x, 0.5), None)
 
 
-@pytest.mark.parametrize("dtype", [*INTS, *HALVES, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", [*INTS, *FLOAT16_TYPES, torch.float32], ids=str)
 @pytest.mark.parametrize(
     "shape,dims", [((5, 3000), [1]), ((300, 70), [0]), ((150000,), [0]), ((3, 40, 9), [1])]
 )
 def test_reductions(shape: tuple[int, ...], dims: list[int], dtype: torch.dtype) -> None:
     x = tensor(dtype, *shape)
-    rough = {"rtol": 1e-2, "atol": 0.2} if dtype in HALVES else {"rtol": 1e-4, "atol": 1e-3}
+    rough = {"rtol": 1e-2, "atol": 0.2} if dtype in FLOAT16_TYPES else {"rtol": 1e-4, "atol": 1e-3}
     check("aten::sum.IntList_out", Case(x, dims), None, **rough)
     for name in ("amax", "amin"):
         check(f"aten::{name}.out", Case(x, dims, True), None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.ops.harness import BOOL, FLOATS, HALVES, INTS
+from tests.ops.harness import BOOL, FLOAT16_TYPES, FLOATS, INTS
 from tests.ops.samples import channels_last, tensor
 
 from rushlight.runtime import call_kernel
@@ -115,7 +115,7 @@ def test_sizes() -> None:
         call_kernel("aten::sym_size.int", [source, 4, 0])
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *HALVES, *INTS, *BOOL])
+@pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT16_TYPES, *INTS, *BOOL])
 def test_local_scalar_dense(dtype: torch.dtype) -> None:
     for value in (tensor(dtype), tensor(dtype, 1, 1)):
         assert same(call_kernel("aten::_local_scalar_dense", [value, 0])[-1], value.item())

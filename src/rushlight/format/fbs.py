@@ -90,14 +90,17 @@ class FieldDecl:
 
     @property
     def required(self) -> bool:
+        """Whether a file without the field is refused."""
         return "required" in self.attributes
 
     @property
     def deprecated(self) -> bool:
+        """Whether the field only keeps its place in the layout."""
         return "deprecated" in self.attributes
 
     @property
     def align(self) -> int:
+        """The alignment in bytes that the field asks for, 0 if none."""
         return self.attributes.get("force_align", 0)
 
     @property

@@ -13,6 +13,7 @@ from torch import nn
 from torchao.quantization import PerGroup, quantize_
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
+from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import (
     DepthwiseConv2d,
@@ -29,7 +30,6 @@ from rushlight.backends.cpu.plan.tables import (
     Reduce,
     WeightOnlyGemm,
 )
-from rushlight.backends.cpu.quantized import QuantizedLowering
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.delegate.report import get_non_lowered_nodes

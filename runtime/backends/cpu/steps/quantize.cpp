@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "backends/cpu/bytes.h"
+#include "backends/cpu/int8.h"
 #include "backends/cpu/loops.h"
 #include "kernels/quantized/choose.h"
 

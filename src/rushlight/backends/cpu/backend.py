@@ -8,9 +8,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants, Values
-from rushlight.backends.cpu.lowering import RULES
+from rushlight.backends.cpu.lower.int8_functions import int8_functions
+from rushlight.backends.cpu.lower.nodes import operation
+from rushlight.backends.cpu.lower.quantized import lower_quantized
+from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
+from rushlight.backends.cpu.lower.table import ROWS
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.pipeline import optimize
 from rushlight.backends.cpu.options import HIGHEST, Options
@@ -19,16 +22,13 @@ from rushlight.backends.cpu.plan.check import check_plan
 from rushlight.backends.cpu.plan.payload import write_plan
 from rushlight.backends.cpu.plan.tables import Convert, StorageKind
 from rushlight.backends.cpu.plan.tensor import (
-    HALVES,
+    FLOAT16_TYPES,
     Storage,
     Tensor,
     contiguous,
     planned_dtype,
     strides_in_order,
 )
-from rushlight.backends.cpu.quantized import QuantizedLowering
-from rushlight.backends.cpu.rules_quantized import lower_quantized
-from rushlight.backends.cpu.support import operation
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.constants import new_values_of_buffers
@@ -73,7 +73,7 @@ class CpuBackend(BackendDetails):
         graph = edge_program.graph
         stored = _needed_constants(edge_program, constants)
         lowering = QuantizedLowering(_options(compile_specs), stored, constants)
-        functions = byte_functions(graph, constants)
+        functions = int8_functions(graph, constants)
         inside = {item for function in functions.values() for item in function.nodes}
         store = NamedDataStore()
         builder = Builder(lowering.options.target, lowering.symbols, store)
@@ -98,7 +98,7 @@ class CpuBackend(BackendDetails):
                 raise CompileError(f"{node.name} ({node.op}) cannot be in a plan")
             elif not constants.is_constant(node) and node not in inside:
                 if not lower_quantized(lowering, node, functions, constants):
-                    RULES[operation(node)](lowering, node)
+                    ROWS[operation(node)].lower(lowering, node)
                 handle = meta.get_debug_handle(node)
                 if isinstance(handle, int):
                     handles[handle] = (handle,)
@@ -196,7 +196,7 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
     if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
-    elif target.dtype in HALVES:
+    elif target.dtype in FLOAT16_TYPES:
         lowering.emit(Convert(input=tensor, output=target), node)
     else:
         lowering.copy(tensor, target, node)

@@ -11,16 +11,18 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
-from rushlight.backends.cpu.byte_functions import byte_functions
 from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.int8_functions import int8_functions
+from rushlight.backends.cpu.lower.nodes import dtype_of, operation
+from rushlight.backends.cpu.lower.quantized import QUANTIZED
+from rushlight.backends.cpu.lower.row import Category
+from rushlight.backends.cpu.lower.table import is_in
+from rushlight.backends.cpu.lower.unsupported import PRESERVED_OPS, unsupported_reason
+from rushlight.backends.cpu.lower.unsupported_quantized import settle
 from rushlight.backends.cpu.options import Float32MatmulPrecision, Options, chosen_precision
 from rushlight.backends.cpu.plan.bindings import expresses, shapes_of
 from rushlight.backends.cpu.plan.builder import DTYPES
-from rushlight.backends.cpu.plan.tensor import HALVES
-from rushlight.backends.cpu.rules_masks import dtype_of
-from rushlight.backends.cpu.rules_quantized import QUANTIZED
-from rushlight.backends.cpu.support import ELEMENTWISE, KEPT, MASKS, VIEWS, operation, why_not
-from rushlight.backends.cpu.support_quantized import settle
+from rushlight.backends.cpu.plan.tensor import FLOAT16_TYPES
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.grouping import form_parts, joined
@@ -71,7 +73,7 @@ class CpuPartitioner(Partitioner):
     ) -> None:
         super().__init__()
         float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
-        if weights not in (None, torch.float32, *HALVES):
+        if weights not in (None, torch.float32, *FLOAT16_TYPES):
             raise ValueError(f"weights are stored as float32, float16 or bfloat16, not as {weights}")
         if verbose:
             logger.setLevel(logging.DEBUG)
@@ -92,9 +94,9 @@ class CpuPartitioner(Partitioner):
                 # What bodies of control flow are given may be another tensor each time.
                 given = stored if is_graph_of(ep, node.graph) else {}
                 known[node.graph] = Constants(given, node.graph)
-            return why_not(node, known[node.graph]) is None
+            return unsupported_reason(node, known[node.graph]) is None
 
-        return list(KEPT), accepts
+        return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         self.report = WhyNoPartitionReporter()
@@ -111,11 +113,11 @@ class CpuPartitioner(Partitioner):
         constants = Constants(stored, graph)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
-        inside = {node for found in byte_functions(graph, constants).values() for node in found.nodes}
+        inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
         for node in graph.nodes:
             if node.op != "call_function" or node.target is operator.getitem:
                 continue
-            reason = None if node in inside else why_not(node, constants)
+            reason = None if node in inside else unsupported_reason(node, constants)
             if reason is None:
                 taken.add(node)
             else:
@@ -156,7 +158,9 @@ class CpuPartitioner(Partitioner):
             for node in graph.nodes
             if node in taken and constants.is_constant(node)
             for user in node.users
-            if user in taken and not constants.is_constant(user) and why_not(user, stored) is not None
+            if user in taken
+            and not constants.is_constant(user)
+            and unsupported_reason(user, stored) is not None
         ]
         while True:
             parts = form_parts(graph, taken.__contains__, joined(groups))
@@ -189,7 +193,7 @@ def _is_sized(part: list[Node]) -> bool:
 def _computes(node: Node) -> bool:
     """Whether a node does more than views and masks, for which alone no part is made."""
     op = operation(node)
-    if op in VIEWS or op in MASKS or op in QUANTIZED:
+    if is_in(op, Category.VIEW, Category.MASK) or op in QUANTIZED:
         return False
     return dtype_of(node) not in (torch.int64, torch.int32)
 
@@ -197,4 +201,4 @@ def _computes(node: Node) -> bool:
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:
     """Whether a part computes enough to be called: more than views and one elementwise operator."""
     computing = [n for n in part if not constants.is_constant(n) and _computes(n)]
-    return len(computing) > 1 or any(operation(n) not in ELEMENTWISE for n in computing)
+    return len(computing) > 1 or any(not is_in(operation(n), Category.ELEMENTWISE) for n in computing)

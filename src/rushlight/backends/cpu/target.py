@@ -14,7 +14,7 @@ class Target:
 
     vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
     cache: bytes of second level cache that a plan counts on. weight_bytes: bytes a cycle of weights, which
-    come from memory: a network has more than caches hold. byte_lanes, byte_group: sums in a vector of
+    come from memory: a network has more than caches hold. int8_lanes, int8_group: sums in a vector of
     8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
     latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_sums.h
     defines, or 0 if that is no faster. has_block_products: whether int16 is multiplied faster than float32.
@@ -26,8 +26,8 @@ class Target:
     rows: int
     cache: int = 512 * 1024
     weight_bytes: float = 5.0
-    byte_lanes: int = 4
-    byte_group: int = 2
+    int8_lanes: int = 4
+    int8_group: int = 2
     small_pair_group: int = 0
     has_block_products: bool = False
 
@@ -36,11 +36,11 @@ TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6, weight_bytes=2.5, byte_lanes=8, small_pair_group=4, has_block_products=True),
-        Target("avx512", 16, 32, 14, cache=1024 * 1024, byte_lanes=16, byte_group=4, has_block_products=True),
-        Target("neon", 4, 12, 8, byte_group=4),
+        Target("avx2", 8, 16, 6, weight_bytes=2.5, int8_lanes=8, small_pair_group=4, has_block_products=True),
+        Target("avx512", 16, 32, 14, cache=1024 * 1024, int8_lanes=16, int8_group=4, has_block_products=True),
+        Target("neon", 4, 12, 8, int8_group=4),
         Target("rvv", 4, 12, 8),
-        Target("rvv256", 8, 24, 8, byte_lanes=8),
+        Target("rvv256", 8, 24, 8, int8_lanes=8),
     )
 }
 

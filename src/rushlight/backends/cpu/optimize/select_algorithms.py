@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from rushlight.backends.cpu.byte_drafts import Int4Product, Int8Convolution, WeightOnlyProduct
 from rushlight.backends.cpu.cost import product_cycles
 from rushlight.backends.cpu.optimize.block_gemm import block_gemm, block_gemms
 from rushlight.backends.cpu.optimize.context import Context
@@ -18,6 +17,7 @@ from rushlight.backends.cpu.pack.panels import (
     winograd_weights,
     winograd_weights_apart,
 )
+from rushlight.backends.cpu.plan.int8 import Int4Product, Int8Convolution, WeightOnlyProduct
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Symbols, same

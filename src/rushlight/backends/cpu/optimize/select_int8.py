@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from rushlight.backends.cpu.byte_drafts import Int4Product, Int8Convolution, WeightOnlyProduct, int8_range
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights
+from rushlight.backends.cpu.plan.int8 import Int4Product, Int8Convolution, WeightOnlyProduct, int8_range
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.tables import (
     Int4Gemm,
@@ -88,7 +88,7 @@ def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
         and convolution.groups == 1
         and convolution.kernel == (3, 3)
         and all(step == 1 for step in (*convolution.stride, *convolution.dilation))
-        and convolution.weight.shape[1] % (2 * context.options.target.byte_lanes) == 0
+        and convolution.weight.shape[1] % (2 * context.options.target.int8_lanes) == 0
         and pixels >= _WINOGRAD_PIXELS
     )
 

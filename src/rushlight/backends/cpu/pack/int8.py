@@ -18,13 +18,13 @@ def int8_packing(
 
     weight: [outputs, channels, kh, kw]. is_winograd: that the step may transform them, which takes int16.
     """
-    group = target.byte_group
+    group = target.int8_group
     if target.small_pair_group and not is_winograd:
         columns = int8_columns(weight, groups).flatten(0, 1).to(torch.int16)
         sums = columns[:, 0 : columns.shape[1] // 2 * 2].unflatten(1, (-1, 2)).sum(2)
         if sums.numel() == 0 or int(sums.abs().max()) <= MOST_PAIR:
             group = target.small_pair_group
-    return Int8Packing(lanes=target.byte_lanes, panel=2 * target.byte_lanes, group=group)
+    return Int8Packing(lanes=target.int8_lanes, panel=2 * target.int8_lanes, group=group)
 
 
 def pack_columns(columns: torch.Tensor, packing: Int8Packing) -> torch.Tensor:

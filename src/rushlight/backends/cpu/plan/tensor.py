@@ -10,13 +10,13 @@ import torch
 from rushlight.backends.cpu.plan.sizes import Size, divide, product, same, simplify
 from rushlight.backends.cpu.plan.tables import StorageKind
 
-HALVES = (torch.float16, torch.bfloat16)
+FLOAT16_TYPES = (torch.float16, torch.bfloat16)
 """Types that plans have in arguments and in stored weights alone."""
 
 
 def planned_dtype(dtype: torch.dtype) -> torch.dtype:
     """The type in which a plan keeps tensors that a program has in `dtype`: float32 for those of 16 bits."""
-    return torch.float32 if dtype in HALVES else dtype
+    return torch.float32 if dtype in FLOAT16_TYPES else dtype
 
 
 @dataclass(eq=False)
@@ -193,7 +193,7 @@ def constant(data: torch.Tensor) -> Tensor:
 def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """A stored tensor, as row-major; in `dtype` if its numbers have a place there."""
     data = data.detach().contiguous()
-    if dtype in HALVES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
+    if dtype in FLOAT16_TYPES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
         data = data.to(dtype)
     storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
     return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))

@@ -1,0 +1,95 @@
+#include "backends/cpu/image.h"
+#include "kernels/optimized/pixels/block_product.h"
+#include "kernels/optimized/pixels/convolution.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// A product whose numbers are int16 in blocks, on processors that multiply those faster than floats; elsewhere the
+// weights become floats now. Operands have pixels that one step walks.
+class BlockGemmStep final : public Step {
+ public:
+  Error bind(const schema::BlockGemm& op, Binder& binder) {
+    const int64_t k = op.channels(), n = op.outputs();
+    const tiles::Epilogue epilogue = epilogue_of(op.epilogue());
+    const float* const bias = binder.optional_constant(op.bias(), round_up(n, 64));
+    const optimized::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
+    in_ = binder.input(op.input());
+    residual_ = binder.optional_input(op.residual());
+    out_ = binder.output(op.output());
+    RL_TRY(binder.error());
+    blocks_.blocks = binder.packs_as_planned() ? tiles::block_tiles(binder.tiles()) : nullptr;
+    if (blocks_.blocks) {
+      blocks_.tiles = &binder.tiles();
+      blocks_.weights = matrix;
+      blocks_.bias = bias;
+      blocks_.epilogue = epilogue;
+      return Error::Ok;
+    }
+    floats_.tiles = &binder.tiles();
+    floats_.window = {1, 1, 1, 1, 0, 0, 1, 1};
+    floats_.channels = k;
+    floats_.outputs = n;
+    floats_.epilogue = epilogue;
+    floats_.weights = binder.widened(matrix);
+    floats_.bias = bias;
+    floats_.zeros = zeros(binder, k + 16);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_ASSIGN(const Image in, image_of(*in_));
+    RL_ASSIGN(const Image out, image_of(*out_));
+    Image residual;
+    if (residual_) {
+      RL_ASSIGN(const Image given, image_of(*residual_));
+      residual = given;
+    }
+    if (blocks_.blocks == nullptr) return floats_.prepare(in, out, residual_ ? &residual : nullptr);
+    RL_REQUIRE(in.sizes[3] == blocks_.weights.k && out.sizes[3] == blocks_.weights.n &&
+                   std::equal(in.sizes, in.sizes + 3, out.sizes) &&
+                   (!residual_ || std::equal(out.sizes, out.sizes + 4, residual.sizes)),
+               InvalidProgram, "operands of a product do not fit its weights");
+    int64_t in_step = 0, out_step = 0, residual_step = 0;
+    RL_REQUIRE(in.has_pixel_step(&in_step) && in.has_channels_last() && out.has_pixel_step(&out_step) &&
+                   out.has_channels_last() && residual.has_pixel_step(&residual_step) && residual.has_channels_last(),
+               InvalidProgram, "operands of a product are not in rows");
+    blocks_.prepare(out.sizes[0] * out.sizes[1] * out.sizes[2], in_step, out_step, residual_step);
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override {
+    return blocks_.blocks ? blocks_.scratch_floats(workers) : floats_.scratch_floats(workers);
+  }
+
+  Error run(Run& run) override {
+    const float* const in = in_->floats();
+    const float* const residual = residual_ ? residual_->floats() : nullptr;
+    if (blocks_.blocks) {
+      blocks_.run(run.context, run.workers, in, out_->floats(), residual, run.scratch, run.next);
+    } else {
+      floats_.run(run.context, run.workers, &in, out_->floats(), residual, run.scratch, run.next);
+    }
+    return Error::Ok;
+  }
+  optimized::FirstWeights first_weights(int64_t workers) const override {
+    return blocks_.blocks ? blocks_.first_weights(workers) : floats_.first_weights(workers);
+  }
+
+  const char* name() const override { return blocks_.blocks ? "block product" : "product"; }
+  int64_t work() const override { return blocks_.blocks ? blocks_.work() : floats_.work(); }
+
+ private:
+  optimized::BlockProduct blocks_;  // without tiles:
+  optimized::PackedConvolution floats_;
+  const View* in_ = nullptr;
+  const View* residual_ = nullptr;
+  const View* out_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::BlockGemm& op, Binder& binder) { return binder.bind<BlockGemmStep>(op); }
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,135 @@
+// Products of int8 rows with matrices of 4-bit numbers in groups, each with a scale: sums within a group are exact.
+#include "backends/cpu/int8.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 32;     // numbers that tiles take at once
+constexpr int64_t kColumns = 16;   // that are not divided further
+constexpr int64_t kMostRows = 48;  // that are taken at once
+
+class Int4GemmStep final : public Step {
+ public:
+  Error bind(const schema::Int4Gemm& op, Binder& binder) {
+    depth_ = op.channels();
+    columns_ = op.outputs();
+    group_ = op.group();
+    epilogue_ = epilogue_of(op.epilogue());
+    floats_ = &binder.tiles();
+    RL_TRY(binder.error());
+    RL_REQUIRE(group_ % kBlock == 0 && depth_ % group_ == 0, InvalidProgram,
+               "a product with 4-bit weights has groups of %lld numbers of %lld", static_cast<long long>(group_),
+               static_cast<long long>(depth_));
+    in_ = binder.input_of(op.input(), ScalarType::Char);
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * depth_ / 2));
+    bias_ = binder.optional_constant(op.bias(), columns_);
+    residual_ = binder.optional_input(op.residual());
+    row_scales_ = binder.input(op.row_scale());
+    row_zeros_ = binder.input_of(op.row_zero_point(), ScalarType::Int);
+    scales_ = binder.constant(op.weight_scale(), columns_ * groups());
+    ones_ = binder.constant(op.weight_sum(), columns_);
+    out_ = binder.output(op.output());
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_TRY(require_images(*in_, *out_));
+    rows_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
+    RL_REQUIRE(in_->sizes[3] == depth_ && out_->sizes[3] == columns_ &&
+                   in_->sizes[0] * in_->sizes[1] * in_->sizes[2] == rows_ && row_scales_->rank == 1 &&
+                   row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
+                   (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == rows_) && is_dense(*row_scales_) &&
+                   is_dense(*row_zeros_),
+               InvalidProgram, "operands of a product with 4-bit weights do not fit");
+    if (residual_ == nullptr) return Error::Ok;
+    RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_) && residual_->numel() == out_->numel(), InvalidProgram,
+               "the residual of a product with 4-bit weights does not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override {
+    return static_cast<size_t>(left_floats() + workers * kWorkerFloats);
+  }
+
+  Error run(Run& run) override {
+    if (rows_ == 0) return Error::Ok;
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
+    uint8_t* const left = reinterpret_cast<uint8_t*>(run.scratch);
+    const int8_t* const in = static_cast<const int8_t*>(in_->data);
+    for_workers(run.context, rows_ < workers ? 1 : workers, rows_, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) t.pack_nibble_left(in + i * depth_, depth_, left + i * depth_);
+    });
+    float* const sums = run.scratch + left_floats();
+    for_workers(run.context, workers, divide_up(columns_, kColumns), [&](int64_t worker, int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j) multiply(j * kColumns, left, sums + worker * kWorkerFloats);
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "8-bit product with 4-bit weights"; }
+  int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
+
+ private:
+  static constexpr int64_t kWorkerFloats = kMostRows * kColumns;
+
+  int64_t groups() const { return depth_ / group_; }
+  int64_t left_floats() const { return round_up(rows_ * depth_, 64) / 4; }
+
+  // The columns from `column` on, kColumns of them if there are.
+  void multiply(int64_t column, const uint8_t* left, float* sums) const {
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const int64_t n = std::min(kColumns, columns_ - column);
+    tiles::NibbleDots d{};
+    d.left_stride = depth_;
+    d.right = numbers_ + column * (depth_ / 2), d.right_stride = depth_ / 2;
+    d.scales = scales_ + column * groups(), d.scale_stride = groups();
+    d.groups = groups(), d.group = group_;
+    d.sums = sums, d.sums_stride = kColumns;
+    for (int64_t row = 0; row < rows_; row += kMostRows) {
+      const int64_t rows = std::min(kMostRows, rows_ - row);
+      d.left = left + row * depth_;
+      t.nibble_dots(rows, n, d);
+      for (int64_t i = 0; i < rows; ++i) finish(row + i, column, n, sums + i * kColumns, t.nibble_offset);
+    }
+  }
+
+  // Sums of one row become what belongs into the output.
+  void finish(int64_t row, int64_t column, int64_t n, float* x, int32_t offset) const {
+    const int64_t at = row * columns_ + column, r = row_scales_->sizes[0] == 1 ? 0 : row;
+    const tiles::Epilogue& e = epilogue_;
+    float* const to = out_->floats() + at;
+    const float* const residual = residual_ ? residual_->floats() + at : nullptr;
+    const float scale = row_scales_->floats()[r];
+    const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
+    for (int64_t l = 0; l < n; ++l) x[l] = (x[l] - zero * ones_[column + l]) * scale;
+    if (bias_) floats_->binary(tiles::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
+    if (residual) floats_->binary(tiles::BinaryOp::Add, x, 1, residual, 1, x, n, 0);
+    if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, x, x, n, e.low, e.high);
+    if (e.applies) {
+      floats_->unary(e.op, x, to, n, e.p, e.q);
+    } else {
+      std::copy_n(x, n, to);
+    }
+  }
+
+  int64_t depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
+  tiles::Epilogue epilogue_{};
+  const tiles::Tiles* floats_ = nullptr;
+  const View* in_ = nullptr;
+  const uint8_t* numbers_ = nullptr;
+  const float* bias_ = nullptr;
+  const View* residual_ = nullptr;
+  const View* row_scales_ = nullptr;
+  const View* row_zeros_ = nullptr;
+  const float* scales_ = nullptr;
+  const float* ones_ = nullptr;
+  const View* out_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::Int4Gemm& op, Binder& binder) { return binder.bind<Int4GemmStep>(op); }
+
+}  // namespace rushlight::cpu

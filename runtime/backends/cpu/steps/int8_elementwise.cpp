@@ -1,0 +1,148 @@
+// Elementwise steps over int8: sums and products of two tensors, and tables of functions of one.
+#include <algorithm>
+
+#include "backends/cpu/int8.h"
+#include "backends/cpu/loops.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 4096;
+
+Error require_one_shape(const View* const* views, int count) {
+  for (int v = 1; v < count; ++v) {
+    bool fits = views[v]->rank == views[0]->rank;
+    for (int i = 0; fits && i < views[0]->rank; ++i) fits = views[v]->sizes[i] == views[0]->sizes[i];
+    RL_REQUIRE(fits, InvalidProgram, "operands of an 8-bit elementwise step do not fit");
+  }
+  return Error::Ok;
+}
+
+// Blocks of the rows of loops over views, body(worker, row, first, n) each.
+template <typename Body>
+void for_blocks(Run& run, const Loops& loops, const Body& body) {
+  const int64_t inner = loops.inner(), blocks = divide_up(inner, kBlock);
+  const int64_t workers = inner * loops.outer() < kSerialWork ? 1 : run.workers;
+  for_workers(run.context, workers, loops.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * kBlock;
+      body(worker, i / blocks, first, std::min(kBlock, inner - first));
+    }
+  });
+}
+
+class Int8BinaryStep final : public Step {
+ public:
+  Error bind(const schema::Int8Binary& op, Binder& binder) {
+    multiplies_ = op.multiplies();
+    zeros_[0] = op.a_zero_point();
+    zeros_[1] = op.b_zero_point();
+    RL_ASSIGN(range_, range_of(op.range()));
+    factors_[0] = op.a_factor();
+    factors_[1] = op.b_factor();
+    views_[0] = binder.output_of(op.output(), ScalarType::Char);
+    views_[1] = binder.input_of(op.a(), ScalarType::Char);
+    views_[2] = binder.input_of(op.b(), ScalarType::Char);
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_TRY(require_one_shape(views_, 3));
+    loops_ = make_loops(views_, 3);
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * 3 * kBlock / 4); }
+
+  Error run(Run& run) override {
+    if (views_[0]->numel() == 0) return Error::Ok;
+    const tiles::ByteLoops& t = tiles::byte_tiles().loops;
+    const float offset = sum_offset(zeros_[0], zeros_[1], factors_[0], factors_[1]);
+    for_blocks(run, loops_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
+      int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
+      const int8_t* a = gathered(1, row, first, n, scratch);
+      const int8_t* b = gathered(2, row, first, n, scratch + kBlock);
+      const int64_t step = loops_.inner_stride(0);
+      int8_t* const out = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * step;
+      int8_t* const to = step == 1 || n == 1 ? out : scratch + 2 * kBlock;
+      if (multiplies_) {
+        t.multiply(a, b, n, zeros_[0], zeros_[1], factors_[0], range_, to);
+      } else {
+        t.add(a, b, n, factors_[0], factors_[1], offset, range_, to);
+      }
+      if (to == out) return;
+      for (int64_t i = 0; i < n; ++i) out[i * step] = to[i];
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return multiplies_ ? "8-bit product of elements" : "8-bit sum"; }
+  int64_t work() const override { return views_[0]->numel(); }
+
+ private:
+  const int8_t* gathered(int view, int64_t row, int64_t first, int64_t n, int8_t* scratch) const {
+    const int64_t step = loops_.inner_stride(view);
+    const int8_t* from = static_cast<const int8_t*>(views_[view]->data) + loops_.row(view, row) + first * step;
+    if (step == 1 || n == 1) return from;
+    for (int64_t i = 0; i < n; ++i) scratch[i] = from[i * step];
+    return scratch;
+  }
+
+  bool multiplies_ = false;
+  int32_t zeros_[2] = {};
+  float factors_[2] = {};
+  tiles::ByteRange range_{};
+  const View* views_[3] = {};
+  Loops loops_;
+};
+
+class Int8LookupStep final : public Step {
+ public:
+  Error bind(const schema::Int8Lookup& op, Binder& binder) {
+    views_[0] = binder.any_output(op.output());
+    views_[1] = binder.any_input(op.input());
+    table_ = binder.bytes(op.entries(), 256);
+    RL_TRY(binder.error());
+    RL_REQUIRE(element_size(views_[0]->dtype) == 1 && element_size(views_[1]->dtype) == 1, InvalidProgram,
+               "a table maps bytes, not %s to %s", dtype_name(views_[1]->dtype), dtype_name(views_[0]->dtype));
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_TRY(require_one_shape(views_, 2));
+    loops_ = make_loops(views_, 2);
+    return Error::Ok;
+  }
+
+  Error run(Run& run) override {
+    if (views_[0]->numel() == 0) return Error::Ok;
+    for_blocks(run, loops_, [&](int64_t, int64_t row, int64_t first, int64_t n) {
+      const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+      int8_t* const to = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * to_step;
+      const uint8_t* const from = static_cast<const uint8_t*>(views_[1]->data) + loops_.row(1, row) + first * from_step;
+      if (to_step == 1 && from_step == 1) {
+        for (int64_t i = 0; i < n; ++i) to[i] = table_[from[i]];
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i * to_step] = table_[from[i * from_step]];
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "8-bit table"; }
+  int64_t work() const override { return views_[0]->numel(); }
+
+ private:
+  const View* views_[2] = {};
+  const int8_t* table_ = nullptr;
+  Loops loops_;
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::Int8Binary& op, Binder& binder) { return binder.bind<Int8BinaryStep>(op); }
+
+Result<Step*> make_step(const schema::Int8Lookup& op, Binder& binder) { return binder.bind<Int8LookupStep>(op); }
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,129 @@
+// Images of another size: the nearest pixel, or weights of the nearest four.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+using schema::Interpolation;
+
+// Where an output lies between two inputs: (1 - share) * first + share * second.
+struct Place {
+  int64_t first, second;
+  float share;
+};
+
+class Resize2dStep final : public Step {
+ public:
+  Error bind(const schema::Resize2d& op, Binder& binder) {
+    mode_ = op.interpolation();
+    scale_h_ = op.scale_h();
+    scale_w_ = op.scale_w();
+    in_view_ = binder.input(op.input());
+    out_view_ = binder.output(op.output());
+    RL_TRY(binder.error());
+    RL_REQUIRE(scale_h_ >= 0 && scale_w_ >= 0 && std::isfinite(scale_h_) && std::isfinite(scale_w_), InvalidProgram,
+               "an image is resampled by a negative factor");
+    return Error::Ok;
+  }
+
+  Error prepare() override {
+    RL_ASSIGN(in_, image_of(*in_view_));
+    RL_ASSIGN(out_, image_of(*out_view_));
+    RL_REQUIRE(in_.sizes[0] == out_.sizes[0] && in_.sizes[3] == out_.sizes[3] && in_.has_channels_last() &&
+                   out_.has_channels_last() && (out_.numel() == 0 || in_.numel() > 0),
+               InvalidProgram, "operands of a resampling do not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override {
+    return mode_ == Interpolation::NEAREST ? 0 : static_cast<size_t>(workers * line_floats());
+  }
+
+  Error run(Run& run) override {
+    if (out_.numel() == 0) return Error::Ok;
+    in_.data = in_view_->floats();
+    out_.data = out_view_->floats();
+    const int64_t height = out_.sizes[1];
+    for_workers(run.context, out_.numel() < kSerialWork ? 1 : run.workers, out_.sizes[0] * height,
+                [&](int64_t worker, int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const float* image = in_.data + i / height * in_.strides[0];
+                    float* to = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
+                    if (mode_ == Interpolation::NEAREST) {
+                      nearest(image, i % height, to);
+                    } else {
+                      between(image, i % height, run.scratch + worker * line_floats(), to);
+                    }
+                  }
+                });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "resampling"; }
+  int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : 4 * out_.numel(); }
+
+ private:
+  int64_t line_floats() const { return round_up(in_.sizes[2] * in_.sizes[3], 16); }
+
+  int64_t index(int64_t at, float scale, int64_t size) const {
+    return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * scale)), size - 1);
+  }
+
+  Place place(int64_t at, float scale, int64_t size) const {
+    const float x = mode_ == Interpolation::BILINEAR_ALIGN_CORNERS
+                        ? scale * static_cast<float>(at)
+                        : std::max(0.0f, scale * (static_cast<float>(at) + 0.5f) - 0.5f);
+    const int64_t first = std::min(static_cast<int64_t>(x), size - 1);
+    return {first, std::min(first + 1, size - 1), std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)};
+  }
+
+  void nearest(const float* image, int64_t y, float* to) const {
+    const int64_t channels = in_.sizes[3];
+    const float* line = image + index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) {
+      std::memcpy(to, line + index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
+                  static_cast<size_t>(channels) * sizeof(float));
+    }
+  }
+
+  static void mix(const float* a, const float* b, float share, int64_t n, float* __restrict to) {
+    const float rest = 1.0f - share;
+    for (int64_t i = 0; i < n; ++i) to[i] = rest * a[i] + share * b[i];
+  }
+
+  void between(const float* image, int64_t y, float* line, float* to) const {
+    const int64_t channels = in_.sizes[3], width = in_.sizes[2];
+    const Place rows = place(y, scale_h_, in_.sizes[1]);
+    const float* upper = image + rows.first * in_.strides[1];
+    const float* lower = image + rows.second * in_.strides[1];
+    if (in_.strides[2] == channels) {
+      mix(upper, lower, rows.share, width * channels, line);
+    } else {
+      for (int64_t x = 0; x < width; ++x) {
+        mix(upper + x * in_.strides[2], lower + x * in_.strides[2], rows.share, channels, line + x * channels);
+      }
+    }
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) {
+      const Place columns = place(x, scale_w_, width);
+      mix(line + columns.first * channels, line + columns.second * channels, columns.share, channels, to);
+    }
+  }
+
+  Interpolation mode_ = Interpolation::NEAREST;
+  float scale_h_ = 1, scale_w_ = 1;
+  const View* in_view_ = nullptr;
+  const View* out_view_ = nullptr;
+  Image in_, out_;
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::Resize2d& op, Binder& binder) { return binder.bind<Resize2dStep>(op); }
+
+}  // namespace rushlight::cpu

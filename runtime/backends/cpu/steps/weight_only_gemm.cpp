@@ -1,0 +1,141 @@
+// Products of floats with matrices of 8- or 4-bit numbers in groups, each with a scale.
+#include "backends/cpu/int8.h"
+#include "kernels/optimized/tiles/product.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// Rows that are multiplied without making the numbers floats in memory.
+constexpr int64_t kFewRows = 8;
+
+class WeightOnlyGemmStep final : public Step {
+ public:
+  Error bind(const schema::WeightOnlyGemm& op, Binder& binder) {
+    bits_ = op.bits();
+    depth_ = op.channels();
+    columns_ = op.outputs();
+    group_ = op.group();
+    epilogue_ = epilogue_of(op.epilogue());
+    tiles_ = &binder.tiles();
+    RL_TRY(binder.error());
+    RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && depth_ % group_ == 0, InvalidProgram,
+               "a scaled product has %lld bits and groups of %lld numbers of %lld", static_cast<long long>(bits_),
+               static_cast<long long>(group_), static_cast<long long>(depth_));
+    in_ = binder.input(op.input());
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * row_bytes()));
+    bias_ = binder.optional_constant(op.bias(), columns_);
+    residual_ = binder.optional_input(op.residual());
+    scales_ = binder.constant(op.weight_scale(), columns_ * groups());
+    out_ = binder.output(op.output());
+    return binder.error();
+  }
+
+  Error prepare() override {
+    RL_TRY(require_images(*in_, *out_));
+    rows_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
+    RL_REQUIRE(
+        in_->sizes[3] == depth_ && out_->sizes[3] == columns_ && in_->sizes[0] * in_->sizes[1] * in_->sizes[2] == rows_,
+        InvalidProgram, "operands of a scaled product do not fit");
+    if (residual_ == nullptr) return Error::Ok;
+    RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_) && residual_->numel() == out_->numel(), InvalidProgram,
+               "the residual of a scaled product does not fit");
+    return Error::Ok;
+  }
+
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
+
+  Error run(Run& run) override {
+    if (rows_ == 0) return Error::Ok;
+    const int64_t step = tiles::column_step(*tiles_);
+    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
+    for_workers(run.context, workers, divide_up(columns_, step), [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const scratch = run.scratch + worker * worker_floats();
+      for (int64_t j = begin * step; j < std::min(end * step, columns_); j += step) {
+        const int64_t n = std::min(step, columns_ - j);
+        rows_ > kFewRows ? multiply(j, n, scratch) : dots(j, n, scratch);
+      }
+    });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return bits_ == 4 ? "product with 4-bit weights" : "product with 8-bit weights"; }
+  int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
+
+ private:
+  int64_t groups() const { return depth_ / group_; }
+  int64_t row_bytes() const { return depth_ * bits_ / 8; }
+  int64_t panel_floats() const { return round_up(tiles::column_step(*tiles_) * depth_, 16); }
+  // Of a panel: its results, its weights as floats, and what a product needs.
+  int64_t result_floats() const { return round_up(rows_ * tiles::column_step(*tiles_), 16); }
+  int64_t worker_floats() const {
+    if (rows_ <= kFewRows) return result_floats();
+    return result_floats() + panel_floats() +
+           round_up(tiles::product_scratch(*tiles_, depth_, tiles::column_step(*tiles_)), 16);
+  }
+
+  void dots(int64_t column, int64_t n, float* results) const {
+    for (int64_t i = 0; i < rows_; ++i) {
+      tiles::byte_tiles().scaled_dots(
+          n, {in_->floats() + i * depth_, numbers_ + column * row_bytes(), bits_ == 4, row_bytes(),
+              scales_ + column * groups(), groups(), groups(), group_, results});
+      finish(i, column, n, results);
+    }
+  }
+
+  void multiply(int64_t column, int64_t n, float* scratch) const {
+    const tiles::ByteTiles& t = tiles::byte_tiles();
+    float* const weights = scratch + result_floats();
+    for (int64_t j = 0; j < n; ++j) {
+      const uint8_t* from = numbers_ + (column + j) * row_bytes();
+      float* to = weights + j * depth_;
+      for (int64_t g = 0; g < groups(); ++g, to += group_, from += group_ * bits_ / 8) {
+        const float scale = scales_[(column + j) * groups() + g];
+        bits_ == 4 ? t.dequantize_nibbles(from, group_, 0, scale, to)
+                   : t.dequantize_bytes(from, 0, group_, 0, scale, to);
+      }
+    }
+    tiles::Product p{};
+    p.m = rows_, p.n = n, p.k = depth_;
+    p.a = in_->floats(), p.lda = depth_;
+    p.right = tiles::Product::Right::Transposed;
+    p.b = weights, p.ldb = depth_;
+    p.init = tiles::GemmInit::Zero;
+    p.c = scratch, p.ldc = n;
+    tiles::multiply(*tiles_, p, 0, rows_, 0, n, weights + panel_floats());
+    for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, scratch + i * n);
+  }
+
+  // Bias, residual, clamp and operator over a part of a row of results, and where they belong.
+  void finish(int64_t row, int64_t column, int64_t n, float* x) const {
+    const int64_t at = row * columns_ + column;
+    const tiles::Epilogue& e = epilogue_;
+    float* const to = out_->floats() + at;
+    if (bias_) tiles_->binary(tiles::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
+    if (residual_) tiles_->binary(tiles::BinaryOp::Add, x, 1, residual_->floats() + at, 1, x, n, 0);
+    if (e.clamps) tiles_->unary(tiles::UnaryOp::Clamp, x, x, n, e.low, e.high);
+    if (e.applies) {
+      tiles_->unary(e.op, x, to, n, e.p, e.q);
+    } else {
+      std::copy_n(x, n, to);
+    }
+  }
+
+  int64_t bits_ = 8, depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
+  tiles::Epilogue epilogue_{};
+  const tiles::Tiles* tiles_ = nullptr;
+  const View* in_ = nullptr;
+  const uint8_t* numbers_ = nullptr;
+  const float* bias_ = nullptr;
+  const View* residual_ = nullptr;
+  const float* scales_ = nullptr;
+  const View* out_ = nullptr;
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::WeightOnlyGemm& op, Binder& binder) {
+  return binder.bind<WeightOnlyGemmStep>(op);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,264 @@
+"""Attention: given as one operator, or written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.node import Chain, PlanNode
+from rushlight.backends.cpu.plan.sizes import Size, same
+from rushlight.backends.cpu.plan.tables import Attention, BinaryFunction, Copy, MatMul, Softmax, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument, aten_op
+
+aten = torch.ops.aten
+
+FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
+
+
+def _tensor(lowering: Lowering, item: Any) -> Tensor:
+    return item if isinstance(item, Tensor) else lowering.tensor(item)
+
+
+def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
+    """Keys, values, and those behind them, where concatenations that nothing else reads join them.
+
+    Their copies are dropped: a few queries read both pieces where they are.
+    """
+    query = lowering.tensor(node.args[0])
+    sources: list[Tensor] = []
+    for item in node.args[1:3]:
+        if not isinstance(item, Node) or aten_op(item.target) is not aten.cat.default:
+            return None
+        parts: Any = item.args[0]
+        axis = int(argument(item, 1, 0)) % query.rank
+        if len(parts) != 2 or axis != query.rank - 2 or not lowering.aliases.is_read_by(item, node):
+            return None
+        sources += [lowering.tensor(part) for part in parts]
+    queries = query.sizes[-2]
+    if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
+        return None
+    joined = [item for item in node.args[1:3] if isinstance(item, Node)]
+    copies = [step for item in joined for step in lowering.aliases.writers_of(item)]
+    if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
+        return None
+    for step in copies:
+        lowering.drop(step)
+    return [sources[0], sources[2], sources[1], sources[3]]
+
+
+def four(tensor: Tensor) -> Tensor:
+    """The tensor with four dimensions: new ones come first."""
+    while tensor.rank < 4:
+        tensor = tensor.with_one(0)
+    return tensor
+
+
+def _new_output(lowering: Lowering, node: Node) -> Tensor:
+    """Memory for the result of `node` with four dimensions, the heads of a row next to each other."""
+    sizes = lowering.sizes(node)
+    return lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
+
+
+def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
+    sizes = lowering.sizes(node)
+    while out.rank > len(sizes):
+        out = out.without(0)
+    lowering.set(node, out)
+
+
+def attention(lowering: Lowering, node: Node) -> None:
+    pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
+    query, key, value, key_tail, value_tail = (
+        None if n is None else four(lowering.with_inner(_tensor(lowering, n), -1, node))
+        for n in (node.args[0], *pieces)
+    )
+    assert query is not None and key is not None and value is not None
+    mask_node = argument(node, 3)
+    mask = None if mask_node is None else lowering.tensor(mask_node)
+    scale = argument(node, 6)
+    if scale is None:
+        scale = float(query.sizes[-1]) ** -0.5
+    data = lowering.constant_value(mask_node)
+    if data is not None and data.dtype is torch.bool and bool(data.all()):
+        mask = None
+    if mask is not None:
+        keys = key.sizes[2] if key_tail is None else key.sizes[2] + key_tail.sizes[2]
+        mask = four(mask).expand((*query.sizes[:3], keys))
+    out = _new_output(lowering, node)
+    step = Attention(
+        query=query,
+        key=key,
+        value=value,
+        mask=mask,
+        key_tail=key_tail,
+        value_tail=value_tail,
+        output=out,
+        scale=float(scale),
+        is_causal=bool(argument(node, 5, False)),
+    )
+    lowering.emit(step, node)
+    _set_output(lowering, node, out)
+
+
+def written_out_attention(lowering: Lowering, node: Node) -> bool:
+    """Fuses a product with what softmax gives of masked scores: softmax(scale * (q @ k) + masks) @ v."""
+    reader = lowering.sole_writer(node.args[0], node)
+    softmax = None if reader is None else reader.of(Softmax)
+    shares = four(lowering.tensor(node.args[0]))
+    if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
+        return False
+    source: Tensor = softmax.input
+    if not same(source.sizes[-1], shares.sizes[-1]):
+        return False
+    found = _scores(lowering, reader, source, shares.sizes)
+    if found is None:
+        return False
+    product, (query, key), replaced, scale, masks = found
+    (query, key), factor, scalings = _unscaled(lowering, product, (query, key.permute((0, 1, 3, 2))))
+    if any(lowering.aliases.is_written_between(t.storage, product) for t in (query, key, *masks)):
+        return False
+    value = lowering.tensor(node.args[1])
+    value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
+    query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
+    first, second = (*masks, None, None)[:2]
+    out = _new_output(lowering, node)
+    joined = Attention(
+        query=query, key=key, value=value, mask=first, second_mask=second, output=out, scale=scale * factor
+    )
+    parts = [reader, *replaced, product, *scalings]
+    for step in parts:
+        lowering.drop(step)
+    lowering.emit(joined, node, [item for step in parts for item in step.nodes])
+    _set_output(lowering, node, out)
+    return True
+
+
+def _scores(
+    lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
+) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor]] | None:
+    """The product that `source`, which has `sizes` as scores, comes from, its operands, the steps between,
+    their scale, and at most two masks, which are added to scaled scores.
+    """
+    replaced: list[PlanNode] = []
+    masks: list[Tensor] = []
+    scale = 1.0
+    while True:
+        step = lowering.aliases.source_of(source, reader)
+        view = source.reshape(sizes)
+        if step is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
+            return None
+        product = step.of(MatMul)
+        if product is not None:
+            operands = (product.a, product.b)
+            return (step, operands, replaced, scale, masks) if step.output.lies_as(view) else None
+        chain = step.of(Chain)
+        if chain is None:
+            return None
+        candidates = [tensor for tensor in chain.inputs if lowering.aliases.source_of(tensor, step)]
+        parts = _read_chain(chain, candidates[0]) if len(candidates) == 1 else None
+        if parts is None:
+            return None
+        for factor, mask in reversed(parts):
+            # Scales come first, and so last here.
+            if mask is None:
+                scale *= factor
+                continue
+            expanded = mask.reshape(sizes)
+            if scale != 1.0 or expanded is None or len(masks) == 2:
+                return None
+            masks.insert(0, expanded)
+        replaced.append(step)
+        reader, source = step, candidates[0]
+
+
+def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
+    """What a chain does to one operand, a factor or a mask each; None if it does anything else."""
+    parts: list[tuple[float, Tensor | None]] = []
+    current = chain.inputs.index(scores)
+    for index, instruction in enumerate(chain.code):
+        others = [source for source in instruction.sources if source != current]
+        if len(others) != len(instruction.sources) - 1 or any(source < 0 for source in others):
+            return None
+        other = chain.inputs[others[0]] if others else None
+        function = instruction.function
+        if function is UnaryFunction.AFFINE and instruction.q == 0:
+            parts.append((instruction.p, None))
+        elif function is BinaryFunction.ADD and other is not None:
+            parts.append((1.0, other))
+        elif other is not None and other.is_constant and (number := _single(other)) is not None:
+            if function is BinaryFunction.MUL:
+                parts.append((number, None))
+            elif function is BinaryFunction.DIV and instruction.sources[0] == current:
+                parts.append((1.0 / number, None))
+            else:
+                return None
+        else:
+            return None
+        current = -1 - index
+    return parts
+
+
+def _single(constant: Tensor) -> float | None:
+    data = constant.storage.data
+    return float(data) if data is not None and data.numel() == 1 and float(data) != 0 else None
+
+
+def _unscaled(
+    lowering: Lowering, product: PlanNode, operands: tuple[Tensor, Tensor]
+) -> tuple[list[Tensor], float, list[PlanNode]]:
+    """Operands of a product before chains that do no more than scale them; by how much; those chains."""
+    tensors: list[Tensor] = []
+    scale, chains = 1.0, list[PlanNode]()
+    for tensor in operands:
+        step = lowering.aliases.source_of(tensor, product)
+        chain = None if step is None else step.of(Chain)
+        tensors.append(tensor)
+        if step is None or chain is None or chain.output.rank > 4 or len(chain.inputs) > 2:
+            continue
+        source = chain.inputs[0]
+        parts = _read_chain(chain, source)
+        if parts is None or any(mask is not None for _, mask in parts):
+            continue
+        for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
+            if four(chain.output).permute(order).lies_as(tensor):
+                tensors[-1] = four(source).permute(order)
+                chains.append(step)
+                for factor, _ in parts:
+                    scale *= factor
+                break
+    return tensors, scale, chains
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_attention(node: Node, constants: Constants) -> str | None:
+    if argument(node, 4, 0.0) != 0.0:
+        return "it drops out"
+    ranks = {rank_of(n) for n in node.args[:3]}
+    if len(ranks) != 1 or ranks - {3, 4}:
+        return "its operands have other than 3 or 4 dimensions"
+    query, key, value = (meta.get_tensor(n) for n in node.args[:3])  # type: ignore[arg-type]
+    assert query is not None and key is not None and value is not None
+    if not all(isinstance(size, int) for size in (query.shape[-1], value.shape[-1])):
+        return "its heads have a dynamic width"
+    if any(t.shape[0] is not query.shape[0] and t.shape[0] != query.shape[0] for t in (key, value)):
+        return "its operands are broadcast"
+    if query.dim() == 4:
+        heads = [t.shape[1] for t in (query, key, value)]
+        if not all(isinstance(h, int) for h in heads) or heads[1] != heads[2] or heads[0] % heads[1]:
+            return "its heads do not fit"
+    return None
+
+
+ROWS: dict[Any, Row] = {
+    aten.scaled_dot_product_attention.default: Row(check_attention, attention),
+}

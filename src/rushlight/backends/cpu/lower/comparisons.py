@@ -1,0 +1,130 @@
+"""Comparisons, logic, whole-number arithmetic and choices: what masks and places are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import dtype_of
+from rushlight.backends.cpu.lower.row import Category, Row, rows
+from rushlight.backends.cpu.plan.tables import Compare, Comparison, Where
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.edge_ops import argument, aten_op
+
+aten = torch.ops.aten
+
+_NAMES = {
+    "eq": Comparison.EQUAL,
+    "ne": Comparison.NOT_EQUAL,
+    "lt": Comparison.LESS,
+    "le": Comparison.LESS_EQUAL,
+    "gt": Comparison.GREATER,
+    "ge": Comparison.GREATER_EQUAL,
+}
+COMPARISONS = {
+    getattr(getattr(aten, name), overload): comparison
+    for name, comparison in _NAMES.items()
+    for overload in ("Tensor", "Scalar")
+}
+LOGIC = {
+    aten.bitwise_and.Tensor: Comparison.AND,
+    aten.bitwise_or.Tensor: Comparison.OR,
+    aten.bitwise_xor.Tensor: Comparison.XOR,
+    aten.logical_and.default: Comparison.AND,
+    aten.logical_or.default: Comparison.OR,
+    aten.logical_xor.default: Comparison.XOR,
+}
+NOT = (aten.bitwise_not.default, aten.logical_not.default)
+ARITHMETIC = frozenset(
+    getattr(getattr(aten, name), overload)
+    for name in ("add", "sub", "mul")
+    for overload in ("Tensor", "Scalar")
+)
+
+
+def compare(lowering: Lowering, node: Node, comparison: Comparison, a: Any, b: Any) -> None:
+    """node = a (comparison) b, where a number takes the other operand's type."""
+    dtype = dtype_of(a) or dtype_of(b)
+    assert dtype is not None
+    sizes = lowering.sizes(node)
+    left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
+    result = dtype_of(node)
+    assert result is not None
+    out = lowering.new(sizes, dtype=result)
+    lowering.emit(Compare(a=left, b=right, output=out, comparison=comparison), node)
+    lowering.set(node, out)
+
+
+def _operand(lowering: Lowering, item: Any, dtype: torch.dtype) -> Tensor:
+    return lowering.tensor(item) if isinstance(item, Node) else constant(torch.tensor(item, dtype=dtype))
+
+
+def comparison(lowering: Lowering, node: Node) -> None:
+    op = aten_op(node.target)
+    compare(lowering, node, (COMPARISONS | LOGIC)[op], node.args[0], node.args[1])
+
+
+def negation(lowering: Lowering, node: Node) -> None:
+    compare(lowering, node, Comparison.EQUAL, node.args[0], False)
+
+
+def where(lowering: Lowering, node: Node) -> None:
+    choose(lowering, node, *node.args)
+
+
+def choose(lowering: Lowering, node: Node, condition: Any, a: Any, b: Any) -> None:
+    """node = condition ? a : b."""
+    sizes, dtype = lowering.sizes(node), dtype_of(node)
+    assert dtype is not None
+    chosen = lowering.tensor(condition).expand(sizes)
+    left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
+    out = lowering.new(sizes, dtype=dtype)
+    lowering.emit(Where(condition=chosen, a=left, b=right, output=out), node)
+    lowering.set(node, out)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_same_types(node: Node, result: Node | None = None) -> str | None:
+    """Whether both operands have one type, numbers that of the other, and the result too if it is given."""
+    if argument(node, 2, 1) != 1 and aten_op(node.target) in ARITHMETIC:
+        return "it multiplies whole numbers as it adds them"
+    types = {dtype_of(item) for item in node.all_input_nodes} | {
+        dtype_of(item) for item in (result,) if item is not None
+    }
+    if len(types) != 1 or None in types:
+        return "its operands have several types"
+    is_whole = types != {torch.float32}
+    numbers = [item for item in node.args[:2] if not isinstance(item, Node)]
+    if any(not isinstance(item, int) if is_whole else not isinstance(item, (int, float)) for item in numbers):
+        return "it compares whole numbers with one that is not"
+    return None
+
+
+def check_comparison(node: Node, constants: Constants) -> str | None:
+    return check_same_types(node)
+
+
+def check_logic(node: Node, constants: Constants) -> str | None:
+    types = {dtype_of(item) for item in node.all_input_nodes}
+    return None if types == {torch.bool} else "its operands are no truth values"
+
+
+def check_where(node: Node, constants: Constants) -> str | None:
+    types = [dtype_of(item) for item in node.args]
+    if types[0] is not torch.bool:
+        return "its condition is no truth value"
+    return None if types[1] is types[2] else "its operands have several types"
+
+
+ROWS: dict[Any, Row] = {
+    **rows(COMPARISONS, Row(check_comparison, comparison, Category.MASK)),
+    **rows(LOGIC, Row(check_logic, comparison, Category.MASK)),
+    **rows(NOT, Row(check_logic, negation, Category.MASK)),
+    aten.where.self: Row(check_where, where, Category.MASK),
+}

@@ -1,0 +1,266 @@
+"""Elementwise operators: fused into the step before them, or into chains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.comparisons import compare
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
+from rushlight.backends.cpu.lower.nodes import dtype_of
+from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
+from rushlight.backends.cpu.plan.node import INFINITY
+from rushlight.backends.cpu.plan.sizes import same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Comparison, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import constant
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+Bounds = tuple[float, float]
+
+
+def _unary(lowering: Lowering, node: Node, function: UnaryFunction, p: float = 0.0, q: float = 0.0) -> None:
+    source = node.args[0]
+    found = lowering.convolution_of(source, node)
+    if found is not None:
+        step, convolution = found
+        convolution.epilogue = replace(convolution.epilogue, function=function, p=p, q=q)
+        assert isinstance(source, Node)
+        lowering.fused(step, source, node)
+        return
+    chain = ChainBuilder(lowering, node, lowering.sizes(node))
+    chain.add(function, chain.take(source), p=p, q=q)
+    chain.finish()
+
+
+def _clamp(lowering: Lowering, node: Node, low: float, high: float) -> None:
+    source = node.args[0]
+    found = lowering.convolution_of(source, node)
+    if found is None:
+        chain = ChainBuilder(lowering, node, lowering.sizes(node))
+        chain.add(UnaryFunction.CLAMP, chain.take(source), p=low, q=high)
+        chain.finish()
+        return
+    step, convolution = found
+    e = convolution.epilogue
+    # A clamp of a clamp is one.
+    convolution.epilogue = replace(e, low=min(max(e.low, low), high), high=min(max(e.high, low), high))
+    assert isinstance(source, Node)
+    lowering.fused(step, source, node)
+
+
+def plain(function: UnaryFunction) -> Callable[[Lowering, Node], None]:
+    """Lowers a node that applies a function without parameters."""
+    return lambda lowering, node: _unary(lowering, node, function)
+
+
+FUNCTIONS = {
+    aten.abs.default: UnaryFunction.ABS,
+    aten.neg.default: UnaryFunction.NEG,
+    aten.hardsigmoid.default: UnaryFunction.HARDSIGMOID,
+    aten.hardswish.default: UnaryFunction.HARDSWISH,
+    aten.sqrt.default: UnaryFunction.SQRT,
+    aten.rsqrt.default: UnaryFunction.RSQRT,
+    aten.reciprocal.default: UnaryFunction.RECIPROCAL,
+    aten.square.default: UnaryFunction.SQUARE,
+    aten.exp.default: UnaryFunction.EXP,
+    aten.log.default: UnaryFunction.LOG,
+    aten.tanh.default: UnaryFunction.TANH,
+    aten.erf.default: UnaryFunction.ERF,
+    aten.sigmoid.default: UnaryFunction.SIGMOID,
+    aten.silu.default: UnaryFunction.SILU,
+}
+"""Operators that apply a function without parameters."""
+
+
+def relu(lowering: Lowering, node: Node) -> None:
+    _clamp(lowering, node, 0.0, INFINITY)
+
+
+def relu6(lowering: Lowering, node: Node) -> None:
+    _clamp(lowering, node, 0.0, 6.0)
+
+
+def hardtanh(lowering: Lowering, node: Node) -> None:
+    _clamp(lowering, node, float(argument(node, 1, -1.0)), float(argument(node, 2, 1.0)))
+
+
+def clamp(lowering: Lowering, node: Node) -> None:
+    low, high = argument(node, 1), argument(node, 2)
+    _clamp(lowering, node, -INFINITY if low is None else low, INFINITY if high is None else high)
+
+
+def leaky_relu(lowering: Lowering, node: Node) -> None:
+    _unary(lowering, node, UnaryFunction.LEAKY_RELU, p=float(argument(node, 1, 0.01)))
+
+
+def prelu(lowering: Lowering, node: Node) -> None:
+    slopes = lowering.constant_value(node.args[1])
+    assert slopes is not None
+    if slopes.numel() == 1:
+        _unary(lowering, node, UnaryFunction.LEAKY_RELU, p=float(slopes))
+        return
+    sizes = lowering.sizes(node)
+    factors = constant(slopes.float().view(-1, *(1,) * (len(sizes) - 2)))
+    chain = ChainBuilder(lowering, node, sizes)
+    x = chain.take(node.args[0])
+    scaled = chain.add(
+        BinaryFunction.MUL, chain.add(UnaryFunction.CLAMP, x, p=-INFINITY, q=0.0), chain.operand(factors)
+    )
+    chain.add(BinaryFunction.ADD, chain.add(UnaryFunction.RELU, x), scaled)
+    chain.finish()
+
+
+def gelu(lowering: Lowering, node: Node) -> None:
+    _unary(
+        lowering, node, UnaryFunction.GELU_TANH if argument(node, 1, "none") == "tanh" else UnaryFunction.GELU
+    )
+
+
+POWERS = {
+    2.0: UnaryFunction.SQUARE,
+    3.0: UnaryFunction.CUBE,
+    0.5: UnaryFunction.SQRT,
+    -0.5: UnaryFunction.RSQRT,
+    -1.0: UnaryFunction.RECIPROCAL,
+    -2.0: UnaryFunction.RECIPROCAL_SQUARE,
+}
+
+
+def power(lowering: Lowering, node: Node) -> None:
+    _unary(lowering, node, POWERS[float(node.args[1])])  # type: ignore[arg-type]
+
+
+def _single(lowering: Lowering, operand: Any) -> float | None:
+    """The number that a constant operand of one element is."""
+    value = lowering.constant_value(operand)
+    return float(value) if value is not None and value.numel() == 1 else None
+
+
+def _add_residual(lowering: Lowering, node: Node, source: Any, other: Any) -> bool:
+    """Fuses source + other into the convolution that computes `source`."""
+    found = lowering.convolution_of(source, node)
+    if found is None or found[1].residual is not None or found[1].clamps or other in lowering.constants:
+        return False
+    step, convolution = found
+    x, y = lowering.tensor(source), lowering.tensor(other)
+    if not x.lies_as(y) or convolution.is_depthwise:
+        return False
+    out = convolution.output
+    convolution.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
+    lowering.fused(step, source, node)
+    return True
+
+
+_BY_NUMBER: dict[BinaryFunction, Callable[[float, float], tuple[float, float]]] = {
+    BinaryFunction.ADD: lambda number, p: (1.0, number),
+    BinaryFunction.SUB: lambda number, p: (1.0, -number),
+    BinaryFunction.ADD_SCALED: lambda number, p: (1.0, p * number),
+    BinaryFunction.MUL: lambda number, p: (number, -0.0),
+}
+"""By function, the factor and the shift of what it does with a number."""
+
+
+def _binary(lowering: Lowering, node: Node, function: BinaryFunction, p: float = 0.0) -> None:
+    a, b = node.args[0], node.args[1]
+    if dtype_of(node) is not torch.float32:
+        compare(lowering, node, Comparison[function.name], a, b)
+        return
+    sizes = lowering.sizes(node)
+    if function is BinaryFunction.ADD and isinstance(a, Node) and isinstance(b, Node) and a is not b:
+        if _add_residual(lowering, node, b, a) or _add_residual(lowering, node, a, b):
+            return
+    chain = ChainBuilder(lowering, node, sizes)
+    number = _single(lowering, b)
+    if number is not None and function in _BY_NUMBER:
+        first = lowering.tensor(a)
+        if first.rank == len(sizes) and all(same(s, t) for s, t in zip(first.sizes, sizes, strict=True)):
+            x = chain.take(a)
+            factor, shift = _BY_NUMBER[function](number, p)
+            chain.add(UnaryFunction.AFFINE, x, p=factor, q=shift)
+            chain.finish()
+            return
+    chain.add(function, chain.take(a), chain.take(b), p=p)
+    chain.finish()
+
+
+def add(lowering: Lowering, node: Node) -> None:
+    alpha = argument(node, 2, 1)
+    _binary(lowering, node, BinaryFunction.ADD if alpha == 1 else BinaryFunction.ADD_SCALED, p=float(alpha))
+
+
+def sub(lowering: Lowering, node: Node) -> None:
+    alpha = argument(node, 2, 1)
+    _binary(lowering, node, BinaryFunction.SUB if alpha == 1 else BinaryFunction.ADD_SCALED, p=-float(alpha))
+
+
+def mul(lowering: Lowering, node: Node) -> None:
+    _binary(lowering, node, BinaryFunction.MUL)
+
+
+def div(lowering: Lowering, node: Node) -> None:
+    _binary(lowering, node, BinaryFunction.DIV)
+
+
+def maximum(lowering: Lowering, node: Node) -> None:
+    _binary(lowering, node, BinaryFunction.MAXIMUM)
+
+
+def minimum(lowering: Lowering, node: Node) -> None:
+    _binary(lowering, node, BinaryFunction.MINIMUM)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_prelu(node: Node, constants: Constants) -> str | None:
+    return None if constants.is_constant(node.args[1]) else "its slopes are not constant"
+
+
+def check_pow(node: Node, constants: Constants) -> str | None:
+    exponent = node.args[1]
+    ok = isinstance(exponent, (int, float)) and float(exponent) in POWERS
+    return None if ok else f"its exponent is {exponent}"
+
+
+def check_clamp(node: Node, constants: Constants) -> str | None:
+    numbers = [argument(node, 1), argument(node, 2)]
+    return (
+        None if all(n is None or isinstance(n, (int, float)) for n in numbers) else "its bounds are symbolic"
+    )
+
+
+def check_add(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor is symbolic"
+
+
+def _row(lower: Lower, check: Check | None = None) -> Row:
+    return Row(check, lower, Category.ELEMENTWISE)
+
+
+ROWS: dict[Any, Row] = {
+    **{op: _row(plain(function)) for op, function in FUNCTIONS.items()},
+    aten.relu.default: _row(relu),
+    aten.relu6.default: _row(relu6),
+    aten.hardtanh.default: _row(hardtanh, check_clamp),
+    aten.clamp.default: _row(clamp, check_clamp),
+    aten.leaky_relu.default: _row(leaky_relu),
+    aten.prelu.default: _row(prelu, check_prelu),
+    aten.gelu.default: _row(gelu),
+    aten.pow.Tensor_Scalar: _row(power, check_pow),
+    aten.add.Tensor: _row(add, check_add),
+    aten.add.Scalar: _row(add, check_add),
+    aten.sub.Tensor: _row(sub, check_add),
+    aten.sub.Scalar: _row(sub, check_add),
+    aten.mul.Tensor: _row(mul),
+    aten.mul.Scalar: _row(mul),
+    aten.div.Tensor: _row(div),
+    aten.div.Scalar: _row(div),
+    aten.maximum.default: _row(maximum),
+    aten.minimum.default: _row(minimum),
+}

@@ -1,0 +1,75 @@
+"""Rows of tables by indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import operation, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.lower.unsupported_quantized import why_not_table
+from rushlight.backends.cpu.plan.sizes import product
+from rushlight.backends.cpu.plan.tables import (
+    Gather,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, stored
+from rushlight.ir import meta
+
+aten = torch.ops.aten
+
+
+def embedding(lowering: Lowering, node: Node) -> None:
+    table = node.args[0]
+    data = lowering.constant_value(table)
+    if data is not None and table not in lowering.tables:
+        lowering.tables[table] = stored(data, lowering.stored_dtype(data))
+    tensor = lowering.tensor(table) if data is None else lowering.tables[table]
+    _gather(lowering, node, tensor, node.args[1], wraps_negative=False)
+
+
+def index(lowering: Lowering, node: Node) -> None:
+    table = lowering.tensor(node.args[0])
+    indices: Any = node.args[1]
+    flat = lowering.reshaped(table, (table.sizes[0], product(table.sizes[1:])), node)
+    _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], wraps_negative=True)
+
+
+def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, wraps_negative: bool) -> None:
+    """Rows of a table [rows, n]; wraps_negative: whether negative indices count from its end."""
+    ids = lowering.tensor(indices)
+    count = product(ids.sizes)
+    out = lowering.new(lowering.sizes(node))
+    target = out.reshape((count, table.sizes[1]))
+    assert target is not None
+    flat = lowering.reshaped(ids, (count,), node)
+    step = Gather(table_of_rows=table, indices=flat, output=target, wraps_negative=wraps_negative)
+    lowering.emit(step, node)
+    lowering.set(node, out)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_index(node: Node, constants: Constants) -> str | None:
+    source, indices = node.args
+    if len(indices) != 1 or rank_of(source) < 1:  # type: ignore[arg-type]
+        return "it chooses along other than its first dimension"
+    fake = meta.get_tensor(source)  # type: ignore[arg-type]
+    assert fake is not None
+    return None if all(isinstance(size, int) for size in fake.shape[1:]) else "its rows have a dynamic length"
+
+
+def check_embedding(node: Node, constants: Constants) -> str | None:
+    if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
+        return why_not_table(node.args[0], constants)  # type: ignore[arg-type]
+    return None if constants.is_constant(node.args[0]) else "its table is not constant"
+
+
+ROWS: dict[Any, Row] = {
+    aten.embedding.default: Row(check_embedding, embedding),
+    aten.index.Tensor: Row(check_index, index),
+}

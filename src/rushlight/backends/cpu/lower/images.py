@@ -1,0 +1,296 @@
+"""Convolutions, pooling and batch norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, is_empty, operation, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.lower.transposed import transposed_convolution
+from rushlight.backends.cpu.plan.node import Convolution, make_window
+from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling, Reduce, Reduction, Window
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+MOST_WINDOW_ROWS = 256  # of a grouped convolution
+FEW_CHANNELS = 8  # the step gathers windows of so few, in whatever order they lie
+
+
+def pair(value: Any, default: Any = 1) -> tuple[int, int]:
+    """Height and width; of one number, for an image of one row, the width."""
+    if value is None or (isinstance(value, (list, tuple)) and not value):
+        return pair(default)
+    if isinstance(value, int):
+        return value, value
+    return (int(value[0]), int(value[0])) if len(value) == 1 else (int(value[0]), int(value[1]))
+
+
+def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
+    """[n, h, w, c] of a batch of images or rows, [n, c, h, w] or [n, c, w]."""
+    if tensor.rank == 3:
+        tensor = tensor.with_one(2)
+    if not any_order:
+        tensor = lowering.with_inner(tensor, 1, node)
+    return tensor.permute((0, 2, 3, 1))
+
+
+def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
+    """The node's tensor, and the same as [n, h, w, c]."""
+    sizes = lowering.sizes(node if source is None else source)
+    order = (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1)
+    out = lowering.new(sizes, order)
+    image = out if out.rank == 4 else out.with_one(2)
+    return out, image.permute((0, 2, 3, 1))
+
+
+def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
+    """An option of a convolution by height and width; rows have a height of 1."""
+    items = [int(v) for v in value]
+    if rank == 3:
+        return fill, items[0]
+    return (items[0], items[0]) if len(items) == 1 else (items[0], items[1])
+
+
+def convolution(lowering: Lowering, node: Node) -> None:
+    source, weight_node, bias_node, stride, padding, dilation, transposed, _, groups = node.args
+    x = lowering.tensor(source)
+    weight = lowering.constants[weight_node]  # type: ignore[index]
+    bias = None if bias_node is None else lowering.constants[bias_node]  # type: ignore[index]
+    if weight.dim() == 3:
+        weight = weight.unsqueeze(2)
+    assert isinstance(groups, int)
+    channels = weight.shape[0 if transposed else 1]
+    any_order = groups == 1 and channels < FEW_CHANNELS
+    if transposed:
+        transposed_convolution(
+            lowering,
+            node,
+            image_of(lowering, x, node, any_order),
+            weight.detach(),
+            None if bias is None else bias.detach().float(),
+            by_axis(stride, x.rank, 1),
+            by_axis(padding, x.rank, 0),
+            groups,
+        )
+        return
+    out, image = output_of(lowering, node)
+    step = Convolution(
+        input=image_of(lowering, x, node, any_order),
+        output=image,
+        weight=weight.detach().float(),
+        stored=lowering.stored_dtype(weight),
+        rounds_input=weight.dtype is torch.bfloat16,
+        bias=None if bias is None else bias.detach().float(),
+        stride=by_axis(stride, x.rank, 1),
+        padding=by_axis(padding, x.rank, 0),
+        dilation=by_axis(dilation, x.rank, 1),
+        groups=groups,
+    )
+    lowering.emit(step, node)
+    lowering.set(node, out)
+
+
+def batch_norm(lowering: Lowering, node: Node) -> None:
+    source, weight, bias, mean, variance, _, eps = node.args
+    mean_value, variance_value = lowering.constants[mean], lowering.constants[variance]  # type: ignore[index]
+    scale = torch.rsqrt(variance_value.double() + float(eps))  # type: ignore[arg-type]
+    if weight is not None:
+        scale = scale * lowering.constants[weight].double()  # type: ignore[index]
+    shift = -mean_value.double() * scale
+    if bias is not None:
+        shift = shift + lowering.constants[bias].double()  # type: ignore[index]
+    found = lowering.convolution_of(source, node)
+    if found is not None and not found[1].clamps and found[1].residual is None:
+        step, convolution = found
+        convolution.scale(scale.float().detach(), shift.float().detach())
+        assert isinstance(source, Node)
+        lowering.fused(step, source, node)
+        lowering.set_items(node, [lowering.tensor(source)])
+        return
+    assert isinstance(source, Node)
+    sizes = lowering.sizes(source)
+    shape = (-1, *(1,) * (len(sizes) - 2))
+    chain = ChainBuilder(lowering, node, sizes)
+    x = chain.take(source)
+    scaled = chain.add(BinaryFunction.MUL, x, chain.operand(constant(scale.float().view(shape))))
+    chain.add(BinaryFunction.ADD, scaled, chain.operand(constant(shift.float().view(shape))))
+    chain.finish()
+    lowering.set_items(node, [lowering.tensor(node)])
+
+
+def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) -> None:
+    x = lowering.tensor(node.args[0])
+    getter = next((user for user in node.users if user.args[1] == 0), None) if item else None
+    out, image = output_of(lowering, node, getter)
+    lowering.emit(Pool2d(input=image_of(lowering, x, node), output=image, pooling=pooling), node)
+    lowering.set_items(node, [out]) if item else lowering.set(node, out)
+
+
+def max_pooling(node: Node) -> Pooling:
+    """What a node of max_pool2d does."""
+    kernel = pair(node.args[1])
+    stride = pair(argument(node, 2), kernel)
+    window = make_window(kernel, stride, pair(argument(node, 3), 0), pair(argument(node, 4), 1))
+    return Pooling(window=window, is_maximum=True)
+
+
+def average_pooling(node: Node) -> Pooling:
+    """What a node of avg_pool2d does."""
+    kernel = pair(node.args[1])
+    return Pooling(
+        window=make_window(kernel, pair(argument(node, 2), kernel), pair(argument(node, 3), 0)),
+        divisor=int(argument(node, 6) or 0),
+        counts_padding=bool(argument(node, 5, True)),
+    )
+
+
+def max_pool2d_with_indices(lowering: Lowering, node: Node) -> None:
+    _pool(lowering, node, max_pooling(node), item=True)
+
+
+def max_pool2d(lowering: Lowering, node: Node) -> None:
+    _pool(lowering, node, max_pooling(node))
+
+
+def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
+    """Makes means of what a convolution of 1 x 1 gives its results for means, of which there are fewer, and
+    whether it did.
+    """
+    found = lowering.convolution_of(node.args[0], node)
+    if found is None or type(found[1]) is not Convolution or not found[1].is_pointwise:
+        return False
+    step, convolution = found
+    if convolution.clamps or convolution.residual is not None:
+        return False
+    source, before = convolution.input, convolution.output
+    pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
+    # Windows that reach outside would be means of fewer, or of zeros as well.
+    inside = all(
+        isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
+        for count, mean, kernel, stride in zip(
+            pixels,
+            means,
+            (window.kernel_h, window.kernel_w),
+            (window.stride_h, window.stride_w),
+            strict=True,
+        )
+    )
+    if not inside or window.pad_h or window.pad_w or not same(source.strides[3], 1):
+        return False
+    # What lies between is no larger than before.
+    if product(means) * source.sizes[3] > product(pixels) * before.sizes[3]:
+        return False
+    out, image = output_of(lowering, node)
+    pooled = lowering.new_image((*out.sizes[:1], source.sizes[3], *means)).permute((0, 2, 3, 1))
+    lowering.drop(step)
+    pooling = Pooling(window=window, counts_padding=True)
+    lowering.emit(Pool2d(input=source, output=pooled, pooling=pooling), node)
+    convolution.input, convolution.output = pooled, image
+    lowering.append(step, node)
+    lowering.set(node, out)
+    return True
+
+
+def avg_pool2d(lowering: Lowering, node: Node) -> None:
+    pooling = average_pooling(node)
+    if pooling.divisor or not _pool_before(lowering, node, pooling.window):
+        _pool(lowering, node, pooling)
+
+
+def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    sizes: tuple[Size, ...] = lowering.sizes(node)
+    height, width = x.sizes[-2] // sizes[-2], x.sizes[-1] // sizes[-1]
+    if same(sizes[-1], 1) and same(sizes[-2], 1):
+        out = lowering.new_image(sizes)
+        image = lowering.with_inner(x, 1, node).permute((0, 2, 3, 1))
+        target = out.permute((0, 2, 3, 1)).without(1).without(1)
+        lowering.emit(Reduce(input=image, output=target, reduction=Reduction.MEAN, kept=1, reduced=2), node)
+        lowering.set(node, out)
+        return
+    _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_transposed(node: Node, dilation: list[int]) -> str | None:
+    weight: Any = node.args[1]
+    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
+        return "it is transposed and its weights are quantized"
+    if any(d != 1 for d in dilation):
+        return "it is transposed and dilated"
+    result = meta.get_tensor(node)
+    if result is None or not all(isinstance(size, int) for size in result.shape[1:]):
+        return "it is transposed and its image has a dynamic size"
+    return "it is transposed and has no output" if 0 in result.shape[1:] else None
+
+
+def check_convolution(node: Node, constants: Constants) -> str | None:
+    source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
+    if rank_of(source) not in (3, 4):
+        return f"its input has {rank_of(source)} dimensions"
+    if not constants.is_constant(weight) or not (bias is None or constants.is_constant(bias)):
+        return "its weights are not constant"
+    if is_empty(weight):
+        return "its weights are empty"
+    if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
+        return "its padding is negative"
+    if transposed:
+        return check_transposed(node, [int(d) for d in dilation])  # type: ignore[union-attr, arg-type]
+    window = meta.get_tensor(weight)  # type: ignore[arg-type]
+    if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MOST_WINDOW_ROWS:
+        return f"it is grouped and its window has {window.shape[2]} rows"
+    return None
+
+
+def check_batch_norm(node: Node, constants: Constants) -> str | None:
+    if not all(a is None or constants.is_constant(a) for a in node.args[1:5]):
+        return "its statistics are not constant"
+    return check_first_result_alone(node)
+
+
+def check_max_pool2d_with_indices(node: Node, constants: Constants) -> str | None:
+    return "its input is no batch of images" if rank_of(node.args[0]) != 4 else check_first_result_alone(node)
+
+
+def check_pool(node: Node, constants: Constants) -> str | None:
+    if rank_of(node.args[0]) != 4:
+        return "its input is no batch of images"
+    divisor = argument(node, 6)  # of average pooling
+    return "its divisor is negative" if divisor is not None and divisor < 0 else None
+
+
+def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
+    if rank_of(node.args[0]) != 4:
+        return "its input is no batch of images"
+    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
+    assert source is not None and result is not None
+    if tuple(result.shape[2:]) == (1, 1):
+        return None
+    if not all(isinstance(n, int) for n in (*source.shape[2:], *result.shape[2:])):
+        return "its image has a dynamic size"
+    if 0 in result.shape:
+        return "it has no output"
+    if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
+        return "its windows have several sizes"
+    return None
+
+
+ROWS: dict[Any, Row] = {
+    aten.convolution.default: Row(check_convolution, convolution),
+    aten._native_batch_norm_legit_no_training.default: Row(check_batch_norm, batch_norm),
+    aten.max_pool2d_with_indices.default: Row(check_max_pool2d_with_indices, max_pool2d_with_indices),
+    aten.max_pool2d.default: Row(check_pool, max_pool2d),
+    aten.avg_pool2d.default: Row(check_pool, avg_pool2d),
+    aten._adaptive_avg_pool2d.default: Row(check_adaptive_pool, adaptive_avg_pool2d),
+    aten.adaptive_avg_pool2d.default: Row(check_adaptive_pool, adaptive_avg_pool2d),
+}

@@ -1,0 +1,113 @@
+"""Functions of one int8 tensor, however many operators compute them: tables of 256 entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.quantized_lowering import INT8_VALUES, MOVES
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op, is_op
+from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_params
+
+MOST_NODES = 32
+aten = torch.ops.aten
+# Of one number, though torch does not mark it so.
+_UNTAGGED = frozenset({aten.hardswish.default})
+
+
+@dataclass(frozen=True)
+class Int8Function:
+    """Elementwise nodes between a dequantized node and a quantization, read by nobody else."""
+
+    source: Node
+    nodes: tuple[Node, ...]
+    result: Node
+
+    def table(self, params: QuantParams, out: QuantParams, constants: Constants) -> torch.Tensor:
+        """The int8 results of all int8 values, from -128 to 127."""
+        values: dict[Node, Any] = {}
+        inputs = params.dequantize(INT8_VALUES)
+
+        def value_of(node: Node) -> Any:
+            if node in values:
+                return values[node]
+            value = constants.value(node)
+            return inputs if value is None else value.reshape(())
+
+        for node in self.nodes:
+            op: Any = aten_op(node.target)
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), value_of)
+            values[node] = op(*args, **kwargs)
+        return out.quantize(values[self.nodes[-1]])
+
+
+def int8_functions(graph: Graph, constants: Constants) -> dict[Node, Int8Function]:
+    """By the quantization that each ends with."""
+    places = {node: i for i, node in enumerate(graph.nodes)}
+    found = {}
+    for node in graph.nodes:
+        if quantize_params(node) is not None and not constants.is_constant(node):
+            function = _behind(node, constants, places)
+            if function is not None:
+                found[node] = function
+    return found
+
+
+def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8Function | None:
+    nodes: set[Node] = set()
+    sources: dict[Any, Node] = {}
+    stack = [result.args[0]]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, Node) or node in nodes:
+            continue
+        value = meta.get_tensor(node)
+        if value is None:
+            return None
+        if constants.is_constant(node):
+            if value.numel() != 1:
+                return None
+        elif is_dequantized(node):
+            key = (node.args[0], dequantize_params(node)) if dequantize_params(node) is not None else node
+            sources.setdefault(key, node)
+        elif _is_elementwise(node) and len(nodes) < MOST_NODES:
+            nodes.add(node)
+            stack += node.all_input_nodes
+        else:
+            return None
+    if len(sources) != 1 or not nodes:
+        return None
+    (source,) = sources.values()
+    shape = meta.get_tensor(source)
+    assert shape is not None
+    for node in nodes:
+        value = meta.get_tensor(node)
+        assert value is not None
+        others = (user for user in node.users if user not in nodes and user is not result)
+        if tuple(value.shape) != tuple(shape.shape) or next(others, None) is not None:
+            return None
+    return Int8Function(source, tuple(sorted(nodes, key=places.__getitem__)), result)
+
+
+def is_dequantized(node: Any) -> bool:
+    """Whether a node dequantizes int8, or moves what another node has dequantized."""
+    while is_op(node, *MOVES):
+        node = node.args[0]
+    return dequantize_params(node) is not None
+
+
+def _is_elementwise(node: Node) -> bool:
+    op = aten_op(node.target)
+    value = meta.get_tensor(node)
+    return (
+        op is not None
+        and value is not None
+        and value.dtype is torch.float32
+        and (torch.Tag.pointwise in op.tags or op in _UNTAGGED)
+        and torch.Tag.nondeterministic_seeded not in op.tags
+    )

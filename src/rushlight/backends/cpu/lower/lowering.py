@@ -1,0 +1,265 @@
+"""The steps of a part while its nodes are lowered, and the tensors that the nodes stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.options import Options
+from rushlight.backends.cpu.plan.aliases import Aliases
+from rushlight.backends.cpu.plan.node import Chain, ChainInstruction, Convolution, PlanNode
+from rushlight.backends.cpu.plan.operation import Operation
+from rushlight.backends.cpu.plan.sizes import Size, Symbols, same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Convert, Copy, UnaryFunction
+from rushlight.backends.cpu.plan.tensor import (
+    FLOAT16_TYPES,
+    Storage,
+    Tensor,
+    constant,
+    contiguous,
+    strides_in_order,
+)
+from rushlight.ir import meta
+
+MOST_OPERANDS = 8  # of an elementwise chain
+MOST_INSTRUCTIONS = 24
+
+
+class Lowering:
+    """The steps of one part, in order, and the views that its nodes stand for."""
+
+    def __init__(self, options: Options, constants: Mapping[Node, torch.Tensor]) -> None:
+        self.options = options
+        self.constants = constants
+        self.symbols = Symbols()
+        self.steps: list[PlanNode] = []
+        self.new_states: dict[Storage, Node] = {}
+        """By a state's storage, the node that is its value after a call."""
+        self.aliases = Aliases()
+        self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
+        self._constant_tensors: dict[Node, Tensor] = {}
+        self.tables: dict[Any, Tensor] = {}
+        """Those of which steps read rows, as they are stored."""
+
+    # ---- What nodes stand for ----
+
+    def set(self, node: Node, tensor: Tensor) -> None:
+        self._env[node] = tensor
+        self.aliases.name(node, [tensor])
+
+    def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
+        """For an operator with several results."""
+        self._env[node] = tuple(tensors)
+        self.aliases.name(node, tensors)
+
+    def items(self, node: Node) -> tuple[Tensor, ...]:
+        found = self._env[node]
+        assert isinstance(found, tuple)
+        return found
+
+    def tensor(self, node: Any) -> Tensor:
+        """The view that an argument stands for; numbers are tensors of one element."""
+        if isinstance(node, (int, float)):
+            return constant(torch.tensor(float(node)))
+        if node in self.constants:
+            if node not in self._constant_tensors:
+                self._constant_tensors[node] = constant(self.constants[node])
+            return self._constant_tensors[node]
+        found = self._env[node]
+        assert isinstance(found, Tensor)
+        return found
+
+    def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
+        """The type in which a weight of floats is stored."""
+        return weight.dtype if weight.dtype in FLOAT16_TYPES else self.options.weights or torch.float32
+
+    def constant_value(self, node: Any) -> torch.Tensor | None:
+        """The data of a constant argument."""
+        if isinstance(node, (int, float)):
+            return torch.tensor(float(node))
+        return self.constants.get(node) if isinstance(node, Node) else None
+
+    def sizes(self, node: Node) -> tuple[Size, ...]:
+        """The sizes of a node's tensor."""
+        fake = meta.get_tensor(node)
+        assert fake is not None
+        return tuple(self.symbols.note(size) for size in fake.shape)
+
+    # ---- New tensors and steps ----
+
+    def new(
+        self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        """Memory of its own; `order`: its dimensions, outermost first."""
+        sizes = tuple(sizes)
+        strides = contiguous(sizes) if order is None else strides_in_order(sizes, order)
+        storage = Storage(1, dtype)
+        for size in sizes:
+            storage.numel = storage.numel * size
+        return Tensor(storage, sizes, strides)
+
+    def new_image(self, sizes: Iterable[Size], dtype: torch.dtype = torch.float32) -> Tensor:
+        """[n, c, h, w] with channels last in memory."""
+        return self.new(sizes, (0, 2, 3, 1), dtype)
+
+    def emit(self, operation: Operation[Tensor], node: Node | None, nodes: Iterable[Node] = ()) -> None:
+        """Adds a step that computes `node`, and `nodes` before it."""
+        self.append(PlanNode(operation, list(nodes)), node)
+
+    def append(self, step: PlanNode, node: Node | None) -> None:
+        """Adds a step, which computes `node` too."""
+        if node is not None and node not in step.nodes:
+            step.nodes.append(node)
+        self.steps.append(step)
+        self.aliases.add(step)
+
+    def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
+        """Adds a step that copies a tensor to another one of its shape."""
+        self.emit(Copy(input=source, output=target), node)
+
+    def widened(self, tensor: Tensor, node: Node) -> Tensor:
+        """The tensor in the type that a plan computes in; another one lies as it does."""
+        if tensor.dtype not in FLOAT16_TYPES:
+            return tensor
+        result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
+        self.emit(Convert(input=tensor, output=result), node)
+        return result
+
+    def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
+        """The tensor in row-major memory, copied if it is not."""
+        if tensor.is_contiguous():
+            return tensor
+        result = self.new(tensor.sizes, dtype=tensor.dtype)
+        self.copy(tensor, result, node)
+        return result
+
+    def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
+        view = tensor.reshape(sizes)
+        if view is None:
+            view = self.contiguous(tensor, node).reshape(sizes)
+        assert view is not None
+        return view
+
+    def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
+        """The tensor with dimension `axis` innermost in memory, copied if it is not."""
+        axis %= tensor.rank
+        if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
+            return tensor
+        order = [*(i for i in range(tensor.rank) if i != axis), axis]
+        result = self.new(tensor.sizes, order, tensor.dtype)
+        self.copy(tensor, result, node)
+        return result
+
+    # ---- Fusing ----
+
+    def drop(self, step: PlanNode) -> None:
+        """Takes a step away: what it computes is computed by another one, or not needed."""
+        self.steps.remove(step)
+        self.aliases.remove(step)
+
+    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
+        """The step that may be made part of what computes `user`, or changed, as Aliases has it."""
+        return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
+
+    def fused(self, step: PlanNode, source: Node, node: Node) -> None:
+        """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
+        self.drop(step)
+        self.append(step, node)
+        tensor = self.tensor(source)
+        self.set(node, tensor)
+
+    def convolution_of(self, source: Any, user: Node) -> tuple[PlanNode, Convolution] | None:
+        """The convolution whose result `user` alone reads, if an operator can still be fused into it."""
+        step = self.sole_writer(source, user)
+        convolution = None if step is None else step.of(Convolution)
+        if step is None or convolution is None or convolution.has_function:
+            return None
+        return step, convolution
+
+
+def has_channels_last(tensor: Tensor) -> bool:
+    """Whether a tensor is images whose channels are innermost in memory."""
+    return tensor.rank == 4 and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
+
+
+class ChainBuilder:
+    """Collects an elementwise chain with an output of `sizes`."""
+
+    def __init__(self, lowering: Lowering, node: Node, sizes: tuple[Size, ...]) -> None:
+        self._lowering = lowering
+        self._node = node
+        self._sizes = sizes
+        self.operands: list[Tensor] = []
+        self.code: list[ChainInstruction] = []
+        self._nodes: list[Node] = []
+        self._absorbed: dict[Storage, int] = {}
+        """By the memory of chains that are part of this one, their results."""
+
+    def take(self, source: Any) -> int:
+        """A source for instructions; a chain that is read here alone becomes part of this one."""
+        lowering = self._lowering
+        tensor = lowering.tensor(source)
+        if tensor.storage in self._absorbed:
+            return self._absorbed[tensor.storage]
+        step = lowering.sole_writer(source, self._node, corresponds=True)
+        chain = None if step is None else step.of(Chain)
+        if (
+            step is not None
+            and chain is not None
+            and chain.output.lies_as(tensor)
+            and tensor.rank == len(self._sizes)
+            and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
+            and len(self.operands) + len(chain.inputs) + 2 <= MOST_OPERANDS
+            and len(self.code) + len(chain.code) + 4 <= MOST_INSTRUCTIONS
+        ):
+            lowering.drop(step)
+            self._nodes += step.nodes
+            places = [self.operand(operand) for operand in chain.inputs]
+            base = len(self.code)
+            for instruction in chain.code:
+                sources = tuple(places[s] if s >= 0 else s - base for s in instruction.sources)
+                self.code.append(replace(instruction, sources=sources))
+            self._absorbed[tensor.storage] = -len(self.code)
+            return -len(self.code)
+        return self.operand(tensor)
+
+    def operand(self, tensor: Tensor) -> int:
+        expanded = tensor.expand(self._sizes)
+        if expanded in self.operands:
+            return self.operands.index(expanded)
+        self.operands.append(expanded)
+        return len(self.operands) - 1
+
+    def add(
+        self, function: UnaryFunction | BinaryFunction, *sources: int, p: float = 0.0, q: float = 0.0
+    ) -> int:
+        self.code.append(ChainInstruction(function, sources, p, q))
+        return -len(self.code)
+
+    def finish(self) -> None:
+        """Emits the chain. Its output lies in memory as its first operand of full size does, or rather as the
+        first image with channels last: others are read by fewer steps.
+        """
+        lowering, node = self._lowering, self._node
+        out = lowering.new(self._sizes, self._order())
+        lowering.emit(Chain(inputs=self.operands, output=out, code=self.code), node, self._nodes)
+        lowering.set(node, out)
+
+    def _order(self) -> list[int] | None:
+        for tensor in sorted(self.operands, key=lambda tensor: not has_channels_last(tensor)):
+            strides = tensor.strides
+            if tensor.is_constant or any(
+                same(t, 0) and not same(s, 1) for s, t in zip(tensor.sizes, strides, strict=True)
+            ):
+                continue
+            uppers = [
+                (-math.inf if same(s, 1) else -self._lowering.symbols.upper(t), axis)
+                for axis, (s, t) in enumerate(zip(tensor.sizes, strides, strict=True))
+            ]
+            return [axis for _, axis in sorted(uppers)]
+        return None

@@ -1,0 +1,206 @@
+"""Norms and softmax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import (
+    BinaryFunction,
+    GroupNormStatistics,
+    Normalize,
+    Softmax,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+
+
+def _rows(lowering: Lowering, node: Node, source: Any, length: int) -> tuple[Tensor, Tensor]:
+    """The input and a new output of a step over rows of the last `length` dimensions."""
+    x = lowering.with_inner(lowering.tensor(source), -1, node)
+    out = lowering.new(x.sizes, dtype=x.dtype)
+    rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
+    flat = (product(rows[:-1]), rows[-1])
+    view = x.reshape(flat)
+    if view is None:
+        view = lowering.contiguous(x, node).reshape(flat)
+    target = out.reshape(flat)
+    assert view is not None and target is not None
+    return Tensor(view.storage, view.sizes, view.strides, view.offset), target
+
+
+def _row(lowering: Lowering, item: Any) -> Tensor | None:
+    """The float32 numbers of a constant, flat."""
+    data = lowering.constant_value(item)
+    return None if data is None else constant(data.float().flatten())
+
+
+def _normalize(
+    lowering: Lowering, node: Node, shape: Any, weight: Any, bias: Any, eps: float, centers: bool
+) -> Tensor:
+    source, target = _rows(lowering, node, node.args[0], len(shape))
+    step = Normalize(
+        input=source,
+        weight=_row(lowering, weight),
+        bias=_row(lowering, bias),
+        output=target,
+        length=int(source.sizes[-1]),
+        subtracts_mean=centers,
+        epsilon=eps,
+    )
+    lowering.emit(step, node)
+    view = target.reshape(lowering.tensor(node.args[0]).sizes)
+    assert view is not None
+    return view
+
+
+def layer_norm(lowering: Lowering, node: Node) -> None:
+    eps = float(argument(node, 4, 1e-5))
+    lowering.set(
+        node, _normalize(lowering, node, node.args[1], argument(node, 2), argument(node, 3), eps, True)
+    )
+
+
+def native_layer_norm(lowering: Lowering, node: Node) -> None:
+    _, shape, weight, bias, eps = node.args
+    lowering.set_items(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
+
+
+def rms_norm(lowering: Lowering, node: Node) -> None:
+    eps = argument(node, 3)
+    value = float(torch.finfo(torch.float32).eps if eps is None else eps)
+    lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
+
+
+def native_group_norm(lowering: Lowering, node: Node) -> None:
+    source, weight, bias, _, _, _, groups, eps = node.args
+    if _is_in_rows(lowering.tensor(source)):
+        _scale_groups(lowering, node)
+        return
+    x = lowering.contiguous(lowering.tensor(source), node)
+    sizes = x.sizes
+    assert isinstance(groups, int) and isinstance(sizes[1], int)
+    row = product((sizes[1] // groups, *sizes[2:]))
+    flat = lowering.reshaped(x, (product((sizes[0], groups)), row), node)
+    out = lowering.new(sizes)
+    target = out.reshape(flat.sizes)
+    assert target is not None
+    step = Normalize(input=flat, output=target, length=int(row), epsilon=float(eps))  # type: ignore[arg-type]
+    lowering.emit(step, node)
+    lowering.set_items(node, [out])
+    shape = (-1, *(1,) * (x.rank - 2))
+    for function, given in ((BinaryFunction.MUL, weight), (BinaryFunction.ADD, bias)):
+        data = lowering.constant_value(given)
+        if data is None:
+            continue
+        chain = ChainBuilder(lowering, node, sizes)
+        (before,) = lowering.items(node)
+        row = constant(data.float().view(shape))
+        chain.add(function, chain.operand(before), chain.operand(row))
+        chain.finish()
+        lowering.set_items(node, [lowering.tensor(node)])
+
+
+def _is_in_rows(x: Tensor) -> bool:
+    """Whether pixels follow each other, with their channels innermost."""
+    if x.rank not in (3, 4) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
+        return False
+    return x.rank == 3 or same(x.strides[2], x.sizes[3] * x.strides[3])
+
+
+def _scale_groups(lowering: Lowering, node: Node) -> None:
+    source, weight, bias, _, _, _, groups, eps = node.args
+    x = lowering.tensor(source)
+    image = (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
+    scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
+    step = GroupNormStatistics(
+        input=image,
+        weight=_row(lowering, weight),
+        bias=_row(lowering, bias),
+        scale=scale,
+        shift=shift,
+        groups=int(groups),  # type: ignore[arg-type]
+        channels=int(x.sizes[1]),
+        epsilon=float(eps),  # type: ignore[arg-type]
+    )
+    lowering.emit(step, node)
+    chain = ChainBuilder(lowering, node, x.sizes)
+    while scale.rank < x.rank:
+        scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
+    # Not take(): the statistics read the source too.
+    scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
+    chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
+    chain.finish()
+    lowering.set_items(node, [lowering.tensor(node)])
+
+
+def softmax(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
+    order = [*(i for i in range(x.rank) if i != axis), axis]
+    inner = lowering.with_inner(x, axis, node).permute(order)
+    flat = (product(inner.sizes[:-1]), inner.sizes[-1])
+    source = inner.reshape(flat)
+    if source is None:
+        source = lowering.contiguous(inner, node).reshape(flat)
+    out = lowering.new(inner.sizes)
+    target = out.reshape(flat)
+    assert source is not None and target is not None
+    is_logarithm = "log_softmax" in str(node.target)
+    lowering.emit(Softmax(input=source, output=target, is_logarithm=is_logarithm), node)
+    back = [order.index(i) for i in range(x.rank)]
+    lowering.set(node, out.permute(back))
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_native_layer_norm(node: Node, constants: Constants) -> str | None:
+    return check_norm(node, constants) or check_first_result_alone(node)
+
+
+def check_group_norm(node: Node, constants: Constants) -> str | None:
+    source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
+    assert source is not None
+    if not all(isinstance(size, int) for size in source.shape[1:]) or 0 in source.shape[1:]:
+        return "its images have a dynamic size or none"
+    if not all(a is None or constants.is_constant(a) for a in node.args[1:3]):
+        return "its weights are not constant"
+    return check_first_result_alone(node)
+
+
+def check_norm(node: Node, constants: Constants) -> str | None:
+    shape: Any = node.args[1]
+    if not all(isinstance(size, int) for size in shape):
+        return "its rows have a dynamic length"
+    weights = [argument(node, 2)] + ([argument(node, 3)] if "layer_norm" in str(node.target) else [])
+    return (
+        None
+        if all(w is None or constants.is_constant(w) for w in weights)
+        else "its weights are not constant"
+    )
+
+
+def check_softmax(node: Node, constants: Constants) -> str | None:
+    return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
+
+
+ROWS: dict[Any, Row] = {
+    aten.layer_norm.default: Row(check_norm, layer_norm),
+    aten.rms_norm.default: Row(check_norm, rms_norm),
+    aten.native_layer_norm.default: Row(check_native_layer_norm, native_layer_norm),
+    aten.native_group_norm.default: Row(check_group_norm, native_group_norm),
+    aten._softmax.default: Row(check_softmax, softmax),
+    aten._log_softmax.default: Row(check_softmax, softmax),
+    aten.softmax.int: Row(None, softmax),
+}

@@ -1,0 +1,141 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.attention import four, written_out_attention
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import (
+    MatMul,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+
+
+def product_of(
+    lowering: Lowering,
+    node: Node,
+    x: Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stored: torch.dtype | None = None,
+) -> Tensor:
+    """x [.., k] times the transpose of weight [n, k], plus bias [n]; a new tensor, in row-major order.
+
+    stored: the type in which the weight is stored, by default what the weight's own says.
+    """
+    sizes = (*x.sizes[:-1], weight.shape[0])
+    rows = product(x.sizes[:-1])
+    inner = lowering.with_inner(x, x.rank - 1, node)
+    flat = lowering.reshaped(inner, (1, 1, rows, x.sizes[-1]), node)
+    out = lowering.new(sizes)
+    view = out.reshape((1, 1, rows, sizes[-1]))
+    assert view is not None
+    step = Convolution(
+        input=flat,
+        output=view,
+        weight=weight.detach().float()[:, :, None, None],
+        bias=None if bias is None else bias.detach().float(),
+        stored=lowering.stored_dtype(weight) if stored is None else stored,
+        rounds_input=weight.dtype is torch.bfloat16,
+        is_linear=True,
+    )
+    lowering.emit(step, node)
+    return out
+
+
+def _product(
+    lowering: Lowering, node: Node, source: Any, weight: torch.Tensor, bias: torch.Tensor | None
+) -> None:
+    lowering.set(node, product_of(lowering, node, lowering.tensor(source), weight, bias))
+
+
+def linear(lowering: Lowering, node: Node) -> None:
+    weight = lowering.constant_value(node.args[1])
+    assert weight is not None
+    _product(lowering, node, node.args[0], weight, lowering.constant_value(argument(node, 2)))
+
+
+def addmm(lowering: Lowering, node: Node) -> None:
+    bias = lowering.constant_value(node.args[0])
+    weight = lowering.constant_value(node.args[2])
+    assert weight is not None
+    _product(lowering, node, node.args[1], weight.t(), bias)
+
+
+def matmul(lowering: Lowering, node: Node) -> None:
+    weight = lowering.constant_value(node.args[1])
+    if weight is not None and weight.dim() == 2:
+        _product(lowering, node, node.args[0], weight.t(), None)
+        return
+    if written_out_attention(lowering, node):
+        return
+    a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
+    sizes = lowering.sizes(node)
+    out = lowering.new(sizes)
+    batch = sizes[:-2]
+    a = lowering.with_inner(a, a.rank - 1, node).expand((*batch, *a.sizes[-2:]))
+    b = b.expand((*batch, *b.sizes[-2:]))
+    if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
+        b = lowering.with_inner(b, b.rank - 1, node)
+    lowering.emit(MatMul(a=four(a), b=four(b), output=four(out)), node)
+    lowering.set(node, out)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_linear(node: Node, constants: Constants) -> str | None:
+    if rank_of(node.args[0]) < 1 or not constants.is_constant(node.args[1]):
+        return "its weights are not constant"
+    if is_empty(node.args[1]):
+        return "its weights are empty"
+    bias = argument(node, 2)
+    return None if bias is None or constants.is_constant(bias) else "its bias is not constant"
+
+
+def check_addmm(node: Node, constants: Constants) -> str | None:
+    bias, _, weight = node.args[:3]
+    if not constants.is_constant(weight) or not constants.is_constant(bias):
+        return "its weights are not constant"
+    if is_empty(weight):
+        return "its weights are empty"
+    if rank_of(bias) != 1 or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
+        return "its bias is scaled or no row"
+    value = constants.value(bias)
+    fake = meta.get_tensor(node)
+    return (
+        None
+        if value is not None and fake is not None and value.numel() == fake.shape[1]
+        else "its bias is no row"
+    )
+
+
+def check_matmul(node: Node, constants: Constants) -> str | None:
+    a, b = rank_of(node.args[0]), rank_of(node.args[1])
+    if constants.is_constant(node.args[1]) and b == 2:
+        if is_empty(node.args[1]):
+            return "its weights are empty"
+        return None if a >= 1 else "its left operand is a scalar"
+    return None if 2 <= a <= 4 and 2 <= b <= 4 else f"its operands have {a} and {b} dimensions"
+
+
+ROWS: dict[Any, Row] = {
+    aten.linear.default: Row(check_linear, linear),
+    aten.addmm.default: Row(check_addmm, addmm),
+    aten.mm.default: Row(check_matmul, matmul),
+    aten.bmm.default: Row(check_matmul, matmul),
+    aten.matmul.default: Row(check_matmul, matmul),
+}

@@ -1,0 +1,585 @@
+"""Nodes between quantized tensors: steps that stay within int8."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.images import average_pooling, by_axis, max_pooling
+from rushlight.backends.cpu.lower.int8_functions import Int8Function
+from rushlight.backends.cpu.lower.quantized_lowering import (
+    INT8_VALUES,
+    MOVES,
+    QuantizedLowering,
+    StoredWeight,
+    order_of,
+)
+from rushlight.backends.cpu.lower.table import ROWS
+from rushlight.backends.cpu.plan.int8 import (
+    Int4Product,
+    Int8Convolution,
+    ResidualSum,
+    WeightOnlyProduct,
+    int8_range,
+)
+from rushlight.backends.cpu.plan.node import make_window
+from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.tables import (
+    Int8Binary,
+    Int8Mean,
+    Int8Pool2d,
+    Int8Range,
+    Pooling,
+    Quantize,
+    QuantizedGather,
+    StorageKind,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.edge_ops import argument, aten_op, is_op
+from rushlight.ir.quantization import (
+    CHOOSE_QPARAMS,
+    DYNAMIC_DEQUANTIZE,
+    DYNAMIC_QUANTIZE,
+    QuantParams,
+    dequantize_params,
+    dynamic_quantization,
+    linear_operands,
+    qd,
+    quantize_params,
+)
+
+aten = torch.ops.aten
+
+_POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
+_AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
+_OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
+_MOST_AVERAGED = 1 << 22
+
+
+def lower_quantized(
+    lowering: QuantizedLowering, node: Node, functions: dict[Node, Int8Function], constants: Constants
+) -> bool:
+    """Lowers a node with quantized operands or a quantized result, if that is how it is best lowered.
+
+    functions: by the quantization that each ends with; their nodes are not lowered by themselves.
+    """
+    if is_op(node, qd.quantize_per_tensor.default):
+        _quantize(lowering, node, functions.get(node), constants)
+        return True
+    if is_op(node, qd.dequantize_per_tensor.default):
+        _dequantize(lowering, node)
+        return True
+    if _lower_dynamic(lowering, node):
+        return True
+    source = node.args[0] if node.args else None
+    if isinstance(source, Node) and node in lowering.clamped and source in lowering.quant_params:
+        lowering.set_quantized(node, lowering.raw(source), lowering.quant_params[source])
+        return True
+    rule = _ROWS.get(node.target if node.target is operator.getitem else aten_op(node.target))
+    return rule is not None and rule(lowering, node)
+
+
+def _quantize(
+    lowering: QuantizedLowering, node: Node, function: Int8Function | None, constants: Constants
+) -> None:
+    params = quantize_params(node)
+    assert params is not None
+    params = params.as_int8()
+    source = node.args[0]
+    if isinstance(source, Node) and source in lowering.quant_params or function is not None:
+        origin = source if function is None else function.source
+        assert isinstance(origin, Node)
+        raw, old = lowering.raw(origin), lowering.quant_params[origin]
+        if function is None and old.same_mapping(params):
+            lowering.set(node, raw)
+            return
+        table = (
+            params.quantize(old.dequantize(INT8_VALUES))
+            if function is None
+            else function.table(old, params, constants)
+        )
+        out = lowering.new(raw.sizes, order_of(lowering, raw), torch.int8)
+        lowering.set(node, lowering.mapped(raw, table, out, node))
+        return
+    x = lowering.tensor(source)
+    channels_last = x.rank == 4 and any(is_op(u, *_OVER_IMAGES) for user in node.users for u in user.users)
+    order = (0, 2, 3, 1) if channels_last else order_of(lowering, x)
+    out = lowering.new(x.sizes, order, torch.int8)
+    lowering.emit(Quantize(input=x, output=out, scale=params.scale, range=int8_range(params)), node)
+    lowering.set(node, out)
+
+
+def _dequantize(lowering: QuantizedLowering, node: Node) -> None:
+    params = dequantize_params(node)
+    source = node.args[0]
+    assert params is not None and isinstance(source, Node)
+    lowering.set_quantized(node, lowering.signed(lowering.raw(source), node), params.as_int8())
+
+
+# ---- Quantized while the plan runs ----
+
+
+def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
+    if is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE):
+        return True
+    source = node.args[0] if node.args else None
+    if node.target is operator.getitem:
+        return is_op(source, *CHOOSE_QPARAMS)
+    if is_op(node, *DYNAMIC_DEQUANTIZE):
+        found = dynamic_quantization(node)
+        assert found is not None
+        lowering.set(node, lowering.tensor(found.source))
+        lowering.dynamic[node] = found.params
+        return True
+    if isinstance(source, Node) and source in lowering.dynamic and is_op(node, *MOVES):
+        ROWS[aten_op(node.target)].lower(lowering, node)
+        lowering.dynamic[node] = lowering.dynamic[source]
+        return True
+    return False
+
+
+# ---- Weights ----
+
+
+def _bias(lowering: QuantizedLowering, node: Any, outputs: int) -> torch.Tensor | None:
+    value = lowering.constant_value(node)
+    return None if value is None else value.detach().float().expand(outputs).contiguous()
+
+
+def _finish_product(
+    lowering: QuantizedLowering,
+    node: Node,
+    source: Node,
+    weight: StoredWeight,
+    result: Callable[[torch.dtype], tuple[Tensor, Tensor]],
+    left: Tensor,
+    rows: tuple[Tensor, Tensor] | None,
+    **options: Any,
+) -> None:
+    """Emits a product of `left`, an image. `result`: the node's tensor and the same as an image."""
+    wanted = lowering.wanted(node) if rows is None else None
+    params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
+    out, image = result(torch.float32 if wanted is None else torch.int8)
+    scales, zeros = (None, None) if rows is None else rows
+    step = Int8Convolution(
+        input=left,
+        row_scale=scales,
+        row_zero_point=zeros,
+        output=image,
+        weight=weight.values,
+        scales=weight.scales * params.scale,
+        zero=params.zero_point,
+        result=None if wanted is None else wanted.params,
+        **options,
+    )
+    lowering.emit(step, node)
+    if wanted is None:
+        lowering.set(node, out)
+        return
+    lowering.set_quantized(node, out, wanted.params)
+    lowering.clamped.update(wanted.clamps)
+
+
+def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
+    source, weight_node, bias, stride, padding, dilation, _, _, groups = node.args
+    weight = lowering.weight(weight_node)
+    if source not in lowering.quant_params or weight is None:
+        return False
+    assert isinstance(source, Node) and isinstance(groups, int)
+    raw = lowering.raw(source)
+    values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
+    is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
+    if is_depthwise and lowering.wanted(node) is None:
+        return False
+    left = _dense_image(lowering, raw, node)
+    if is_depthwise and left.storage.kind is not StorageKind.ARENA:
+        copied = lowering.new(left.sizes, dtype=left.dtype)
+        lowering.copy(left, copied, node)
+        left = copied
+
+    def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        sizes = lowering.sizes(node)
+        out = lowering.new(sizes, (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1), dtype)
+        image = out if out.rank == 4 else out.with_one(2)
+        return out, image.permute((0, 2, 3, 1))
+
+    _finish_product(
+        lowering,
+        node,
+        source,
+        StoredWeight(values, weight.scales),
+        result,
+        left,
+        None,
+        bias=_bias(lowering, bias, values.shape[0]),
+        stride=by_axis(stride, raw.rank, 1),
+        padding=by_axis(padding, raw.rank, 0),
+        dilation=by_axis(dilation, raw.rank, 1),
+        groups=groups,
+    )
+    return True
+
+
+def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor:
+    """[n, h, w, c] in row-major order of a batch of images or rows."""
+    if raw.rank == 3:
+        raw = raw.with_one(2)
+    return lowering.contiguous(raw.permute((0, 2, 3, 1)), node)
+
+
+def _linear(lowering: QuantizedLowering, node: Node) -> bool:
+    operands = linear_operands(node)
+    if operands is None:
+        return False
+    source, weight_node, bias = operands.input, operands.weight, operands.bias
+    weight = lowering.weight(weight_node)
+    if source not in lowering.dynamic and (source not in lowering.quant_params or weight is None):
+        return _weight_only_product(lowering, node, source, weight_node, bias)
+    if weight is None:
+        return _int4_product(lowering, node, source, weight_node, bias)
+    if weight.values.dim() != 2:
+        return False
+    raw = lowering.raw(source)
+    scales = None
+    if source in lowering.dynamic:
+        left, *scales = lowering.quantized_rows(raw, lowering.dynamic[source], node)
+    else:
+        left = lowering.contiguous(raw, node)
+
+    def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        out = lowering.new(lowering.sizes(node), dtype=dtype)
+        return out, _as_image(out)
+
+    values = weight.values[:, :, None, None]
+    offset = _bias(lowering, bias, values.shape[0])
+    pair_of_rows = None if scales is None else (scales[0], scales[1])
+    stored = StoredWeight(values, weight.scales)
+    _finish_product(lowering, node, source, stored, result, _as_image(left), pair_of_rows, bias=offset)
+    return True
+
+
+def _weight_only_product(
+    lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
+) -> bool:
+    weight = lowering.grouped(weight_node)
+    if weight is None:
+        return False
+    left = lowering.contiguous(lowering.tensor(source), node)
+    out = lowering.new(lowering.sizes(node))
+    step = WeightOnlyProduct(
+        input=_as_image(left),
+        output=_as_image(out),
+        weight=weight.values[:, :, None, None],
+        bias=_bias(lowering, bias, weight.values.shape[0]),
+        grouped=weight,
+    )
+    lowering.emit(step, node)
+    lowering.set(node, out)
+    return True
+
+
+def _int4_product(lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any) -> bool:
+    weight = lowering.grouped(weight_node)
+    assert weight is not None
+    left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
+    out = lowering.new(lowering.sizes(node))
+    step = Int4Product(
+        input=_as_image(left),
+        row_scale=scales,
+        row_zero_point=zeros,
+        output=_as_image(out),
+        weight=weight.values[:, :, None, None],
+        bias=_bias(lowering, bias, weight.values.shape[0]),
+        grouped=weight,
+    )
+    lowering.emit(step, node)
+    lowering.set(node, out)
+    return True
+
+
+def _as_image(tensor: Tensor) -> Tensor:
+    """[1, 1, rows, columns] of a row-major tensor [.., columns]."""
+    image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
+    assert image is not None
+    return image
+
+
+def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
+    table = lowering.grouped(node.args[0])
+    if table is None:
+        return False
+    ids, sizes = lowering.tensor(node.args[1]), lowering.sizes(node)
+    rows = product(ids.sizes)
+    flat = lowering.reshaped(ids, (rows,), node)
+    out = lowering.new(sizes)
+    target = out.reshape((rows, sizes[-1]))
+    assert target is not None
+    step = QuantizedGather(
+        table_of_rows=constant(table.stored()),
+        indices=flat,
+        table_scale=constant(table.scales.float().flatten()),
+        output=target,
+        bits=table.bits,
+        rows=table.values.shape[0],
+        columns=table.values.shape[1],
+        group=table.group,
+    )
+    lowering.emit(step, node)
+    lowering.set(node, out)
+    return True
+
+
+# ---- Without weights ----
+
+
+def _sum(lowering: QuantizedLowering, node: Node) -> bool:
+    a, b = node.args[:2]
+    wanted = lowering.wanted(node)
+    if a not in lowering.quant_params or b not in lowering.quant_params or wanted is None:
+        return False
+    if argument(node, 2, 1) != 1:
+        return False
+    assert isinstance(a, Node) and isinstance(b, Node)
+    sizes = lowering.sizes(node)
+    params = [lowering.quant_params[a], lowering.quant_params[b]]
+    raws = [lowering.raw(a), lowering.raw(b)]
+    if (
+        is_op(node, aten.add.Tensor)
+        and a is not b
+        and (_add_to(lowering, node, a, b) or _add_to(lowering, node, b, a))
+    ):
+        return True
+    out_params = wanted.params
+    multiplies = is_op(node, aten.mul.Tensor)
+    factors = [p.scale / out_params.scale for p in params]
+    if multiplies:
+        factors = [params[0].scale * params[1].scale / out_params.scale, 0.0]
+    elif is_op(node, aten.sub.Tensor):
+        factors[1] = -factors[1]
+    full = next((r for r in raws if _has_sizes(r, sizes)), None)
+    out = lowering.new(sizes, None if full is None else order_of(lowering, full), torch.int8)
+    step = Int8Binary(
+        a=raws[0].expand(sizes),
+        b=raws[1].expand(sizes),
+        output=out,
+        multiplies=multiplies,
+        a_zero_point=params[0].zero_point,
+        b_zero_point=params[1].zero_point,
+        range=int8_range(out_params),
+        a_factor=factors[0],
+        b_factor=factors[1],
+    )
+    lowering.emit(step, node)
+    return _done(lowering, node, out)
+
+
+def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
+    """Fuses source + other, both int8, into the product that computes `source`."""
+    found = lowering.int8_product_of(source, node)
+    wanted = lowering.wanted(node)
+    x, y = lowering.raw(source), lowering.raw(other)
+    if found is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
+        return False
+    step, product_of_int8 = found
+    own, others = lowering.quant_params[source], lowering.quant_params[other]
+    if product_of_int8.result is None or not own.same_mapping(product_of_int8.result):
+        return False
+    factors = (own.scale / wanted.params.scale, others.scale / wanted.params.scale)
+    out = product_of_int8.output
+    product_of_int8.sum = ResidualSum(others.zero_point, factors, wanted.params)
+    product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
+    lowering.drop(step)
+    lowering.append(step, node)
+    return _done(lowering, node, x)
+
+
+def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
+    return tensor.rank == len(sizes) and all(same(a, b) for a, b in zip(tensor.sizes, sizes, strict=True))
+
+
+def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
+    """Notes that a node is `out`, which means what is wanted of it."""
+    wanted = lowering.wanted(node)
+    assert wanted is not None
+    lowering.set_quantized(node, out, wanted.params)
+    lowering.clamped.update(wanted.clamps)
+    return True
+
+
+def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
+    """The operand of a node that averages int8 to int8, and how both are quantized."""
+    source, wanted = node.args[0], lowering.wanted(node)
+    if source not in lowering.quant_params or wanted is None:
+        return None
+    assert isinstance(source, Node)
+    return source, lowering.quant_params[source], wanted.params
+
+
+def _mean(lowering: QuantizedLowering, node: Node) -> bool:
+    found = _averages(lowering, node)
+    if found is None or node.kwargs.get("dtype") is not None:
+        return False
+    rank = lowering.raw(found[0]).rank
+    given: Any = argument(node, 1)
+    axes = sorted({axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))})
+    return _mean_over(lowering, node, found, axes)
+
+
+def _mean_over(
+    lowering: QuantizedLowering, node: Node, found: tuple[Node, QuantParams, QuantParams], axes: list[int]
+) -> bool:
+    source, old, new = found
+    raw = lowering.raw(source)
+    count = product(raw.sizes[axis] for axis in axes)
+    if lowering.symbols.upper(count) > _MOST_AVERAGED:
+        return False
+    kept = [axis for axis in range(raw.rank) if axis not in axes]
+    inner = next((a for a in kept if same(raw.strides[a], 1) and not same(raw.sizes[a], 1)), None)
+    outer = [axis for axis in kept if axis != inner]
+    last = [] if inner is None else [inner]
+    columns = product(raw.sizes[axis] for axis in last)
+    rows = product(raw.sizes[axis] for axis in outer)
+    left = lowering.contiguous(raw.permute([*outer, *axes, *last]), node).reshape((rows, count, columns))
+    sizes = [1 if axis in axes else raw.sizes[axis] for axis in range(raw.rank)]
+    out = lowering.new(sizes, [*outer, *axes, *last], torch.int8)
+    flat = out.permute([*outer, *axes, *last]).reshape((rows, columns))
+    result = out.reshape(lowering.sizes(node))
+    assert left is not None and flat is not None and result is not None
+    step = Int8Mean(
+        input=left,
+        output=flat,
+        input_zero_point=old.zero_point,
+        range=int8_range(new),
+        factor=old.scale / new.scale,
+    )
+    lowering.emit(step, node)
+    return _done(lowering, node, result)
+
+
+def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
+    found = _averages(lowering, node)
+    if found is None:
+        return False
+    source, old, new = found
+    raw, sizes = lowering.raw(source), lowering.sizes(node)
+    if is_op(node, aten.avg_pool2d.default):
+        pooling = average_pooling(node)
+    elif same(sizes[-1], 1) and same(sizes[-2], 1):
+        return _mean_over(lowering, node, found, [raw.rank - 2, raw.rank - 1])
+    else:
+        height, width = raw.sizes[-2] // sizes[-2], raw.sizes[-1] // sizes[-1]
+        pooling = Pooling(window=make_window((height, width), (height, width)))
+    out = lowering.new_image(sizes, torch.int8)
+    step = Int8Pool2d(
+        input=_dense_image(lowering, raw, node),
+        output=out.permute((0, 2, 3, 1)),
+        pooling=pooling,
+        input_zero_point=old.zero_point,
+        range=int8_range(new),
+        factor=old.scale / new.scale,
+    )
+    lowering.emit(step, node)
+    return _done(lowering, node, out)
+
+
+def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
+    source = node.args[0]
+    if source not in lowering.quant_params:
+        return False
+    assert isinstance(source, Node)
+    params = lowering.quant_params[source]
+    has_items = is_op(node, aten.max_pool2d_with_indices.default)
+    getter = next((user for user in node.users if user.args[1] == 0), node) if has_items else node
+    out = lowering.new_image(lowering.sizes(getter), torch.int8)
+    image = _dense_image(lowering, lowering.raw(source), node)
+    step = Int8Pool2d(
+        input=image,
+        output=out.permute((0, 2, 3, 1)),
+        pooling=max_pooling(node),
+        input_zero_point=params.zero_point,
+        range=Int8Range(zero_point=params.zero_point),
+    )
+    lowering.emit(step, node)
+    if has_items:
+        lowering.set_items(node, [out])
+        lowering.quant_params[node] = params
+    else:
+        lowering.set_quantized(node, out, params)
+    return True
+
+
+def _cat(lowering: QuantizedLowering, node: Node) -> bool:
+    sources: Any = node.args[0]
+    if any(source not in lowering.quant_params for source in sources):
+        return False
+    params = [lowering.quant_params[source] for source in sources]
+    wanted = lowering.wanted(node)
+    if wanted is None:
+        if not all(each.same_mapping(params[0]) for each in params):
+            return False
+        out_params = params[0]
+    else:
+        out_params = wanted.params
+    raws = [lowering.raw(source) for source in sources]
+    sizes = lowering.sizes(node)
+    if any(raw.rank != len(sizes) for raw in raws):
+        return False
+    axis = int(argument(node, 1, 0)) % len(sizes)
+    largest = max(raws, key=lambda raw: lowering.symbols.upper(product(raw.sizes)))
+    out = lowering.new(sizes, order_of(lowering, largest), torch.int8)
+    at: Size = 0
+    for raw, old in zip(raws, params, strict=True):
+        part = out.narrow(axis, at, raw.sizes[axis])
+        lowering.requantized(raw, old, out_params, part, node)
+        at = at + raw.sizes[axis]
+    lowering.set_quantized(node, out, out_params)
+    if wanted is not None:
+        lowering.clamped.update(wanted.clamps)
+    return True
+
+
+def _move(lowering: QuantizedLowering, node: Node) -> bool:
+    source = node.args[0]
+    if source not in lowering.quant_params:
+        return False
+    assert isinstance(source, Node)
+    op = node.target if node.target is operator.getitem else aten_op(node.target)
+    with lowering.int8_kept():
+        ROWS[op].lower(lowering, node)
+    lowering.quant_params[node] = lowering.quant_params[source]
+    return True
+
+
+QUANTIZED = frozenset(
+    {qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default, *CHOOSE_QPARAMS}
+    | {*DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE}
+)
+"""Operators that lower_quantized lowers always."""
+
+QuantizedLower = Callable[[QuantizedLowering, Node], bool]
+_ROWS: dict[Any, QuantizedLower] = {
+    aten.convolution.default: _convolution,
+    **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
+    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),
+    aten.embedding.default: _embedding,
+    aten.mean.dim: _mean,
+    **dict.fromkeys(_AVERAGES, _average_pool),
+    **dict.fromkeys(_POOLS, _max_pool),
+    aten.cat.default: _cat,
+    **dict.fromkeys(MOVES, _move),
+    **dict.fromkeys(
+        (
+            operator.getitem,
+            aten.split_with_sizes_copy.default,
+            aten.split_copy.Tensor,
+            aten.unbind_copy.int,
+        ),
+        _move,
+    ),
+}

@@ -1,0 +1,161 @@
+"""LSTM and GRU, all steps of a layer in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import rank_of
+from rushlight.backends.cpu.lower.products import product_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.pack.panels import padded
+from rushlight.backends.cpu.plan.node import RecurrentLayer
+from rushlight.backends.cpu.plan.sizes import Size
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+
+aten = torch.ops.aten
+
+UNITS = 16  # whose gates lie together: kUnits of runtime/kernels/optimized/tiles/packed.h
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """Weights of one layer in one direction, by gate: [gates * hidden, ..]."""
+
+    weight_ih: torch.Tensor
+    weight_hh: torch.Tensor
+    bias_ih: torch.Tensor | None
+    bias_hh: torch.Tensor | None
+
+    @property
+    def hidden(self) -> int:
+        return int(self.weight_hh.shape[1])
+
+
+def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
+    """[gates * hidden, ..] as [blocks * gates * UNITS, ..], zeros for missing units."""
+    hidden = rows.shape[0] // gates
+    blocks = -(-hidden // UNITS)
+    result = torch.zeros(gates, blocks * UNITS, *rows.shape[1:])
+    result[:, :hidden] = rows.detach().float().unflatten(0, (gates, hidden))
+    return result.view(gates, blocks, UNITS, *rows.shape[1:]).transpose(0, 1).flatten(0, 2)
+
+
+def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """That of the product with the inputs, and of the product with the state."""
+    if layer.bias_ih is None or layer.bias_hh is None:
+        return None, None
+    if not is_gru:
+        return layer.bias_ih.float() + layer.bias_hh.float(), None
+    # The reset gate multiplies the last third of the state's product, bias included.
+    split = 2 * layer.hidden
+    both = layer.bias_ih.float().clone()
+    both[:split] += layer.bias_hh[:split]
+    rest = torch.zeros_like(layer.bias_hh)
+    rest[split:] = layer.bias_hh[split:]
+    return both, rest
+
+
+def recurrent(lowering: Lowering, node: Node) -> None:
+    is_gru = "gru" in str(node.target)
+    arguments: Any = node.args
+    source, first, weights, has_biases, layers, _, _, is_bidirectional, batch_first = arguments
+    firsts: list[Any] = [first, None] if is_gru else list(first)
+    starts = [_start(lowering, item) for item in firsts]
+    parameters: list[Any] = [lowering.constant_value(item) for item in weights]
+    directions = 2 if is_bidirectional else 1
+    each = 4 if has_biases else 2
+    x = lowering.tensor(source)
+    if batch_first:
+        x = x.permute((1, 0, 2))
+    steps, batch = x.sizes[:2]
+    hidden = parameters[1].shape[1]
+    count = int(layers) * directions
+    last = [lowering.new((count, batch, hidden)) for _ in range(1 if is_gru else 2)]
+    for index in range(count):
+        if index % directions == 0:
+            inputs = x
+            x = _new_output(lowering, steps, batch, directions * hidden, bool(batch_first))
+        given = parameters[index * each : (index + 1) * each]
+        layer = _Layer(*given, *[None] * (4 - each))
+        begin = [None if start is None else start.select(0, index) for start in starts]
+        out = x.narrow(2, index % directions * hidden, hidden)
+        ends = [tensor.select(0, index) for tensor in last]
+        _direction(lowering, node, layer, inputs, begin, out, ends, index % directions == 1)
+    lowering.set_items(node, [x.permute((1, 0, 2)) if batch_first else x, *last])
+
+
+def _new_output(lowering: Lowering, steps: Size, batch: Size, width: int, batch_first: bool) -> Tensor:
+    return lowering.new((steps, batch, width), (1, 0, 2) if batch_first else None)
+
+
+def _start(lowering: Lowering, node: Any) -> Tensor | None:
+    """The state before the first step, None for zeros."""
+    if node is None:
+        return None
+    start = lowering.tensor(node)
+    if start.storage.data is not None and not start.storage.data.any():
+        return None
+    return lowering.with_inner(start, -1, node)
+
+
+def _direction(
+    lowering: Lowering,
+    node: Node,
+    layer: _Layer,
+    inputs: Tensor,
+    begin: list[Tensor | None],
+    out: Tensor,
+    ends: list[Tensor],
+    is_backward: bool,
+) -> None:
+    is_gru = len(ends) == 1
+    gates = 3 if is_gru else 4
+    bias, state_bias = (None if b is None else _in_blocks(b, gates) for b in _biases(layer, is_gru))
+    # One product for all steps: rows in the order in which they lie in memory.
+    order = (1, 0, 2) if inputs.permute((1, 0, 2)).is_contiguous() else (0, 1, 2)
+    flat = inputs.permute(order)
+    projected = product_of(
+        lowering, node, flat, _in_blocks(layer.weight_ih, gates), bias, lowering.stored_dtype(layer.weight_ih)
+    ).permute(order)
+    step = RecurrentLayer(
+        projected=projected,
+        bias=None if state_bias is None else constant(padded(state_bias)),
+        first_state=begin[0],
+        first_cell=begin[1],
+        output=out,
+        last_state=ends[0],
+        last_cell=None if is_gru else ends[1],
+        is_gru=is_gru,
+        hidden=layer.hidden,
+        is_backward=is_backward,
+        weight=_in_blocks(layer.weight_hh, gates),
+        stored=lowering.stored_dtype(layer.weight_hh),
+    )
+    lowering.emit(step, node)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_recurrent(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    weights = arguments[2]
+    if not all(constants.is_constant(item) for item in weights):
+        return "its weights are not constant"
+    if arguments[6]:
+        return "it is in training"
+    if len(weights) != (4 if arguments[3] else 2) * int(arguments[4]) * (2 if arguments[7] else 1):
+        return "its states are projected"
+    return None if rank_of(arguments[0]) == 3 else "its input is no batch of sequences"
+
+
+ROWS: dict[Any, Row] = {
+    aten.lstm.input: Row(check_recurrent, recurrent),
+    aten.gru.input: Row(check_recurrent, recurrent),
+}

@@ -1,0 +1,88 @@
+"""Sums, means and extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.sizes import same
+from rushlight.backends.cpu.plan.tables import (
+    Reduce,
+    Reduction,
+)
+from rushlight.backends.cpu.plan.tensor import FLOAT16_TYPES, Tensor
+from rushlight.ir.edge_ops import argument, aten_op
+
+aten = torch.ops.aten
+
+
+REDUCTIONS = {
+    aten.sum.dim_IntList: Reduction.SUM,
+    aten.mean.dim: Reduction.MEAN,
+    aten.amax.default: Reduction.MAXIMUM,
+    aten.amin.default: Reduction.MINIMUM,
+}
+
+
+def reduce(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    given: Any = argument(node, 1)
+    axes = {axis % x.rank for axis in ([given] if isinstance(given, int) else given or range(x.rank))}
+    kept = [axis for axis in range(x.rank) if axis not in axes]
+    inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
+    outer = [axis for axis in kept if axis != inner]
+    sizes = [1 if axis in axes else x.sizes[axis] for axis in range(x.rank)]
+    order = [*outer, *sorted(axes), *([] if inner is None else [inner])]
+    out = lowering.new(sizes, order)
+    source = x.permute(order)
+    target = _drop(out, [*outer, *([] if inner is None else [inner])])
+    if inner is None:
+        source, target = source.with_one(source.rank), target.with_one(target.rank)
+    step = Reduce(
+        input=source,
+        output=target,
+        reduction=REDUCTIONS[aten_op(node.target)],  # type: ignore[index]
+        kept=len(outer),
+        reduced=len(axes),
+    )
+    lowering.emit(step, node)
+    result = out.reshape(lowering.sizes(node))
+    assert result is not None
+    lowering.set(node, result)
+
+
+def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
+    """The dimensions `axes` alone; the others have one element."""
+    return Tensor(
+        tensor.storage,
+        tuple(tensor.sizes[a] for a in axes),
+        tuple(tensor.strides[a] for a in axes),
+        tensor.offset,
+    )
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_reduce(node: Node, constants: Constants) -> str | None:
+    if node.kwargs.get("dtype") not in (None, torch.float32, *FLOAT16_TYPES):
+        return "its result has another type"
+    return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
+
+
+def check_extreme(node: Node, constants: Constants) -> str | None:
+    return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
+
+
+ROWS: dict[Any, Row] = {
+    aten.sum.dim_IntList: Row(check_reduce, reduce),
+    aten.mean.dim: Row(check_reduce, reduce),
+    aten.amax.default: Row(check_extreme, reduce),
+    aten.amin.default: Row(check_extreme, reduce),
+}

@@ -1,0 +1,90 @@
+"""Images and rows of another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.images import image_of, output_of
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.row import Row, rows
+from rushlight.backends.cpu.plan.tables import Interpolation, Resize2d
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument, aten_op
+
+aten = torch.ops.aten
+
+NEAREST = (
+    aten.upsample_nearest1d.vec,
+    aten.upsample_nearest2d.vec,
+    aten.upsample_nearest1d.default,
+    aten.upsample_nearest2d.default,
+)
+BILINEAR = (aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default)
+
+
+def _factors(node: Node, axes: int) -> list[float | None]:
+    """The factors that the user gave for each axis, if any."""
+    first = 3 if aten_op(node.target) in BILINEAR else 2
+    if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0]):
+        given: Any = argument(node, first)
+        return [None] * axes if given is None else [float(factor) for factor in given]
+    numbers = [argument(node, first + axis) for axis in range(axes)]
+    return [None if number is None else float(number) for number in numbers]
+
+
+def resize(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    out, image = output_of(lowering, node)
+    is_bilinear = aten_op(node.target) in BILINEAR
+    corners = is_bilinear and bool(argument(node, 2))
+    factors = _factors(node, x.rank - 2)
+    scales = [
+        _scale(int(before), int(after), _factor_in_use(node, int(before), int(after), factor), corners)
+        for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
+    ]
+    scale_h, scale_w = [1.0] * (2 - len(scales)) + scales
+    bilinear = Interpolation.BILINEAR_ALIGN_CORNERS if corners else Interpolation.BILINEAR
+    step = Resize2d(
+        input=image_of(lowering, x, node),
+        output=image,
+        interpolation=bilinear if is_bilinear else Interpolation.NEAREST,
+        scale_h=scale_h,
+        scale_w=scale_w,
+    )
+    lowering.emit(step, node)
+    lowering.set(node, out)
+
+
+def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:
+    """The user's factor, None where eager PyTorch takes the sizes instead: it copies an axis of equal size,
+    and the nearest pixel of an image also doubles one of half the size."""
+    op = aten_op(node.target)
+    ratios = (1,) if op in BILINEAR else (1, 2) if op in (NEAREST[1], NEAREST[3]) else ()
+    return None if any(after == ratio * before for ratio in ratios) else factor
+
+
+def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
+    """Inputs an output, as ATen's area_pixel_compute_scale."""
+    if corners:
+        return (before - 1) / (after - 1) if after > 1 else 0.0
+    return 1.0 / factor if factor is not None and factor > 0 else before / after
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_resize(node: Node, constants: Constants) -> str | None:
+    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
+    assert source is not None and result is not None
+    if not all(isinstance(size, int) for size in (*source.shape[2:], *result.shape[2:])):
+        return "its image has a dynamic size"
+    return "its image is empty" if 0 in source.shape[1:] else None
+
+
+ROWS: dict[Any, Row] = {
+    **rows((*NEAREST, *BILINEAR), Row(check_resize, resize)),
+}

@@ -1,0 +1,154 @@
+"""Tensors that are written over in part, and state that lasts from call to call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.lower.views import start_of
+from rushlight.backends.cpu.plan.tables import Scatter, StorageKind
+from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.ir.edge_ops import argument, aten_op
+
+aten = torch.ops.aten
+
+UPDATES = (
+    aten.index_put.default,
+    aten.index_copy.default,
+    aten.slice_scatter.default,
+    aten.select_scatter.default,
+)
+_PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
+
+
+def _target(lowering: Lowering, node: Node) -> Tensor:
+    """What an update writes into: the state itself if nothing needs what it was, else a copy."""
+    before = node.args[0]
+    assert isinstance(before, Node)
+    tensor = lowering.tensor(before)
+    if (
+        tensor.storage.kind is StorageKind.STATE
+        and tensor.is_dense()
+        and lowering.aliases.may_overwrite(before, node, _takes_shape)
+        and _becomes(node, lowering.new_states.get(tensor.storage))
+    ):
+        return replace(tensor, version=tensor.version + 1)
+    result = lowering.new(tensor.sizes, dtype=tensor.dtype)
+    lowering.copy(tensor, result, node)
+    return result
+
+
+def _takes_shape(user: Node, node: Node) -> bool:
+    """Whether a user takes nothing but the shape of a node, as `copy` does of its first argument."""
+    op = aten_op(user.target)
+    if op in _PLACES:
+        return all(_takes_shape(reader, user) for reader in user.users)
+    return op is aten.copy.default and user.args[1] is not node
+
+
+def _becomes(node: Node, new_value: Node | None) -> bool:
+    """Whether further updates alone lie between the node and the state's new value."""
+    while node is not new_value:
+        users = list(node.users)
+        if len(users) != 1 or aten_op(users[0].target) not in UPDATES or users[0].args[0] is not node:
+            return False
+        node = users[0]
+    return True
+
+
+def index_put(lowering: Lowering, node: Node) -> None:
+    indices: Any = node.args[1]
+    axis = next(i for i, item in enumerate(indices) if item is not None)
+    _scatter(lowering, node, axis, indices[axis], node.args[2])
+
+
+def index_copy(lowering: Lowering, node: Node) -> None:
+    target, axis, index, source = node.args
+    _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
+
+
+def _scatter(lowering: Lowering, node: Node, axis: int, index: Any, source: Any) -> None:
+    values, places = lowering.tensor(source), lowering.tensor(index)
+    target = _target(lowering, node)
+    sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
+    step = Scatter(source=values.expand(sizes), indices=places, output=target, axis=axis)
+    lowering.emit(step, node)
+    lowering.set(node, target)
+
+
+def slice_scatter(lowering: Lowering, node: Node) -> None:
+    values = lowering.tensor(node.args[1])
+    target = _target(lowering, node)
+    axis = int(argument(node, 2, 0)) % target.rank
+    start = start_of(lowering, argument(node, 3), target.sizes[axis])
+    step = argument(node, 5) or 1
+    lowering.copy(values, target.narrow(axis, start, values.sizes[axis], int(step)), node)
+    lowering.set(node, target)
+
+
+def select_scatter(lowering: Lowering, node: Node) -> None:
+    values = lowering.tensor(node.args[1])
+    target = _target(lowering, node)
+    axis, index = int(node.args[2]) % target.rank, int(node.args[3])  # type: ignore[arg-type]
+    lowering.copy(values, target.select(axis, index if index >= 0 else target.sizes[axis] + index), node)
+    lowering.set(node, target)
+
+
+def copy(lowering: Lowering, node: Node) -> None:
+    lowering.set(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_index_put(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    given = [item for item in arguments[1] if item is not None]
+    if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
+        return "its indices are not one row of whole numbers"
+    return "it accumulates" if argument(node, 3, False) else check_same_source(arguments[0], arguments[2])
+
+
+def check_index_copy(node: Node, constants: Constants) -> str | None:
+    target, _, index, source = node.args
+    if rank_of(target) < 1 or rank_of(index) != 1:
+        return "its indices are not one row of whole numbers"
+    return check_same_source(target, source)  # type: ignore[arg-type]
+
+
+def check_scatter(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    reason = check_same_source(arguments[0], arguments[1])
+    if reason is not None:
+        return reason
+    if aten_op(node.target) is aten.select_scatter.default:
+        return None if isinstance(arguments[3], int) else "its index is symbolic"
+    return check_slice_bounds(
+        arguments[0], arguments[1], argument(node, 2, 0), argument(node, 3), argument(node, 5)
+    )
+
+
+def check_copy(node: Node, constants: Constants) -> str | None:
+    arguments: Any = node.args
+    return check_same_source(arguments[0], arguments[1])
+
+
+def check_same_source(target: Node, source: Node) -> str | None:
+    same = dtype_of(target) is dtype_of(source)
+    return None if same else "it writes elements of another type"
+
+
+ROWS: dict[Any, Row] = {
+    aten.index_put.default: Row(check_index_put, index_put),
+    aten.index_copy.default: Row(check_index_copy, index_copy),
+    aten.slice_scatter.default: Row(check_scatter, slice_scatter),
+    aten.select_scatter.default: Row(check_scatter, select_scatter),
+    aten.copy.default: Row(check_copy, copy),
+}

@@ -1,0 +1,147 @@
+"""Transposed convolutions as plain ones: each output has its own few taps, at one of `stride` phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.cost import product_cycles
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.backends.cpu.target import Target
+from rushlight.ir.edge_ops import argument, aten_op
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Outputs stride * i + r of one axis, for r from `begin` below `end`: they read inputs from i + `first`
+    below i + `first` + `taps`, with zeros where their own windows are narrower."""
+
+    begin: int
+    end: int
+    first: int
+    taps: int
+
+
+def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
+    """Each phase by itself."""
+    found = []
+    for r in range(stride):
+        first = min(-((kernel - 1 - r - padding) // stride), 0)
+        last = max((r + padding) // stride, first)
+        found.append(Phases(r, r + 1, first, last - first + 1))
+    return found
+
+
+def joined(parts: list[Phases]) -> Phases:
+    """Neighbouring phases as one."""
+    first = min(part.first for part in parts)
+    last = max(part.first + part.taps for part in parts)
+    return Phases(parts[0].begin, parts[-1].end, first, last - first)
+
+
+def of_equal_windows(parts: list[Phases]) -> list[Phases]:
+    """Neighbouring phases with the same taps as one."""
+    groups: list[list[Phases]] = []
+    for part in parts:
+        if groups and (groups[-1][0].first, groups[-1][0].taps) == (part.first, part.taps):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return [joined(group) for group in groups]
+
+
+def taps_of(
+    weight: torch.Tensor, axis: int, phase: int, part: Phases, stride: int, padding: int
+) -> torch.Tensor:
+    """The taps along `axis` that outputs at `phase` need, in the order of the inputs of `part`."""
+    kernel = weight.shape[axis]
+    places = [phase + padding - stride * (part.first + j) for j in range(part.taps)]
+    inside = torch.tensor([0 <= place < kernel for place in places])
+    chosen = weight.index_select(axis, torch.tensor([min(max(p, 0), kernel - 1) for p in places]))
+    return chosen * inside.view(-1, *(1,) * (weight.dim() - 1 - axis))
+
+
+def transposed_convolution(
+    lowering: Lowering,
+    node: Node,
+    image: Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    groups: int,
+) -> None:
+    """node = the transposed convolution of `image` [n, h, w, c], weight [c, outputs of a group, kh, kw].
+
+    Outputs of neighbouring phases lie next to each other in memory, so that one product computes them all;
+    each has its own where a concatenation has other channels between them.
+    Transposed convolutions as sub-pixel convolutions: Shi et al., "Is the deconvolution layer the same as a
+    convolutional layer?", 2016.
+    """
+    sizes = lowering.sizes(node)
+    rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
+    outputs = sizes[1]
+    per_line = -(-columns // stride[1])
+    whole = lowering.new((sizes[0], rows, per_line * stride[1], outputs))
+    # [outputs, channels of a group, kh, kw]
+    grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    down = phases(weight.shape[2], stride[0], padding[0])
+    across = phases(weight.shape[3], stride[1], padding[1])
+    if groups == 1 and not _is_joined(node, outputs, lowering.options.target):
+        depth = max(part.taps for part in down) * weight.shape[0]
+        count = lowering.symbols.upper(sizes[0]) * rows * per_line
+        across = _cheapest(across, count, depth, outputs, lowering.options.target)
+    for y in down:
+        lines = whole.narrow(1, y.begin, -(-(rows - y.begin) // stride[0]), stride[0])
+        if rows <= y.begin:
+            continue
+        for x in across:
+            parts = [
+                taps_of(
+                    taps_of(grouped, 2, y.begin, y, *_of(stride, padding, 0)),
+                    3,
+                    r,
+                    x,
+                    *_of(stride, padding, 1),
+                )
+                for r in range(x.begin, x.end)
+            ]
+            side_by_side = lines.reshape((sizes[0], lines.sizes[1], per_line, stride[1] * outputs))
+            assert side_by_side is not None
+            out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
+            step = Convolution(
+                input=image,
+                output=out,
+                weight=torch.cat(parts),
+                stored=lowering.stored_dtype(weight),
+                rounds_input=weight.dtype is torch.bfloat16,
+                bias=None if bias is None else bias.repeat(len(parts)),
+                padding=(-y.first, -x.first),
+                groups=groups,
+            )
+            lowering.emit(step, node)
+    result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
+    lowering.set(node, result.without(2) if len(sizes) == 3 else result)
+
+
+def _is_joined(node: Node, outputs: int, target: Target) -> bool:
+    """Whether channels are concatenated to the result, which then is computed in its place."""
+    joins = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
+    return any(argument(user, 1, 0) == 1 for user in joins) and outputs >= 2 * target.vector
+
+
+def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[int, int]:
+    return stride[axis], padding[axis]
+
+
+def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: Target) -> list[Phases]:
+    """All phases as one product, or those with the same taps, whichever takes less time."""
+
+    def cycles(some: list[Phases]) -> float:
+        return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)
+
+    return min(([joined(parts)], of_equal_windows(parts)), key=cycles)

@@ -1,0 +1,118 @@
+"""Which nodes plans can express."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.comparisons import ARITHMETIC, check_same_types
+from rushlight.backends.cpu.lower.nodes import dtype_of, operation, shape_of, tensors_of
+from rushlight.backends.cpu.lower.quantized import QUANTIZED
+from rushlight.backends.cpu.lower.quantized_lowering import MOVES
+from rushlight.backends.cpu.lower.row import Category
+from rushlight.backends.cpu.lower.state import UPDATES
+from rushlight.backends.cpu.lower.table import ROWS, is_in
+from rushlight.backends.cpu.lower.unsupported_quantized import why_not_product, why_not_quantized
+from rushlight.backends.cpu.plan.sizes import is_bounded
+from rushlight.backends.cpu.plan.tensor import planned_dtype
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument
+from rushlight.ir.sym import is_symbolic
+
+aten = torch.ops.aten
+MAX_RANK = 6
+
+PRESERVED_OPS = (
+    aten.linear.default,
+    aten.scaled_dot_product_attention.default,
+    aten.layer_norm.default,
+    aten.rms_norm.default,
+    aten.silu.default,
+    aten.hardswish.default,
+    aten.hardsigmoid.default,
+    aten.max_pool2d.default,
+    aten.adaptive_avg_pool2d.default,
+    aten.matmul.default,
+    aten.roll.default,
+    aten.lstm.input,
+    aten.gru.input,
+    aten.prelu.default,
+    aten.upsample_nearest1d.vec,
+)
+"""Operators that this backend takes as they are: they are not decomposed."""
+
+_PRODUCTS = frozenset(
+    {aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default, aten.convolution.default}
+)
+_LOOK_UPS = frozenset({aten.embedding.default, aten.index.Tensor})
+_MASKED = frozenset({aten.scaled_dot_product_attention.default})
+
+
+def unsupported_reason(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express the node, None if it can."""
+    if constants.is_constant(node):
+        return None
+    op = operation(node)
+    if op not in ROWS and op not in QUANTIZED:
+        return f"plans have no {op}"
+    if op is operator.getitem:
+        return None
+    for tensor in (t for item in (*node.all_input_nodes, node) for t in tensors_of(item)):
+        if tensor.dim() > MAX_RANK:
+            return f"it has {tensor.dim()} dimensions"
+        if not all(is_bounded(size) for size in tensor.shape):
+            return "a size of it has no upper bound"
+    if op in _PRODUCTS and any(constants.is_constant(n) and 0 in shape_of(n) for n in node.all_input_nodes):
+        return "its weights are empty"
+    if op in QUANTIZED:
+        return why_not_quantized(node, constants)
+    if _computes_with_symbol(node, op):
+        return "it computes with a symbolic number"
+    moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
+    if op in ARITHMETIC and dtype_of(node) in (torch.int64, torch.int32):
+        return check_same_types(node, node)
+    for source in [*node.all_input_nodes, node]:
+        fake = meta.get_tensor(source)
+        if fake is None or planned_dtype(fake.dtype) is torch.float32:
+            continue
+        if moves and fake.dtype in (torch.int64, torch.int32, torch.bool):
+            continue
+        if op in MOVES and fake.dtype in (torch.int8, torch.uint8):
+            continue
+        if op in _LOOK_UPS and source in _indices(node) and fake.dtype is torch.int64:
+            continue
+        if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
+            continue
+        return f"{source.name} is {fake.dtype}"
+    reason = why_not_product(node, constants)
+    if reason is not None:
+        return reason
+    check = ROWS[op].check
+    return check(node, constants) if check else None
+
+
+@cache
+def _computed_arguments(op: Any) -> tuple[tuple[int, str], ...]:
+    """Positions and names of the arguments that an operator computes with; others are sizes and places."""
+    kinds = {"Tensor", "number", "float", "bool"}
+    arguments = enumerate(op._schema.arguments)
+    return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))
+
+
+def _computes_with_symbol(node: Node, op: Any) -> bool:
+    for position, name in _computed_arguments(op):
+        value = node.args[position] if position < len(node.args) else node.kwargs.get(name)
+        if isinstance(value, Node) and is_symbolic(value.meta.get(meta.VAL)):
+            return True
+    return False
+
+
+def _indices(node: Node) -> Sequence[Any]:
+    given: Any = argument(node, 1)
+    return [given] if isinstance(given, Node) else given

@@ -1,0 +1,140 @@
+"""Which quantized nodes plans can express."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.quantized_lowering import MOVES, grouped_weight, stored_weight
+from rushlight.backends.cpu.plan.int8 import INT4_BLOCK
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import (
+    CHOOSE_QPARAMS,
+    DEQUANTIZE_WEIGHT,
+    DYNAMIC_DEQUANTIZE,
+    DYNAMIC_QUANTIZE,
+    dequantize_params,
+    dynamic_quantization,
+    linear_operands,
+    qd,
+    quantize_params,
+)
+
+
+def why_not_quantized(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
+    if is_op(node, qd.quantize_per_tensor.default):
+        if quantize_params(node) is None or meta.get_dtype(node.args[0]) is not torch.float32:
+            return "it gives other numbers than int8 and uint8, or takes no float32"
+        return None
+    if is_op(node, qd.dequantize_per_tensor.default):
+        if dequantize_params(node) is None or meta.get_dtype(node) is not torch.float32:
+            return "it takes other numbers than int8 and uint8, or gives no float32"
+        return None
+    return _why_not_dynamic(_chooser(node), constants)
+
+
+def _chooser(node: Node) -> Node:
+    """The node that chooses the parameters of a node that quantizes or dequantizes by chosen ones."""
+    arguments: Any = node.args
+    if is_op(node, *DYNAMIC_DEQUANTIZE):
+        return _chooser(arguments[0])
+    return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
+
+
+def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
+    """Of all nodes from where numbers are chosen to the products that read what is quantized by them."""
+    if not is_op(choose, *CHOOSE_QPARAMS) or meta.get_dtype(choose.args[0]) is not torch.float32:
+        return "its numbers are chosen by an operator that plans do not have"
+    if not all(user.target is operator.getitem for user in choose.users):
+        return "its scale is read by others"
+    quantizes = {user for item in choose.users for user in item.users if is_op(user, *DYNAMIC_QUANTIZE)}
+    for item in choose.users:
+        if not all(u in quantizes or is_op(u, *DYNAMIC_DEQUANTIZE) for u in item.users):
+            return "its scale is read by others"
+    for quantize in quantizes:
+        low, high, dtype = quantize.args[3:6]
+        if dtype is not torch.int8 or int(low) < -128 or int(high) > 127:  # type: ignore[arg-type]
+            return "it gives other numbers than int8"
+        if quantize.args[0] is not choose.args[0]:
+            return "another tensor is quantized than the one its scale is chosen for"
+        for user in quantize.users:
+            if dynamic_quantization(user) is None or meta.get_dtype(user) is not torch.float32:
+                return "its numbers are read by others"
+            if not all(_is_product(node, user, constants) for node in user.users):
+                return (
+                    "something else reads it than products with int8 matrices, or 4-bit ones in groups of 32"
+                )
+    return None
+
+
+def _is_product(node: Node, source: Node, constants: Constants) -> bool:
+    parts = linear_operands(node)
+    if parts is None:
+        before, after = meta.get_tensor(source), meta.get_tensor(node)
+        same_rows = before is not None and after is not None and before.dim() > 0 and after.dim() > 0
+        same_rows = same_rows and before.shape[-1] == after.shape[-1]  # type: ignore[union-attr]
+        return (
+            is_op(node, *MOVES[:2]) and same_rows and all(_is_product(u, node, constants) for u in node.users)
+        )
+    if parts.input is not source:
+        return False
+    weight = stored_weight(parts.weight, constants)
+    if weight is not None:
+        return weight.values.dim() == 2
+    grouped = grouped_weight(parts.weight, constants)
+    if grouped is None or grouped.bits != 4:
+        return False
+    return grouped.group % INT4_BLOCK == 0
+
+
+def why_not_product(node: Node, constants: Constants) -> str | None:
+    """Why a plan cannot express a product because of its quantized weight."""
+    parts = linear_operands(node)
+    if (
+        parts is None
+        or not constants.is_constant(parts.weight)
+        or not is_op(parts.weight, *DEQUANTIZE_WEIGHT)
+    ):
+        return None
+    source: Any = parts.input
+    while is_op(source, *MOVES[:2]):
+        source = source.args[0]
+    if is_op(source, *DYNAMIC_DEQUANTIZE):
+        return why_not_quantized(source, constants)
+    return "its weight has zero points" if grouped_weight(parts.weight, constants) is None else None
+
+
+def why_not_table(table: Node, constants: Constants) -> str | None:
+    """Why a plan cannot read rows of a quantized table, None if it can."""
+    grouped = grouped_weight(table, constants)
+    if grouped is None:
+        return "its table has zero points, or no scale of its rows"
+    return "its table is empty" if grouped.values.numel() == 0 else None
+
+
+def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
+    """Leaves conversions beside the nodes that are not taken, which kernels compute without them."""
+    for node in nodes:
+        if node in taken and is_op(node, qd.quantize_per_tensor.default) and not constants.is_constant(node):
+            source = node.args[0]
+            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in taken:
+                taken.discard(node)
+    for node in reversed(nodes):
+        converts = is_op(node, *DEQUANTIZE_WEIGHT, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
+        if node in taken and converts and not _is_read(node, taken):
+            taken.discard(node)
+
+
+def _root(node: Node) -> Node:
+    source = node.args[0]
+    return source if node.target is operator.getitem and isinstance(source, Node) else node
+
+
+def _is_read(node: Node, taken: set[Node]) -> bool:
+    return any(user in taken or user.op == "output" for user in node.users)

@@ -1,0 +1,266 @@
+"""Operators that move nothing, and those that only move."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.lower.comparisons import choose
+from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, is_static
+from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
+from rushlight.backends.cpu.plan.sizes import Size, same
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir import dim_order_ops, meta
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+assert dim_order_ops  # defines the operators of that name
+
+
+def view(lowering: Lowering, node: Node) -> None:
+    lowering.set(node, lowering.reshaped(lowering.tensor(node.args[0]), lowering.sizes(node), node))
+
+
+def permute(lowering: Lowering, node: Node) -> None:
+    order: Any = node.args[1]
+    lowering.set(node, lowering.tensor(node.args[0]).permute(order))
+
+
+def transpose(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    order = list(range(x.rank))
+    a, b = int(node.args[1]) % x.rank, int(node.args[2]) % x.rank  # type: ignore[arg-type]
+    order[a], order[b] = order[b], order[a]
+    lowering.set(node, x.permute(order))
+
+
+def t(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    lowering.set(node, x.permute(range(x.rank - 1, -1, -1)))
+
+
+def squeeze(lowering: Lowering, node: Node) -> None:
+    view = lowering.tensor(node.args[0]).reshape(lowering.sizes(node))
+    assert view is not None
+    lowering.set(node, view)
+
+
+def full(lowering: Lowering, node: Node) -> None:
+    fake = meta.get_tensor(node)
+    assert fake is not None
+    value: Any = node.args[1]
+    lowering.set(node, constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
+
+
+def expand(lowering: Lowering, node: Node) -> None:
+    lowering.set(node, lowering.tensor(node.args[0]).expand(lowering.sizes(node)))
+
+
+def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
+    """Where a slice begins; a place known only when the plan runs is never negative."""
+    if start is None:
+        return 0
+    if isinstance(start, Node):
+        return lowering.symbols.note(start.meta[meta.VAL])
+    if isinstance(size, int):
+        return min(max(start + size if start < 0 else start, 0), size)
+    return start if start >= 0 else size + start
+
+
+def slice_(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    axis = int(argument(node, 1, 0)) % x.rank
+    start = start_of(lowering, argument(node, 2), x.sizes[axis])
+    step = argument(node, 4) or 1
+    lowering.set(node, x.narrow(axis, start, lowering.sizes(node)[axis], int(step)))
+
+
+def select(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    axis, index = int(node.args[1]) % x.rank, int(node.args[2])  # type: ignore[arg-type]
+    lowering.set(node, x.select(axis, index if index >= 0 else x.sizes[axis] + index))
+
+
+def split(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    is_unbind = "unbind" in str(node.target)
+    axis = int(argument(node, 1 if is_unbind else 2, 0)) % x.rank
+    if is_unbind:
+        lowering.set_items(node, [x.select(axis, i) for i in range(x.sizes[axis])])
+        return
+    lengths: Any = node.args[1]
+    if isinstance(lengths, int):
+        lengths = [min(lengths, x.sizes[axis] - at) for at in range(0, x.sizes[axis], lengths)]
+    items: list[Tensor] = []
+    at = 0
+    for length in lengths:
+        items.append(x.narrow(axis, at, length))
+        at += length
+    lowering.set_items(node, items)
+
+
+def getitem(lowering: Lowering, node: Node) -> None:
+    source, index = node.args
+    assert isinstance(source, Node) and isinstance(index, int)
+    lowering.set(node, lowering.items(source)[index])
+
+
+def same_elements(lowering: Lowering, node: Node) -> None:
+    lowering.set(node, lowering.tensor(node.args[0]))
+
+
+def convert(lowering: Lowering, node: Node) -> None:
+    if dtype_of(node.args[0]) is dtype_of(node):
+        same_elements(lowering, node)
+    else:
+        choose(lowering, node, node.args[0], 1, 0)
+
+
+def cat(lowering: Lowering, node: Node) -> None:
+    sources: Any = node.args[0]
+    sizes = lowering.sizes(node)
+    axis = int(argument(node, 1, 0)) % len(sizes)
+    tensors = [lowering.tensor(source) for source in sources]
+    # Of images and rows.
+    channels_last = len(sizes) in (3, 4) and all(
+        same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == len(sizes)
+    )
+    order = (0, *range(2, len(sizes)), 1) if channels_last else None
+    out = lowering.new(sizes, order, tensors[0].dtype)
+    at: Size = 0
+    for x in tensors:
+        if x.rank != len(sizes):
+            continue  # an empty tensor of one dimension
+        lowering.copy(x, out.narrow(axis, at, x.sizes[axis]), node)
+        at = at + x.sizes[axis]
+    lowering.set(node, out)
+
+
+def roll(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    shifts: Any = node.args[1]
+    axes: Any = argument(node, 2)
+    by_axis: dict[int, int] = {}
+    for shift, axis in zip(shifts, axes, strict=True):
+        by_axis[axis % x.rank] = by_axis.get(axis % x.rank, 0) + shift
+    out = lowering.new(x.sizes, dtype=x.dtype)
+    pieces = [(x, out)]
+    for axis, shift in by_axis.items():
+        size = x.sizes[axis]
+        moved = shift % size if size else 0
+        if moved:
+            pieces = [
+                part
+                for source, target in pieces
+                for part in (
+                    (source.narrow(axis, 0, size - moved), target.narrow(axis, moved, size - moved)),
+                    (source.narrow(axis, size - moved, moved), target.narrow(axis, 0, moved)),
+                )
+            ]
+    for source, target in pieces:
+        lowering.copy(source, target, node)
+    lowering.set(node, out)
+
+
+def constant_pad_nd(lowering: Lowering, node: Node) -> None:
+    x = lowering.tensor(node.args[0])
+    pads: Any = node.args[1]
+    if not any(pads):
+        lowering.set(node, x)
+        return
+    sizes = lowering.sizes(node)
+    is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
+    out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
+    value = constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
+    lowering.copy(value.expand(sizes), out, node)
+    inside = out
+    for i in range(len(pads) // 2):
+        axis = x.rank - 1 - i
+        inside = inside.narrow(axis, int(pads[2 * i]), x.sizes[axis])
+    lowering.copy(x, inside, node)
+    lowering.set(node, out)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_roll(node: Node, constants: Constants) -> str | None:
+    axes: Any = argument(node, 2)
+    if not axes or not all(isinstance(shift, int) for shift in node.args[1]):  # type: ignore[union-attr]
+        return "it rolls over all dimensions, or by a symbolic number"
+    source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
+    assert source is not None
+    return None if all(isinstance(source.shape[a], int) for a in axes) else "it rolls over a dynamic size"
+
+
+def check_full(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
+
+
+def check_slice(node: Node, constants: Constants) -> str | None:
+    source: Any = node.args[0]
+    return check_slice_bounds(source, node, argument(node, 1, 0), argument(node, 2), argument(node, 4))
+
+
+def check_select(node: Node, constants: Constants) -> str | None:
+    return None if isinstance(node.args[2], int) else "its index is symbolic"
+
+
+def check_split(node: Node, constants: Constants) -> str | None:
+    return None if is_static(node.args[0]) else "its input has a dynamic size"
+
+
+def check_cat(node: Node, constants: Constants) -> str | None:
+    types = {dtype_of(item) for item in (*node.all_input_nodes, node)}
+    return None if len(types) == 1 else "its operands have several types"
+
+
+def check_pad(node: Node, constants: Constants) -> str | None:
+    pads: Any = node.args[1]
+    if not all(isinstance(p, int) and p >= 0 for p in pads):
+        return "its padding is negative or symbolic"
+    return None if isinstance(argument(node, 2, 0) or 0, (int, float)) else "its value is symbolic"
+
+
+def check_convert(node: Node, constants: Constants) -> str | None:
+    source, result = dtype_of(node.args[0]), dtype_of(node)
+    return None if source is result or source is torch.bool else "it converts"
+
+
+def _row(lower: Lower, check: Check | None = None) -> Row:
+    return Row(check, lower, Category.VIEW)
+
+
+ROWS: dict[Any, Row] = {
+    aten.view_copy.default: _row(view),
+    aten._unsafe_view.default: _row(view),
+    aten.reshape.default: _row(view),
+    aten.permute_copy.default: _row(permute),
+    aten.transpose_copy.int: _row(transpose),
+    aten.t_copy.default: _row(t),
+    aten.unsqueeze_copy.default: _row(squeeze),
+    aten.squeeze_copy.default: _row(squeeze),
+    aten.squeeze_copy.dim: _row(squeeze),
+    aten.squeeze_copy.dims: _row(squeeze),
+    aten.full.default: _row(full, check_full),
+    aten.expand_copy.default: _row(expand),
+    aten.slice_copy.Tensor: _row(slice_, check_slice),
+    aten.select_copy.int: _row(select, check_select),
+    aten.split_with_sizes_copy.default: _row(split, check_split),
+    aten.split_copy.Tensor: _row(split, check_split),
+    aten.unbind_copy.int: _row(split, check_split),
+    operator.getitem: _row(getitem),
+    aten.clone.default: _row(same_elements),
+    aten.alias_copy.default: _row(same_elements),
+    aten.dropout.default: _row(same_elements),
+    torch.ops.dim_order_ops._clone_dim_order.default: _row(same_elements),
+    torch.ops.dim_order_ops._to_dim_order_copy.default: _row(convert, check_convert),
+    aten.cat.default: _row(cat, check_cat),
+    aten.roll.default: _row(roll, check_roll),
+    aten.constant_pad_nd.default: _row(constant_pad_nd, check_pad),
+}
