@@ -18,9 +18,9 @@ CORE = {"frontend", "ir", "passes", "delegate", "memory", "emit", "format", "com
 ALLOWED: dict[str, set[str]] = {
     "format": set(),
     "ir": set(),
-    "frontend": {"ir"},
+    "frontend": {"ir", "passes"},
     "passes": {"ir"},
-    "memory": {"ir"},
+    "memory": {"ir", "passes"},
     "quantize": {"ir", "passes"},
     "delegate": {"ir", "passes"},
     "emit": {"ir", "memory", "format", "codegen"},
@@ -120,6 +120,21 @@ def test_helpers_of_tests_are_imported_by_their_full_name() -> None:
         if path.name not in ("native.py", "test_layers.py"):
             found = re.search(r"sys\.path\.(append|insert)|spec_from_file_location", path.read_text())
             assert not found, f"{where}: {found and found[0]}: import by the full name instead"
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_ir_indexes_the_metadata_of_nodes(path: Path) -> None:
+    """Other packages read and write `node.meta` by the functions of `ir/meta.py`."""
+    if package_of(path, PACKAGE) == "ir":
+        return
+    lines = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "meta"
+    ]
+    assert not lines, f"{path.relative_to(PACKAGE)}: lines {lines} index .meta[...]; use rushlight.ir.meta"
 
 
 def module_of(path: Path) -> str:

@@ -12,7 +12,6 @@ PACKAGE = ROOT / "src" / "rushlight"
 
 # Modules of passes/ that define no pass: what tests them instead.
 HELPERS = {
-    "pipelines": "it lists passes in order; every compile runs it",
     "quantized_rewriter": "what the fusions of quantized operators share; tested through each of them",
 }
 

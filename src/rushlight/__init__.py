@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rushlight.quick import compile as compile
     from rushlight.runtime.errors import RushlightError as RushlightError
     from rushlight.runtime.libraries import load_library as load_library
     from rushlight.runtime.module import Module as Module

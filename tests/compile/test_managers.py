@@ -21,6 +21,7 @@ from rushlight.compile.config import PropagateDeviceConfig
 from rushlight.format.pte import read_pte
 from rushlight.ir.errors import ExportError
 from rushlight.ir.verifier import DialectError
+from rushlight.memory.naive import naive
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.sym_shapes import HintBasedSymShapeEvalPass
 
@@ -199,7 +200,10 @@ def test_without_optimisation_the_graph_stays_as_it_is(export_case):
     assert norm in names[False] and norm not in names[True]
 
 
-def test_an_etrecord_needs_the_tools(add):
+def test_an_etrecord_is_refused(add):
+    for way in (to_edge, to_edge_transform_and_lower):
+        with pytest.raises(ExportError, match="generate_etrecord=True is not supported"):
+            way(add, generate_etrecord=True)
     with pytest.raises(RuntimeError, match="ETRecord was not generated"):
         to_edge(add).to_executorch().get_etrecord()
 
@@ -242,6 +246,12 @@ DATA_DEPENDENT = ("data_dependent", "item")
     ("option", "message"),
     [
         ({"reinplace_extra_ops": frozenset({torch.ops.aten.add.out})}, "reinplace_extra_ops has no effect"),
+        ({"enable_non_cpu_memory_planning": False}, "enable_non_cpu_memory_planning=False has no effect"),
+        ({"dynamic_memory_planning_mode": None}, "dynamic_memory_planning_mode=None is not supported"),
+        (
+            {"run_reinplace_pass": True, "memory_planning_pass": MemoryPlanningPass(naive)},
+            "run_reinplace_pass has no effect with this memory planner",
+        ),
         (
             {"propagate_device_config": PropagateDeviceConfig(skip_h2d_for_method_inputs=True)},
             "propagate_device_config has no effect",

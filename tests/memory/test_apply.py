@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from rushlight.ir import memory_ops, meta
-from rushlight.ir.spec import TensorShapeDynamism
+from rushlight.ir import meta
 from rushlight.memory.apply import PlanOptions, plan_memory
 from rushlight.memory.naive import naive
 from rushlight.memory.problem import Plan, PlanError
+from rushlight.memory.write_back import write_back
 
 aten = torch.ops.aten
 KIB = 1024
@@ -118,11 +118,12 @@ def test_the_caller_may_own_inputs_and_outputs(builder, place, inputs, outputs):
     assert report.peak == KIB * (2 if inputs or outputs else 1)
 
 
-def test_a_view_for_the_caller_is_copied(builder, place):
+def test_a_view_for_the_caller_is_copied(builder, place, signature):
     g = builder()
     x = g.input("x", [16, 16])
     a = g.mm(x, x)
     graph = g.output(g.view(a, [256]))
+    write_back(graph, signature(graph), copy_views=True)
     plan_memory(graph, options=PlanOptions(outputs=False))
     (result,) = graph.graph.output_node().args[0]
     assert result.target is aten.clone.out
@@ -135,11 +136,10 @@ def test_a_state_is_alive_throughout_and_never_overwritten(builder, place, signa
     x = g.input("x", [16, 16])
     new = g.call(aten.add.out, state, x, shape=[16, 16])
     y = g.mm(new, new)
-    write = g.graph.call_function(aten.copy_.default, (state, new))
-    meta.set_spec(write, meta.get_spec(state))
-    meta.set_val(write, meta.get_val(state))
-    graph = g.output(write, y)
-    plan_memory(graph, signature(graph, buffers=["state"]))
+    graph = g.output(new, y)
+    exported = signature(graph, buffers=["state"])
+    write_back(graph, exported)
+    plan_memory(graph, exported)
     spec = meta.get_spec(state)
     assert spec.lifetime == [0, len(graph.graph.nodes)]
     assert len({place(state), place(new), place(y)}) == 3
@@ -149,11 +149,10 @@ def test_a_returned_state_is_copied_before_it_changes(builder, signature):
     g = builder()
     state = g.input("state", [16, 16])
     new = g.relu(state)
-    write = g.graph.call_function(aten.copy_.default, (state, new))
-    meta.set_spec(write, meta.get_spec(state))
-    meta.set_val(write, meta.get_val(state))
-    graph = g.output(write, state)
-    plan_memory(graph, signature(graph, buffers=["state"]))
+    graph = g.output(new, state)
+    exported = signature(graph, buffers=["state"])
+    write_back(graph, exported)
+    plan_memory(graph, exported)
     order = [n.target for n in graph.graph.nodes if n.op == "call_function"]
     assert order.index(aten.clone.out) < order.index(aten.copy_.default)
     assert graph.graph.output_node().args[0][1].target is aten.clone.out
@@ -191,28 +190,6 @@ def test_views_cannot_move_between_memories(builder):
     meta.get_spec(a).mem_id, meta.get_spec(b).mem_id = 2, 3
     with pytest.raises(PlanError, match="memories 3 and 2"):
         plan_memory(g.output(b))
-
-
-def test_unbounded_tensors_are_left_to_the_runtime_and_freed(builder, place):
-    g = builder()
-    x = g.input("x", [16, 16])
-    found = g.call(aten.nonzero.out, x, shape=[256, 2], dtype=torch.int64)
-    meta.get_spec(found).shape_dynamism = TensorShapeDynamism.DYNAMIC_UNBOUND
-    last = g.call(aten.sum.IntList_out, found, [0], shape=[2], dtype=torch.int64)
-    graph = g.output(last)
-    plan_memory(graph)
-    assert place(found) == (None, None)
-    (free,) = [n for n in graph.graph.nodes if n.target is memory_ops.free]
-    assert free.prev is last and free.args == (found.kwargs["out"],)
-
-
-def test_an_unbounded_output_is_not_freed(builder):
-    g = builder()
-    found = g.call(aten.nonzero.out, g.input("x", [4]), shape=[4, 1], dtype=torch.int64)
-    meta.get_spec(found).shape_dynamism = TensorShapeDynamism.DYNAMIC_UNBOUND
-    graph = g.output(found)
-    plan_memory(graph)
-    assert all(n.target is not memory_ops.free for n in graph.graph.nodes)
 
 
 def test_a_dim_without_a_sensible_bound_is_refused(builder):

@@ -13,6 +13,7 @@ from rushlight.ir.spec import TensorShapeDynamism, TensorSpec
 from rushlight.memory.apply import plan_memory
 from rushlight.memory.problem import PlanError
 from rushlight.memory.replay import replay_plan
+from rushlight.memory.write_back import write_back
 
 aten = torch.ops.aten
 SHAPE = [16, 16]
@@ -200,11 +201,9 @@ def stateful(builder: Any, signature: Any, outputs: Any = lambda g, state, new: 
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
     new = g.mm(state, x)
-    write = g.graph.call_function(aten.copy_.default, (state, new))
-    meta.set_spec(write, meta.get_spec(state))
-    meta.set_val(write, meta.get_val(state))
-    graph = g.output(write, *outputs(g, state, new))
+    graph = g.output(new, *outputs(g, state, new))
     exported = signature(graph, buffers=["state"])
+    write_back(graph, exported)
     plan_memory(graph, exported)
     return graph, exported, state, new
 

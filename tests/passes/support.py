@@ -12,11 +12,12 @@ from torch.fx import GraphModule, Node
 
 from rushlight.backends.cpu.quantizer import CPUQuantizer
 from rushlight.compile.edge import to_edge
-from rushlight.delegate.program_copy import copy_program
 from rushlight.exir import EdgeCompileConfig
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator, fake_mode_of
+from rushlight.ir.fingerprint import fingerprint, first_difference
+from rushlight.ir.program import copy_program
 from rushlight.passes.base import PassResult
 from rushlight.quantize import quantize
 
@@ -69,8 +70,10 @@ def calls(module: torch.nn.Module) -> list[str]:
 
 def apply(graph_pass: Any, module: GraphModule) -> PassResult:
     """The result of a pass over a graph, which must be a valid graph."""
+    before = [(node.name, node.target, node.args, node.kwargs) for node in module.graph.nodes]
     result = graph_pass(module)
     assert isinstance(result, PassResult)
+    assert [(node.name, node.target, node.args, node.kwargs) for node in module.graph.nodes] == before
     result.graph_module.graph.lint()
     return result
 
@@ -83,7 +86,9 @@ def edge_of(module: torch.nn.Module, *inputs: Any, **options: Any) -> ExportedPr
 
 def apply_to_program(program_pass: Any, program: ExportedProgram) -> Any:
     """The result of a pass over a program, which must be a valid program."""
+    before = fingerprint(program)
     result = program_pass(program)
+    assert first_difference(before, fingerprint(program)) is None
     result.exported_program.graph.lint()
     result.exported_program.validate()
     return result

@@ -8,7 +8,7 @@ import torch
 from tests.passes.support import apply_to_program, calls, edge_of
 
 from rushlight.compile.edge import to_edge
-from rushlight.delegate.program_copy import copy_program
+from rushlight.ir.program import copy_program
 from rushlight.passes.fold_constants import FoldConstants
 
 

@@ -8,15 +8,16 @@ import torch
 from tests.passes.support import edge_of
 
 from rushlight.compile.edge import to_edge
-from rushlight.delegate.program_copy import copy_program
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorSpec
-from rushlight.passes.give_specs import SpecPropPass, mark_constants
+from rushlight.passes.give_specs import GiveAllocationsSpecs, MarkConstants, SpecPropPass
+from rushlight.passes.out_variants import ToOutVarPass
+from rushlight.passes.runner import run_passes
 
 
 def test_specs(export_case: Any) -> None:
-    program = copy_program(to_edge(export_case("max_dim")).exported_program())
-    SpecPropPass()(program.graph_module)
+    program = to_edge(export_case("max_dim")).exported_program()
+    program = run_passes(program, [SpecPropPass()]).exported_program
     for node in program.graph.nodes:
         val = node.meta.get("val")
         if isinstance(val, torch.Tensor):
@@ -30,8 +31,7 @@ def test_specs(export_case: Any) -> None:
 
 def test_parameters_are_marked_as_constants() -> None:
     program = edge_of(torch.nn.Linear(3, 2), torch.ones(1, 3))
-    SpecPropPass()(program.graph_module)
-    mark_constants(program, program.graph_module)
+    program = run_passes(program, [SpecPropPass(), MarkConstants()]).exported_program
     marked = [node.name for node in program.graph.nodes if any(s.const for s in meta.tensor_specs(node))]
     assert marked == ["p_weight", "p_bias"]
 
@@ -39,7 +39,20 @@ def test_parameters_are_marked_as_constants() -> None:
 def test_layouts_that_no_kernel_knows_become_row_major() -> None:
     x = torch.empty_strided((2, 3, 4), (1, 2, 6))
     program = edge_of(torch.nn.ReLU(), x)
-    SpecPropPass()(program.graph_module)
+    program = run_passes(program, [SpecPropPass()]).exported_program
     for node in program.graph.nodes:
         for spec in meta.tensor_specs(node):
             assert tuple(spec.dim_order) == (0, 1, 2) and tuple(spec.stride) == (12, 4, 1)
+
+
+def test_allocations_without_specs_get_those_of_their_operators() -> None:
+    program = run_passes(
+        edge_of(torch.nn.ReLU(), torch.ones(2)), [SpecPropPass(), ToOutVarPass()]
+    ).exported_program
+    (alloc,) = [node for node in program.graph.nodes if node.target is memory_ops.alloc]
+    del alloc.meta["spec"]
+    (given,) = run_passes(program, [GiveAllocationsSpecs()]).exported_program.graph.find_nodes(
+        op="call_function", target=memory_ops.alloc
+    )
+    (user,) = given.users
+    assert meta.get_spec(given) is meta.get_spec(user)

@@ -9,17 +9,17 @@ import torch
 from tests.passes.support import edge_of
 
 from rushlight.compile.edge import to_edge
-from rushlight.delegate.program_copy import copy_program
 from rushlight.ir import memory_ops
 from rushlight.ir.errors import MissingOutVariantError
-from rushlight.passes.base import run_passes
+from rushlight.ir.program import copy_program
 from rushlight.passes.give_specs import SpecPropPass
 from rushlight.passes.out_variants import ToOutVarPass
+from rushlight.passes.runner import run_passes
 
 
 def test_out_variants(export_case: Any) -> None:
     program = copy_program(to_edge(export_case("split")).exported_program())
-    module = run_passes(program.graph_module, [SpecPropPass(), ToOutVarPass()])
+    module = run_passes(program, [SpecPropPass(), ToOutVarPass()]).exported_program.graph_module
     for node in module.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
             assert node.target._schema.is_mutable, node
@@ -35,7 +35,7 @@ def test_out_variants_run_in_eager_mode(export_case: Any) -> None:
     program = copy_program(to_edge(export_case("activations")).exported_program())
     x = torch.randn(4, 6)
     expected = program.module()(x)
-    module = run_passes(program.graph_module, [SpecPropPass(), ToOutVarPass()])
+    module = run_passes(program, [SpecPropPass(), ToOutVarPass()]).exported_program.graph_module
     constants = [
         program.state_dict.get(str(spec.target), program.constants.get(str(spec.target)))
         for spec in program.graph_signature.input_specs
@@ -57,10 +57,9 @@ def test_operators_without_out_variants_are_listed_with_their_lines() -> None:
     library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
     torch.library.register_fake("rushlight_tests::twice", lambda x: torch.empty_like(x), lib=library)
     program = edge_of(Twice(), torch.randn(2))
-    SpecPropPass()(program.graph_module)
     with pytest.raises(MissingOutVariantError) as error:
-        ToOutVarPass()(program.graph_module)
+        run_passes(program, [SpecPropPass(), ToOutVarPass()])
     text = str(error.value)
     assert "rushlight_tests.twice.default" in text and "float32" in text
     assert "test_out_variants.py:" in text and "rushlight_tests::twice.out" in text
-    ToOutVarPass(ignore_to_out_var_failure=True)(program.graph_module)
+    run_passes(program, [SpecPropPass(), ToOutVarPass(ignore_to_out_var_failure=True)])

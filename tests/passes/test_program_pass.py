@@ -11,8 +11,8 @@ from rushlight.ir.errors import PassError
 from rushlight.passes.program_pass import (
     ExportedProgramPassBase,
     ExportedProgramPassResult,
-    run_program_passes,
 )
+from rushlight.passes.runner import run_passes
 
 
 class Traced(ExportedProgramPassBase):
@@ -37,7 +37,7 @@ class Careless(ExportedProgramPassBase):
 
 def test_a_pass_runs_between_its_checks() -> None:
     program, log = edge_of(torch.nn.ReLU(), torch.ones(2)), list[str]()
-    assert run_program_passes(program, [Traced(log), Traced(log)]) is program
+    assert run_passes(program, [Traced(log), Traced(log)]).exported_program is program
     assert log == ["requires", "call", "ensures"] * 2
 
 

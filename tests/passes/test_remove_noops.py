@@ -42,8 +42,8 @@ def test_squeezed_dynamic_dims_stay(dims: tuple[int, ...] | None) -> None:
     batch = torch.export.Dim("batch", min=1, max=4)
     program = torch.export.export(Net(), (torch.ones(3, 1, 2),), dynamic_shapes=({0: batch},))
     squeezed = [1] if dims is None or 1 in dims else []
-    for options in ({}, {"partitioner": ()}):
-        module = rushlight.load(rushlight.compile(program, **options).buffer)
+    for partitioner in (None, ()):
+        module = rushlight.load(rushlight.compile(program, partitioner=partitioner).buffer)
         for size in (1, 4):
             x = torch.randn(size, 1, 2)
             torch.testing.assert_close(module(x), (x * 2).squeeze(squeezed))

@@ -9,11 +9,10 @@ import torch
 from tests.passes.support import edge_of
 
 from rushlight.compile.edge import to_edge
-from rushlight.delegate.program_copy import copy_program
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism
-from rushlight.passes.base import run_passes
 from rushlight.passes.give_specs import SpecPropPass
+from rushlight.passes.runner import run_passes
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass, HintBasedSymShapeEvalPass
 
 
@@ -21,8 +20,8 @@ from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass, HintBas
     ("shape_pass", "batch"), [(ConstraintBasedSymShapeEvalPass, 16), (HintBasedSymShapeEvalPass, 3)]
 )
 def test_symbolic_shapes(shape_pass: Any, batch: int, export_case: Any) -> None:
-    program = copy_program(to_edge(export_case("dynamic_batch")).exported_program())
-    run_passes(program.graph_module, [SpecPropPass(), shape_pass()])
+    program = to_edge(export_case("dynamic_batch")).exported_program()
+    program = run_passes(program, [SpecPropPass(), shape_pass()]).exported_program
     spec = meta.get_spec(next(node for node in program.graph.nodes if node.name == "x"))
     assert spec.shape == [batch, 4] and tuple(spec.stride) == (4, 1)
     assert spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND
@@ -32,6 +31,6 @@ def test_symbolic_shapes(shape_pass: Any, batch: int, export_case: Any) -> None:
 
 def test_a_dim_without_bound_makes_an_unbounded_tensor() -> None:
     program = edge_of(torch.nn.ReLU(), torch.randn(3, 4), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
-    run_passes(program.graph_module, [SpecPropPass(), ConstraintBasedSymShapeEvalPass()])
+    program = run_passes(program, [SpecPropPass(), ConstraintBasedSymShapeEvalPass()]).exported_program
     spec = meta.get_spec(next(iter(program.graph.nodes)))
     assert spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND

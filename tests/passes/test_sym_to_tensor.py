@@ -24,7 +24,9 @@ def test_a_size_becomes_a_tensor_of_rank_0() -> None:
     result = apply(SymToTensor(), module)
     assert result.modified
     assert calls(result.graph_module)[-3:] == ["sym_size.int", "scalar_tensor.default", "add.Tensor"]
-    tensor = next(node for node in module.graph.nodes if node.target is aten.scalar_tensor.default)
+    tensor = next(
+        node for node in result.graph_module.graph.nodes if node.target is aten.scalar_tensor.default
+    )
     assert meta.get_val(tensor).dtype == torch.int32 and meta.get_val(tensor).dim() == 0
     value = torch.randn(5, 2)
     torch.testing.assert_close(result.graph_module(value)[0], value + 5)

@@ -9,7 +9,6 @@ from torch._export.verifier import SpecViolationError, Verifier
 from torch._ops import OpOverload
 
 from rushlight.compile import EdgeCompileConfig
-from rushlight.compile.edge import options_of
 from rushlight.ir.verifier import EDGE, edge_verifier
 
 
@@ -29,7 +28,7 @@ def EXIREdgeDialectVerifier(
     """
     config = edge_compile_config or EdgeCompileConfig()
     exceptions = [*(config._core_aten_ops_exception_list or ()), *(core_aten_ops_exception_list or ())]
-    options = options_of(config, [*(preserve_ops or ()), *exceptions])
+    options = config.options([*(preserve_ops or ()), *exceptions])
     base: type[Verifier] = edge_verifier(options, enabled=config._check_ir_validity)
 
     class EdgeDialectVerifier(base):  # type: ignore[misc, valid-type]

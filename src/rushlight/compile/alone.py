@@ -52,5 +52,5 @@ def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
 def _placeholder(graph: Graph, node: Node) -> Node:
     new = graph.placeholder(node.name)
     new.name = node.name
-    new.meta.update(node.meta)
+    meta.copy_all(node, new)
     return new

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import torch
+from torch.export import ExportGraphSignature
 
 from rushlight.emit.target import KernelTable, host_target
+from rushlight.ir.verifier import Options
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.out_variants import ToOutVarPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
@@ -58,6 +60,15 @@ class EdgeCompileConfig:
     preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
     core_aten_only: bool = True
 
+    def options(self, preserve: Sequence[Any] = ()) -> Options:
+        """Returns the verifier's options; `preserve` are further operators that are kept."""
+        return Options(
+            dim_order=not self._skip_dim_order,
+            exceptions=frozenset(self._core_aten_ops_exception_list or ()),
+            preserve=frozenset([*self.preserve_ops, *preserve]),
+            core_only=self.core_aten_only,
+        )
+
 
 @dataclass
 class ExecutorchBackendConfig:
@@ -79,9 +90,9 @@ class ExecutorchBackendConfig:
         external_mutable_weights: trained weights stay outside the program.
         emit_mutable_buffer_names: write the names of mutable buffers.
         do_quant_fusion_and_const_prop: the same as `optimize`.
-        run_reinplace_pass: nothing is left for such a pass, since the default memory planner runs operators
-            in place where it may.
-        enable_non_cpu_memory_planning: handed to the memory planner.
+        run_reinplace_pass: asks that operators run in place where they may. The default memory planner always
+            does so; True is refused with another planner.
+        enable_non_cpu_memory_planning: only True is taken, since all memory is that of the CPU.
         reinplace_extra_ops: only None is taken, since the memory planner decides.
         optimize: fold constants and batch norm.
         target: the kernel table that the program must run on, by default that of this package's runtime; None
@@ -110,12 +121,43 @@ class ExecutorchBackendConfig:
     optimize: bool = True
     target: KernelTable | None = field(default_factory=host_target)
 
+    def has_kernel(self, operator: str, dtype: str) -> bool:
+        """Whether the target has a kernel for an operator, such as "aten::add.out", and a dtype."""
+        return self.target is not None and operator in self.target and self.target.runs(operator, dtype)
+
+    def _plans_in_place(self) -> bool:
+        planners = self.memory_planning_pass
+        return all(
+            isinstance(planner, MemoryPlanningPass) and planner.memory_planning_algo is None
+            for planner in (planners.values() if isinstance(planners, dict) else (planners,))
+        )
+
+    def may_optimize(self, signature: ExportGraphSignature) -> bool:
+        """Whether constants may change: not where their names are a contract, nor in training graphs."""
+        wanted = self.optimize or self.do_quant_fusion_and_const_prop
+        return wanted and signature.backward_signature is None and not self.external_constants
+
     def check(self) -> None:
         """Checks that every option has an effect.
 
         Raises:
             ValueError: an option would have no effect.
         """
+        if self.dynamic_memory_planning_mode is not DynamicMemoryPlanningMode.UPPER_BOUND:
+            raise ValueError(
+                f"dynamic_memory_planning_mode={self.dynamic_memory_planning_mode!r} is not supported: "
+                "tensors of dynamic shape are planned at their upper bounds (UPPER_BOUND)"
+            )
+        if not self.enable_non_cpu_memory_planning:
+            raise ValueError(
+                "enable_non_cpu_memory_planning=False has no effect: all memory of a program is that of the "
+                "CPU; leave it True"
+            )
+        if self.run_reinplace_pass and not self._plans_in_place():
+            raise ValueError(
+                "run_reinplace_pass has no effect with this memory planner: the default one runs operators "
+                "in place; leave memory_planning_pass as it is or run_reinplace_pass False"
+            )
         if self.reinplace_extra_ops is not None:
             raise ValueError(
                 "reinplace_extra_ops has no effect: the memory planner decides which operators run in place; "

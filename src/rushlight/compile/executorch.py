@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ExportGraphSignature
-from torch.fx import GraphModule
 
 from rushlight.compile.alone import program_around
-from rushlight.compile.config import ExecutorchBackendConfig, for_method
+from rushlight.compile.config import ExecutorchBackendConfig
 from rushlight.compile.locate import ExecutionError, LocatedOperator, locate
+from rushlight.compile.pipelines import edge_to_planned, planned_to_program
+from rushlight.compile.plan_memory import shares_state
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
-from rushlight.delegate.program_copy import copy_program
-from rushlight.emit.program import EmitterOutput, emit_program
-from rushlight.emit.state import EmitOptions
+from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
 from rushlight.format.pte import write_pte, write_pte_to_file
 from rushlight.format.text import format_pte
-from rushlight.ir.shared_state import mark_shared_state, shared_state
-from rushlight.memory.planning_pass import MemoryPlanningPass
-from rushlight.passes import pipelines
-from rushlight.passes.base import run_passes
-from rushlight.passes.external_constants import external_constants_pass, external_mutable_weights_pass
-from rushlight.passes.give_specs import mark_constants
-from rushlight.passes.program_pass import run_program_passes
-from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
+from rushlight.ir.errors import InternalError
+from rushlight.ir.fingerprint import Fingerprint, fingerprint, first_difference
+from rushlight.ir.shared_state import shared_state
 
 DEFAULT_CONSTANT_ALIGNMENT = 16
 
@@ -41,105 +34,44 @@ def lower_programs(
     *,
     config_methods: dict[str, Any] | None = None,
     dim_order: bool = True,
-    record: Any = None,
 ) -> ExecutorchProgramManager:
-    """Lowers, plans and emits edge programs by method name, which are not changed.
+    """Lowers, plans and emits edge programs, which are not changed.
 
-    dim_order: whether they carry the operators of the dim order dialect. record: the record of the compile
-    for developer tools, a copy of which goes with the result. Raises ValueError for an option of `config`
-    that would have no effect.
+    Args:
+        programs: the edge programs by the name of their method.
+        config: the options of the backend.
+        config_methods: the values of constant methods by name.
+        dim_order: whether the programs have the operators of the dim order dialect.
+
+    Raises:
+        ValueError: an option of `config` would have no effect.
     """
     config.check()
-    planned = {}
-    sharing = _can_share(config.memory_planning_pass) and not config.external_mutable_weights
-    shared = shared_state(programs) if sharing else {}
-    for name, program in programs.items():
-        planned[name] = copy_program(program)
-        lower_program(planned[name], config, name, dim_order, shared.get(name, {}))
+    fingerprints = {name: fingerprint(program) for name, program in programs.items()}
+    shared = shared_state(programs) if _can_share(config) else {}
+    planned: dict[str, ExportedProgram] = {
+        name: edge_to_planned(program, config, name, dim_order, shared.get(name, {}))
+        for name, program in programs.items()
+    }
     planners = config.memory_planning_pass
     for planner in planners.values() if isinstance(planners, dict) else (planners,):
         if hasattr(planner, "run_multimethod"):
             planner.run_multimethod()
-    result = ExecutorchProgramManager(planned, config_methods, config)
-    if record is not None:
-        result._etrecord = record.copy()
-        result._etrecord.add_executorch_program(result)
-    return result
+    emitted = planned_to_program(planned, config, config_methods)
+    check_unchanged(programs, fingerprints)
+    return ExecutorchProgramManager(planned, emitted, config_methods, config)
 
 
-def lower_program(
-    program: ExportedProgram,
-    config: ExecutorchBackendConfig,
-    method: str,
-    dim_order: bool,
-    shared: Mapping[str, str],
-) -> None:
-    """Lowers one program in place, to a planned graph of out variants.
-
-    shared: the names of the state that buffers, by target, share with other methods.
-    """
-    verifiers, program._verifiers = program._verifiers, []
-    mark_shared_state(program, program.graph_module, shared)
-    if (config.optimize or config.do_quant_fusion_and_const_prop) and _may_optimize(program, config):
-        run_passes(program.graph_module, pipelines.edge_graph_optimizations())
-        run_program_passes(program, pipelines.edge_program_optimizations(_kernels_of(config)))
-    run_program_passes(program, pipelines.edge_program_lowering())
-    module = run_passes(program.graph_module, config.passes)
-    module = run_passes(module, pipelines.edge_to_specs(dim_order))
-    mark_constants(program, module)
-    shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
-    module = run_passes(
-        module, pipelines.specs_to_out_variants(config.remove_view_copy, shapes, config.to_out_var_pass)
-    )
-    if config.external_constants:
-        choose = config.external_constants if callable(config.external_constants) else None
-        external_constants_pass(module, choose)
-    if config.external_mutable_weights:
-        external_mutable_weights_pass(module, program)
-    planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
-    mark_shared_state(program, module, shared)
-    module = _plan(planner, module, program.graph_signature, config)
-    program._graph_module = module
-    program._verifiers = verifiers
+def check_unchanged(programs: Mapping[str, ExportedProgram], before: Mapping[str, Fingerprint]) -> None:
+    """Raises InternalError if programs differ from what their fingerprints say."""
+    for name, program in programs.items():
+        difference = first_difference(before[name], fingerprint(program))
+        if difference is not None:
+            raise InternalError(f"the compile changed the program that it was given as {name}: {difference}")
 
 
-def _kernels_of(config: ExecutorchBackendConfig) -> Callable[[str, str], bool]:
-    """Whether the target has a kernel for an operator and a dtype; nothing is known of another runtime."""
-
-    def available(operator: str, dtype: str) -> bool:
-        target = config.target
-        if target is None or operator not in target:
-            return False
-        dtypes = target.dtypes(operator)
-        return dtypes is None or dtype in dtypes
-
-    return available
-
-
-def _can_share(planner: Any) -> bool:
-    """Whether a planner gives marked buffers one place: the default one over all methods."""
-    return (
-        type(planner) is MemoryPlanningPass
-        and planner.memory_planning_algo is None
-        and planner.alloc_mutable_buffers
-        and not planner.share_mutable_buffers
-    )
-
-
-def _may_optimize(program: ExportedProgram, config: ExecutorchBackendConfig) -> bool:
-    """Whether constants may change: not where names of weights are a contract, nor in training graphs."""
-    signature = program.graph_signature
-    return signature.backward_signature is None and not config.external_constants
-
-
-def _plan(
-    planner: Any, module: GraphModule, signature: ExportGraphSignature, config: ExecutorchBackendConfig
-) -> GraphModule:
-    if hasattr(planner, "enable_non_cpu_memory_planning"):
-        planner.enable_non_cpu_memory_planning = config.enable_non_cpu_memory_planning
-    result = planner.run(module, signature) if hasattr(planner, "run") else planner(module)
-    planned: GraphModule = result.graph_module
-    return planned
+def _can_share(config: ExecutorchBackendConfig) -> bool:
+    return shares_state(config.memory_planning_pass) and not config.external_mutable_weights
 
 
 class ExecutorchProgramManager:
@@ -148,22 +80,22 @@ class ExecutorchProgramManager:
     def __init__(
         self,
         execution_programs: dict[str, ExportedProgram],
+        emitter_output: EmitterOutput,
         config_methods: dict[str, Any] | None = None,
         backend_config: ExecutorchBackendConfig | None = None,
-        named_data: Any = None,
     ) -> None:
+        """Holds what `to_executorch` has made.
+
+        Args:
+            execution_programs: the planned programs by the name of their method.
+            emitter_output: what was written of them.
+            config_methods: the values of constant methods by name.
+            backend_config: says how the file is laid out.
+        """
         config = backend_config or ExecutorchBackendConfig()
         self._execution_programs = execution_programs
         self._config_methods = config_methods
-        self._etrecord: Any = None
-        options = EmitOptions(
-            stack_traces=config.emit_stacktrace,
-            target=config.target,
-            state_names=config.emit_mutable_buffer_names,
-        )
-        self._emitter_output: EmitterOutput = emit_program(
-            execution_programs, prim_getters=config_methods, options=options
-        )
+        self._emitter_output = emitter_output
         self._write_options: dict[str, Any] = {
             "constant_tensor_alignment": config.constant_tensor_alignment or DEFAULT_CONSTANT_ALIGNMENT,
             "segment_alignment": config.segment_alignment,
@@ -230,7 +162,7 @@ class ExecutorchProgramManager:
             The operators. Inside a delegate they are those that the backend named, or all of the delegate.
         """
         modules = {name: program.graph_module for name, program in self._execution_programs.items()}
-        return locate(error, modules, self.debug_handle_map, self.delegate_map)
+        return locate(error, modules, self.debug_handle_map, self.delegate_map, self._emitter_output.nodes)
 
     @property
     def buffer(self) -> bytes:
@@ -289,14 +221,12 @@ class ExecutorchProgramManager:
         print(text, file=out if out is not None else sys.stdout)
 
     def get_etrecord(self) -> Any:
-        """Returns the record of the compile for developer tools.
+        """Always fails: Rushlight makes no record of a compile.
 
         Raises:
             RuntimeError: there is no record.
         """
-        if self._etrecord is None:
-            raise RuntimeError("ETRecord was not generated")
-        return self._etrecord
+        raise RuntimeError("ETRecord was not generated: Rushlight writes none")
 
 
 def _write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchProgramManager:

@@ -52,6 +52,7 @@ def locate(
     modules: Mapping[str, GraphModule],
     debug_handles: Mapping[str, Mapping[int, Any]],
     delegates: Mapping[str, Mapping[int, Mapping[str, Any]]],
+    nodes: Mapping[str, Mapping[int, Node]],
 ) -> list[LocatedOperator]:
     """Returns the operators at which an execution failed.
 
@@ -60,6 +61,7 @@ def locate(
         modules: the graph modules of the methods.
         debug_handles: the manager's `debug_handle_map`.
         delegates: the manager's `delegate_map`.
+        nodes: the nodes of the planned graphs, by method and instruction.
 
     Returns:
         The operators. Empty if the error names no instruction. Inside a delegate they are those that the
@@ -73,12 +75,12 @@ def locate(
     if delegate is not None:
         handles = (delegate["delegate_map"] or {}).get(error.delegate_operator, handles)
     wanted = {handles} if isinstance(handles, int) else set(handles)
-    if delegate is None:  # nodes of a planned graph carry the index of their instruction
-        nodes = [node for node in _nodes(modules[method]) if meta.get_debug_handle(node) == instruction]
+    if delegate is None:
+        node = nodes.get(method, {}).get(instruction)
         found = [
             LocatedOperator(_operator(node), handle, meta.source_of(node))
-            for node in nodes
             for handle in sorted(wanted)
+            if node is not None and _operator(node)
         ]
     else:
         found = [

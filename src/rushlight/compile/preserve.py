@@ -17,6 +17,7 @@ from rushlight.frontend.tables import is_functional, is_quant_primitive
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
+from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import graph_modules
 
 # Operators that passes must be able to rewrite, whoever asks to keep them.
@@ -40,7 +41,7 @@ def decompose_for(
     partitioners: Sequence[Partitioner],
     preserve: Collection[Any],
     given_up: Collection[OpOverload] = (),
-) -> tuple[ExportedProgram, list[OpOverload]]:
+) -> tuple[MethodProgram, list[OpOverload]]:
     """The Core ATen program that the partitioners are to see, and the operators kept whole in it.
 
     given_up: operators that are not kept for a partitioner that decomposes leftovers.
@@ -94,7 +95,7 @@ def _claimed(program: ExportedProgram, ops: set[Any], accepts: Any) -> list[Node
 
 def _decompose_nodes(
     program: ExportedProgram, nodes: Sequence[Node], preserve: Collection[Any], kept: Sequence[OpOverload]
-) -> ExportedProgram:
+) -> MethodProgram:
     """Decomposes the given nodes and leaves other nodes of the same operators whole.
 
     Nodes to leave are hidden behind a stand-in operator with the same schema while the rest decomposes.

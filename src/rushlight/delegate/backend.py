@@ -9,8 +9,8 @@ from typing import Any
 from torch.export import ExportedProgram
 
 from rushlight.delegate.named_data import NamedDataStoreOutput
-from rushlight.delegate.program_copy import copy_program
 from rushlight.ir.errors import CompileError
+from rushlight.ir.program import copy_program
 
 
 class BackendNotFoundError(CompileError, NotImplementedError):

@@ -8,6 +8,7 @@ from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
+from rushlight.ir.facts import shared_placeholders
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
@@ -35,13 +36,14 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
     """
     signature = edge_program.graph_signature
     changed = changed_targets(signature)
+    shared = shared_placeholders(edge_program)
     targets = {
         **signature.inputs_to_parameters,
         **signature.inputs_to_buffers,
         **signature.inputs_to_lifted_tensor_constants,
     }
     for node in edge_program.graph.nodes:
-        if node.op != "placeholder" or node.name not in targets or meta.get_shared_state(node) is not None:
+        if node.op != "placeholder" or node.name not in targets or node.name in shared:
             continue
         if targets[node.name] not in changed:
             if tags := _tags_of_users(node):
@@ -61,9 +63,10 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
     new_values = new_values_of_buffers(signature)
     buffers = signature.inputs_to_buffers
     nodes = {node.name: node for node in edge_program.graph.nodes}
+    shared = shared_placeholders(edge_program)
     for node in edge_program.graph.nodes:
         target = buffers.get(node.name) if node.op == "placeholder" else None
-        if target is None or target not in new_values or meta.get_shared_state(node) is not None:
+        if target is None or target not in new_values or node.name in shared:
             continue
         involved = [nodes[new_values[target]], *node.users]
         tags = {meta.get_delegation_tag(other) for other in involved if other is not node}

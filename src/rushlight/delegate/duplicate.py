@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from torch.fx import GraphModule, Node
 
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
 from rushlight.passes.base import GraphPass
@@ -86,5 +87,5 @@ def _copy_placeholder(node: Node, name: str) -> Node:
     with node.graph.inserting_before(node):
         new = node.graph.placeholder(name)
     new.name = name
-    new.meta.update(node.meta)
+    meta.copy_all(node, new)
     return new

@@ -13,8 +13,8 @@ from torch.fx import GraphModule, Node
 
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.named_data import NamedDataStoreOutput
-from rushlight.delegate.program_copy import copy_program
 from rushlight.ir.errors import InternalError
+from rushlight.ir.program import copy_program
 
 # Makes the program whose only instruction calls a lowered module: (module, options) -> manager with
 # `.buffer` and `.executorch_program`. The driver of the compiler sets it, since it alone knows the stages

@@ -31,10 +31,11 @@ from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.lowered import LoweredBackendModule, add_lowered_module
 from rushlight.delegate.order import order_of_parts
 from rushlight.delegate.partitioner import DelegationSpec
-from rushlight.delegate.program_copy import copy_node
 from rushlight.ir import meta
 from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.errors import CompileError
+from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of, shared_placeholders
+from rushlight.ir.program import copy_node
 
 _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -126,10 +127,12 @@ def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
 
 
 def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -> dict[Node, InputSpec]:
+    """The stored tensors that carry a tag; the state that several methods share stays with the program."""
     specs = {spec.arg.name: spec for spec in owner.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    shared = shared_placeholders(owner)
     tagged = {}
     for node in owner.graph.nodes:
-        if node.op != "placeholder":
+        if node.op != "placeholder" or node.name in shared:
             continue
         if meta.get_delegation_tag(node) in tags:
             spec = specs[node.name]
@@ -183,10 +186,7 @@ def _owned(
     constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], new_values: dict[str, str]
 ) -> bool:
     """Whether the part may keep the constant to itself. A shared one is kept by each part, one that changes
-    by the part that carries its tag: that must be the only one that reads and writes it. The state of several
-    methods stays with the program."""
-    if meta.get_shared_state(constant) is not None:
-        return False
+    by the part that carries its tag: that must be the only one that reads and writes it."""
     new_value = new_values.get(str(spec.target))
     if new_value is None:
         return True
@@ -211,7 +211,7 @@ def _is_user_output(owner: ExportedProgram | None, node: Node) -> bool:
 
 
 def _argument(node: Node) -> ArgumentSpec:
-    val = node.meta.get(meta.VAL)
+    val = meta.find_val(node)
     if isinstance(val, torch.Tensor):
         return TensorArgument(name=node.name)
     if isinstance(val, torch.SymBool | bool):
@@ -239,7 +239,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
     for node in (*part.constants, *part.inputs):
         new = graph.placeholder(node.name)
         new.name = node.name
-        new.meta = dict(node.meta)
+        meta.copy_all(node, new)
         mapping[node] = new
         if node in part.inputs:
             inputs.append(InputSpec(InputKind.USER_INPUT, _argument(new), None))
@@ -257,14 +257,14 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         if isinstance(tensor, torch.Tensor):
             mapping[node] = new = graph.placeholder(node.name)
             new.name = node.name
-            new.meta = dict(node.meta)
+            meta.copy_all(node, new)
             inputs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(new.name), node.name))
             constants[node.name] = tensor
     for node in part.nodes:
         if node not in mapping:
             mapping[node] = copy_node(graph, node, mapping.__getitem__)
     outputs = [mapping[node] for node, _ in part.mutations] + [mapping[node] for node in part.outputs]
-    graph.output(tuple(outputs)).meta[meta.VAL] = tuple(node.meta.get(meta.VAL) for node in outputs)
+    meta.set_val(graph.output(tuple(outputs)), tuple(meta.find_val(node) for node in outputs))
     output_specs = [
         OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(mapping[node].name), target)
         for node, target in part.mutations
@@ -273,7 +273,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
     in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
     out_spec = pytree.tree_structure(tuple(signature.user_outputs))
     root = GraphModule(module, graph)
-    return ExportedProgram(
+    result = MethodProgram(
         root=root,
         graph=graph,
         graph_signature=signature,
@@ -283,6 +283,8 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         constants=constants,  # type: ignore[arg-type]
         verifiers=[program.verifier],
     )
+    result.facts = ProgramFacts(delegate_constant_files=facts_of(program).delegate_constant_files)
+    return result
 
 
 def splice(cut: Cut, next_debug_handle: int) -> int:
@@ -303,11 +305,11 @@ def splice(cut: Cut, next_debug_handle: int) -> int:
             attribute = graph.get_attr(name)
             arguments = (current.get(node, node) for node in part.inputs)
             call = graph.call_function(executorch_call_delegate, (attribute, *arguments))
-            call.meta[meta.VAL] = tuple(meta.get_val(node) for node in part.outputs)
+            meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
             meta.set_debug_handle(call, next_debug_handle)
             for index, node in enumerate(part.outputs):
                 output = graph.call_function(operator.getitem, (call, index))
-                output.meta[meta.VAL] = meta.get_val(node)
+                meta.set_val(output, meta.get_val(node))
                 meta.set_debug_handle(output, next_debug_handle)
                 node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
                 current[node] = output

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -15,24 +16,24 @@ from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backe
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.delegate.program_copy import copy_program, rebuild_program
 from rushlight.delegate.split import Cut, Part, cut_program, splice
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
-from rushlight.ir.shared_state import mark_shared_state, shared_state
+from rushlight.ir.facts import MethodProgram, facts_of, stored_targets, with_marks
+from rushlight.ir.program import copy_program, rebuild_program
+from rushlight.ir.shared_state import shared_state
 
-_validate = [True]
+_validate: ContextVar[bool] = ContextVar("validate", default=True)
 
 
 @contextmanager
 def validation_disabled() -> Iterator[None]:
     """Turns off, in its context, the check that partitioners change nothing but tags."""
-    before = _validate[0]
-    _validate[0] = False
+    token = _validate.set(False)
     try:
         yield
     finally:
-        _validate[0] = before
+        _validate.reset(token)
 
 
 @dataclass
@@ -68,20 +69,22 @@ def _lowered(
     if store is not None and file is not None:
         store = kept_in_file(store, file)
     lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store)
-    lowered.meta = {"debug_handle_map": result.debug_handle_map}
+    described: dict[str, Any] = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
-        lowered.meta["_delegate_info_meta"] = result._delegate_info_meta
+        described["_delegate_info_meta"] = result._delegate_info_meta
+    lowered.meta = described
     return lowered
 
 
 def _file_of_constants(program: ExportedProgram, backend_id: str) -> str | None:
-    """The file that the constants of a part are tagged with, None if they are not.
+    """The file that the user asks for to hold the constants of a part, None if there is none.
 
-    A backend packs and merges constants, so that those of one part stay together, and constants without a tag
-    with those that have one. Raises CompileError for several tags in a part.
+    A backend packs and merges constants: those of one part stay together, and constants for which the user
+    names no file stay with the others. Raises CompileError for several files in a part.
     """
-    tagged = [(n.name, meta.get_delegate_constant_tag(n)) for n in program.graph.find_nodes(op="placeholder")]
-    files = {tag: name for name, tag in tagged if tag is not None}
+    wanted = with_marks(program, facts_of(program)).delegate_constant_files
+    targets = stored_targets(program)
+    files = {wanted[target]: name for name, target in targets.items() if target in wanted}
     if len(files) > 1:
         names = ", ".join(f"{name} in {file!r}" for file, name in files.items())
         raise CompileError(
@@ -115,20 +118,21 @@ def lower_methods(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProg
     """Returns the program of every method. Programs with a partitioner have calls in place of their parts."""
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
-    tagged: dict[str, ExportedProgram] = {}
+    tagged: dict[str, MethodProgram] = {}
     shared = shared_state(results)
     for method, partitioner in spec.method_to_partitioner.items():
         if method not in results:
             raise CompileError(f"there is a partitioner for method {method} but no program")
-        tagged[method] = program = copy_program(results[method])
-        mark_shared_state(program, program.graph_module, shared[method])
+        facts = replace(facts_of(results[method]), shared_state=shared[method])
+        tagged[method] = program = copy_program(results[method], facts)
         before = _fingerprint(program.graph_module)
         partition = partitioner(program)
         if partition.partition_tags is None:
             raise CompileError(f"{type(partitioner).__name__} gave no partition_tags for method {method}")
         if partition.tagged_exported_program is not program:
-            tagged[method] = program = partition.tagged_exported_program
-        if _validate[0] and _fingerprint(program.graph_module) != before:
+            program = copy_program(partition.tagged_exported_program, facts)
+            tagged[method] = program
+        if _validate.get() and _fingerprint(program.graph_module) != before:
             raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
         cuts[method] = cut_program(program, partition.partition_tags)
     for backend_id in _backends(cuts):

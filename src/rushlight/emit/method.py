@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -31,6 +33,7 @@ from rushlight.format.program import (
 from rushlight.format.segments import NamedDataEntry
 from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
+from rushlight.ir.facts import facts_of
 from rushlight.ir.spec import TensorSpec, dim_order_from_strides
 from rushlight.memory.outputs import MUTATIONS
 
@@ -45,6 +48,7 @@ class MethodEmitter(GraphEmitter):
         super().__init__(state, program.graph_module)
         self.name = name
         self.program = program
+        self.facts = facts_of(program)
         signature = program.graph_signature
         self.parameters = signature.inputs_to_parameters
         self.buffers = signature.inputs_to_buffers
@@ -73,7 +77,7 @@ class MethodEmitter(GraphEmitter):
         guards = shape_guards(self._input_nodes, computed, self.program.range_constraints)
         if guards:
             state.constants.named[KEY + self.name] = NamedDataEntry(guards)
-        relations = encode_relations(meta.get_relations(self.graph_module), self._input_nodes, computed)
+        relations = encode_relations(self.facts.relations, self._input_nodes, computed)
         if relations:
             state.constants.named[RELATIONS_KEY + self.name] = NamedDataEntry(relations)
         shared = meta.get_shared_memory(self.graph_module)
@@ -135,30 +139,31 @@ class MethodEmitter(GraphEmitter):
 
     def _constant(self, node: Node, spec: TensorSpec, name: str) -> Ref:
         tensor = _dense(self._real_tensor(node, name))
-        spec.const = True
-        spec.stride = tensor.stride()
-        spec.dim_order = dim_order_from_strides(tensor.stride())
+        stored = copy.copy(spec)
+        stored.const = True
+        stored.stride = tensor.stride()
+        stored.dim_order = dim_order_from_strides(tensor.stride())
         data = tensor_bytes(tensor)
         if len(data) != spec.nbytes():
             raise at_node(node, f"{name!r} holds {len(data)} bytes, its spec asks for {spec.nbytes()}")
-        tag = meta.get_constant_tag(node)
+        tag = self.facts.constant_files.get(name)
         if tag is not None:
-            info = spec.extra_tensor_info = spec.extra_tensor_info or ExtraTensorInfo()
-            info.fully_qualified_name = name
-            info.location = TensorDataLocation.EXTERNAL
-            value = make_tensor(spec, planned=False)
+            info = _named(stored.extra_tensor_info, name)
+            stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
+            value = make_tensor(stored, planned=False)
             layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
             entry = NamedDataEntry(data, tensor_layout=layout)
             self.state.constants.external.setdefault(tag, {})[name] = entry
             return self.state.values.bind(spec, self.state.values.fresh(value))
         index = self.state.constants.file.add(data)
-        return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index, planned=False)))
+        tensor_value = make_tensor(stored, index, planned=False)
+        return self.state.values.bind(spec, self.state.values.fresh(tensor_value))
 
     def _state(self, node: Node, spec: TensorSpec, name: str) -> Ref:
         options = self.state.options
+        stored = copy.copy(spec)
         if options.state_names:
-            info = spec.extra_tensor_info = spec.extra_tensor_info or ExtraTensorInfo()
-            info.fully_qualified_name = name
+            stored.extra_tensor_info = _named(spec.extra_tensor_info, name)
         elif not is_planned(spec):
             raise at_node(
                 node,
@@ -169,10 +174,10 @@ class MethodEmitter(GraphEmitter):
         if options.state_values and is_planned(spec):
             tensor = self._real_tensor(node, name)
             real = not isinstance(tensor, torch._subclasses.FakeTensor)
-            if real and (meta.keeps_initial_state(node) or bool(tensor.ne(0).any())):
+            if real and (name in self.facts.kept_initial_state or bool(tensor.ne(0).any())):
                 data = tensor_bytes(_in_order(tensor, spec.dim_order))
                 index = self.state.constants.state.add(data)
-        return self.state.values.bind(spec, self.state.values.fresh(make_tensor(spec, index)))
+        return self.state.values.bind(spec, self.state.values.fresh(make_tensor(stored, index)))
 
     def _tensor_name(self, node: Node) -> str | None:
         """The qualified name of a parameter, buffer or lifted constant, None for an input of the user's."""
@@ -187,6 +192,11 @@ class MethodEmitter(GraphEmitter):
                 tensor: torch.Tensor = tensors[name]
                 return tensor
         raise at_node(node, f"the exported program has no tensor named {name!r}")
+
+
+def _named(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
+    """The information about a tensor, with its qualified name."""
+    return replace(info or ExtraTensorInfo(), fully_qualified_name=name)
 
 
 def _example(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
+from torch.fx import Node
 
 from rushlight.emit.constants import Constants
 from rushlight.emit.errors import EmitError
@@ -34,7 +35,8 @@ class EmitterOutput:
 
     `debug_handle_map` is method to instruction index to the debug handle of its node, a list for a delegate.
     `method_to_delegate_debug_id_map` is method to instruction index to the backend's name and its own map.
-    `instruction_id_to_num_outs_map` counts the results of delegate calls. `external_constants` are the
+    `instruction_id_to_num_outs_map` counts the results of delegate calls. `nodes` is method to instruction
+    index to the node of the planned graph that the kernel call was made for. `external_constants` are the
     tensors kept outside the program, by file and qualified name.
     """
 
@@ -42,6 +44,7 @@ class EmitterOutput:
     debug_handle_map: dict[str, dict[int, Any]] = field(default_factory=dict)
     method_to_delegate_debug_id_map: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict)
+    nodes: dict[str, dict[int, Node]] = field(default_factory=dict)
     external_constants: dict[str, dict[str, NamedDataEntry]] = field(default_factory=dict)
 
     @cached_property
@@ -126,6 +129,7 @@ def _emit_method(
     state = MethodState(options, constants)
     plan = MethodEmitter(state, name, program).plan()
     output.debug_handle_map[name] = state.debug_handles
+    output.nodes[name] = state.nodes
     output.method_to_delegate_debug_id_map[name] = state.delegate_maps
     output.instruction_id_to_num_outs_map[name] = state.result_counts
     return plan

@@ -52,6 +52,7 @@ class MethodState:
     instructions: list[Instruction] = field(default_factory=list)
     traces: list[FrameList] = field(default_factory=list)
     debug_handles: dict[int, Any] = field(default_factory=dict)
+    nodes: dict[int, Node] = field(default_factory=dict)
     delegate_maps: dict[int, dict[str, Any]] = field(default_factory=dict)
     result_counts: dict[int, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
@@ -74,11 +75,11 @@ class MethodState:
             operator = self._operator_index[key] = len(self.operators)
             self.operators.append(Operator(name, overload))
         index = self.append(KernelCall(operator, [ref.index for ref in arguments]), node)
-        handle = meta.get_debug_handle(node) if node is not None else None
-        if handle is not None and node is not None:
-            self.debug_handles[index] = handle
-            # From here on the planned graph speaks of instructions.
-            meta.set_debug_handle(node, index)
+        if node is not None:
+            self.nodes[index] = node
+            handle = meta.get_debug_handle(node)
+            if handle is not None:
+                self.debug_handles[index] = handle
         return index
 
     def move(self, source: Ref, target: Ref, node: Node) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from rushlight.emit.errors import EmitError
@@ -69,9 +71,11 @@ def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True
         raise EmitError(f"tensors of {spec.dtype} cannot be written to a program")
     info = spec.extra_tensor_info
     if spec.device != DeviceType.CPU:
-        info = info or ExtraTensorInfo()
-        info.device_type = DeviceType(spec.device)
-        info.device_index = spec.device_index
+        info = replace(
+            info or ExtraTensorInfo(),
+            device_type=DeviceType(spec.device),
+            device_index=spec.device_index,
+        )
     return Tensor(
         scalar_type=scalar_type,
         storage_offset=0,

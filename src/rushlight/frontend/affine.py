@@ -19,6 +19,8 @@ from rushlight.ir import (
     quantized_ops,  # noqa: F401  (defines quantized_decomposed)
 )
 from rushlight.ir.constants import NewConstants, stored_tensor
+from rushlight.ir.facts import MethodProgram
+from rushlight.passes.base import ProgramPass
 
 qd = torch.ops.quantized_decomposed
 _ACCESS = "export.access_subclass_inner_tensor.default"
@@ -33,18 +35,20 @@ def uses_quantized_tensors(program: ExportedProgram) -> bool:
     return any(str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE) for node in program.graph.nodes)
 
 
-def lower_quantized_tensors(program: ExportedProgram) -> None:
+class LowerQuantizedTensors(ProgramPass):
     """Stores the parts of subclasses as buffers, and writes int8 rows that are quantized at run time, and
-    matrices by channels or groups, in quantized_decomposed; in place.
+    matrices by channels or groups, in quantized_decomposed.
 
     Affine operators of other blocks stay as they are.
     """
-    _store_parts(program)
-    for target, rewrite in ((_CHOOSE, _rows), (_DEQUANTIZE, _matrix)):
-        for node in [node for node in program.graph.nodes if str(node.target) == target]:
-            rewrite(node)
-    program.graph.lint()
-    program.graph_module.recompile()
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Rewrites the parts of quantized tensors."""
+        _store_parts(program)
+        for target, rewrite in ((_CHOOSE, _rows), (_DEQUANTIZE, _matrix)):
+            for node in [node for node in program.graph.nodes if str(node.target) == target]:
+                rewrite(node)
+        return True
 
 
 def _store_parts(program: ExportedProgram) -> None:

@@ -6,7 +6,8 @@ is slower.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from torch._export.verifier import Verifier
@@ -29,19 +30,27 @@ from rushlight.frontend.recorder import NotSimple
 from rushlight.frontend.relations import relations_of
 from rushlight.frontend.walk import Tools, Walk
 from rushlight.ir import meta
+from rushlight.ir.facts import MethodProgram, ProgramFacts, with_marks
 from rushlight.ir.fake import fake_mode_of, no_new_guards
 from rushlight.ir.program import make_program
 
 _COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
-def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> ExportedProgram:
-    """The program in Core ATen; `preserve` names functional operators to keep whole.
+def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> MethodProgram:
+    """Decomposes a program to Core ATen.
 
-    The given program is not changed; the result shares its parameters, buffers and constants. Raises
-    ExportError where torch cannot decompose an operator.
+    Args:
+        program: the program; it is not changed. If it has no facts yet, they are read here.
+        preserve: functional operators to keep.
+
+    Returns:
+        A program that shares the parameters, buffers and constants of the given one.
+
+    Raises:
+        ExportError: torch cannot decompose an operator.
     """
-    relations = relations_of(program)
+    facts = program.facts if isinstance(program, MethodProgram) else read_facts(program)
     with plain_words(), no_new_guards(fake_mode_of(program.graph)):
         try:
             result = _walk(program, preserve)
@@ -49,8 +58,20 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
             _forget_pending_sizes(program)
             core = program.run_decompositions(tables.general_table(preserve))
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
-    meta.set_relations(result.graph_module, relations)
+    result.facts = facts
     return result
+
+
+def read_facts(
+    program: ExportedProgram, shared_state: Mapping[str, str] = MappingProxyType({})
+) -> ProgramFacts:
+    """Reads the facts of a program that torch.export made.
+
+    Args:
+        program: the program.
+        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+    """
+    return with_marks(program, ProgramFacts(relations_of(program), dict(shared_state)))
 
 
 def _forget_pending_sizes(program: ExportedProgram) -> None:
@@ -73,7 +94,7 @@ def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ())
     return None
 
 
-def _walk(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:
+def _walk(program: ExportedProgram, preserve: Collection[OpOverload]) -> MethodProgram:
     if any(entry.fqn and entry.signature is not None for entry in program.module_call_graph):
         raise NotSimple("the call signatures of submodules are preserved")
     if program.graph_signature.backward_signature is not None:

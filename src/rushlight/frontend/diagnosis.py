@@ -78,7 +78,7 @@ def _check_layouts(name: str, program: ExportedProgram) -> None:
         what = f"{spec.kind.name.lower().replace('_', ' ')} {spec.target!r}"
         if spec.kind is InputKind.USER_INPUT:
             node = next(n for n in program.graph.nodes if n.name == getattr(spec.arg, "name", None))
-            value, what = node.meta.get(meta.VAL), f"input {node.name!r}"
+            value, what = meta.find_val(node), f"input {node.name!r}"
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             raise ExportError(
                 f"{what} of method {name!r} is a tensor of layout {value.layout}; "

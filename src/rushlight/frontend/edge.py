@@ -22,10 +22,13 @@ from torch.fx.node import map_aggregate
 
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.edge_ops import to_edge_op
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.program import lazy_module, make_program
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym_ops import ATEN_SYM_OPS
+from rushlight.passes.base import Pass
+from rushlight.passes.program_pass import ExportedProgramPassResult
 
 # Operators that every dialect writes as ATen does.
 KEPT_ATEN = ATEN_SYM_OPS | {
@@ -43,7 +46,7 @@ _PACKETS = {
 
 def to_edge_dialect(
     program: ExportedProgram, *, dim_order: bool = True, verifier: Any = None
-) -> ExportedProgram:
+) -> MethodProgram:
     """The edge program of a functional Core ATen program.
 
     With `dim_order`, operators that take a memory format take a dim order instead. Constants that the graph
@@ -68,6 +71,19 @@ def to_edge_dialect(
         constants=constants,
         verifiers=None if verifier is None else [verifier],
     )
+
+
+class ToEdgeDialect(Pass):
+    """Core ATen becomes the Edge dialect, as `to_edge_dialect` says."""
+
+    def __init__(self, dim_order: bool, verifier: Any) -> None:
+        self._dim_order = dim_order
+        self._verifier = verifier
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Returns the edge program."""
+        edge = to_edge_dialect(exported_program, dim_order=self._dim_order, verifier=self._verifier)
+        return ExportedProgramPassResult(edge, True)
 
 
 class _Lift:
@@ -126,12 +142,12 @@ def _convert(
         if node.op == "placeholder":
             new = graph.create_node("placeholder", str(node.target), name=node.name)
             new.name = node.name
-            new.meta = dict(node.meta)
+            meta.copy_all(node, new)
         elif node.op == "get_attr":
             new = _attribute_node(graph, module, node, attributes, evaluator, dim_order)
         elif node.op == "output":
             new = graph.output(renew(node.args[0]))
-            new.meta = dict(node.meta)
+            meta.copy_all(node, new)
         else:
             new = _call(graph, node, renew(node.args), renew(node.kwargs), evaluator, dim_order)
         env[node] = new
@@ -154,7 +170,7 @@ def _attribute_node(
         value = lazy_module(body_attributes, body)
     attributes[name] = value
     new = graph.create_node("get_attr", name)
-    new.meta = dict(node.meta)
+    meta.copy_all(node, new)
     return new
 
 
@@ -176,7 +192,7 @@ def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator
     elif target is torch.ops.higher_order.cond:
         args = (*args[:3], list(args[3]))
     new = graph.create_node("call_function", target, args, kwargs, name=name)
-    new.meta = dict(node.meta)
+    meta.copy_all(node, new)
     if changed:
         meta.set_val(new, evaluator.value(target, args, kwargs))
     return new

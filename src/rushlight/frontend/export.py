@@ -12,6 +12,8 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 
 from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
+from rushlight.ir.facts import MethodProgram
+from rushlight.passes.base import ProgramPass
 
 
 def export_module(
@@ -63,21 +65,26 @@ def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> di
     return dict(programs)
 
 
-def remove_unused_parameters(program: ExportedProgram) -> None:
-    """Drops parameters that the graph does not read, in place; the state dict stays that of the caller."""
-    signature = program.graph_signature
-    placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
-    unused = {
-        spec.arg.name
-        for spec in signature.input_specs
-        if spec.kind == InputKind.PARAMETER and not placeholders[spec.arg.name].users
-    }
-    if not unused:
-        return
-    kept = [spec for spec in signature.input_specs if spec.arg.name not in unused]
-    dropped = {spec.target for spec in signature.input_specs if spec.arg.name in unused}
-    for name in unused:
-        program.graph.erase_node(placeholders[name])
-    program._graph_signature = ExportGraphSignature(kept, list(signature.output_specs))
-    program._state_dict = {name: value for name, value in program.state_dict.items() if name not in dropped}
-    program.graph_module.recompile()
+class RemoveUnusedParameters(ProgramPass):
+    """Drops parameters that the graph does not read."""
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Removes the placeholders of unused parameters."""
+        signature = program.graph_signature
+        placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+        unused = {
+            spec.arg.name
+            for spec in signature.input_specs
+            if spec.kind == InputKind.PARAMETER and not placeholders[spec.arg.name].users
+        }
+        if not unused:
+            return False
+        kept = [spec for spec in signature.input_specs if spec.arg.name not in unused]
+        dropped = {spec.target for spec in signature.input_specs if spec.arg.name in unused}
+        for name in unused:
+            program.graph.erase_node(placeholders[name])
+        program._graph_signature = ExportGraphSignature(kept, list(signature.output_specs))
+        program._state_dict = {
+            name: value for name, value in program.state_dict.items() if name not in dropped
+        }
+        return True

@@ -9,12 +9,13 @@ import torch
 from torch.export import ExportedProgram
 
 from rushlight.ir import meta
+from rushlight.ir.facts import Relation
 from rushlight.ir.meta import SourceLocation
 
 _SLOC = re.compile(r"\(?(?P<file>[^()]*):(?P<line>\d+) in (?P<function>\w+)")
 
 
-def relations_of(program: ExportedProgram) -> list[tuple[Any, SourceLocation | None]]:
+def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     """Sympy relations over the program's symbols, with the user's line where it is known.
 
     It is that of the check, or of where the last of the integers is read.
@@ -32,7 +33,7 @@ def relations_of(program: ExportedProgram) -> list[tuple[Any, SourceLocation | N
     if environment is not None:
         for guard in environment.guards:
             found.setdefault(guard.expr, _line_of(str(guard.sloc)))
-    return [(relation, line) for relation, line in found.items() if not _is_bound(relation)]
+    return tuple((relation, line) for relation, line in found.items() if not _is_bound(relation))
 
 
 def _shape_env(program: ExportedProgram) -> Any:

@@ -28,7 +28,7 @@ class SymbolNodes:
 
     def add(self, node: Node) -> None:
         """A node that may compute a symbolic scalar."""
-        val = node.meta.get(meta.VAL)
+        val = meta.find_val(node)
         if isinstance(val, torch.SymInt):
             self._known.setdefault(val.node.expr, node)
 
@@ -77,7 +77,7 @@ class SymbolNodes:
         if node is not None:
             return node
         for placeholder in self._inputs:
-            val = placeholder.meta.get(meta.VAL)
+            val = meta.find_val(placeholder)
             if not isinstance(val, torch.Tensor):
                 continue
             sizes: tuple[Any, ...] = tuple(val.shape)

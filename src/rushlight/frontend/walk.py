@@ -94,14 +94,14 @@ class Walk:
             raise NotSimple(f"{node.name} reads {type(value).__name__}")
         self.attributes[str(node.target)] = value
         new = self.graph.create_node("get_attr", str(node.target), name=node.name)
-        new.meta = dict(node.meta)
+        meta.copy_all(node, new)
         meta.set_val(new, self.tools.evaluator.like(value))
         self.env[node] = self.aliases.of(new)
 
     def finish(self, results: Any, old: Node) -> None:
         """Ends the new graph with its output."""
         node = self.graph.output(results)
-        node.meta = dict(old.meta)
+        meta.copy_all(old, node)
         meta.set_val(node, map_aggregate(results, _val_of))
         self.symbols.finish()
         _eliminate_dead_code(self.graph)
@@ -118,7 +118,7 @@ class Walk:
     def _placeholder(self, node: Node) -> None:
         new = self.graph.create_node("placeholder", str(node.target), name=node.name)
         new.name = node.name  # also one that torch.fx would not give, such as `input`
-        new.meta = dict(node.meta)
+        meta.copy_all(node, new)
         self.env[node] = self.aliases.of(new)
         self.placeholders.append(new)
         self.symbols.add_placeholder(new)
@@ -135,7 +135,7 @@ class Walk:
             self._operator(node, target)
         elif isinstance(target, HigherOrderOperator):
             self._higher_order(node, target, owner)
-        elif isinstance(node.meta.get(meta.VAL), _SCALARS):
+        elif isinstance(meta.find_val(node), _SCALARS):
             self.env[node] = self._copy(node)
         else:
             raise NotSimple(f"{getattr(target, '__name__', target)} is no operator")
@@ -153,7 +153,7 @@ class Walk:
         if not self._inputs_unchanged(node):
             raise NotSimple(f"decomposition changes what {node.name} is given")
         new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
-        new.meta = dict(node.meta)
+        meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
         self.env[node] = self.aliases.of(new)
 
@@ -169,7 +169,7 @@ class Walk:
             name += "_"
         self.attributes[name] = _walk_body(module, self.tools)
         new = self.graph.create_node("get_attr", name, name=argument.name)
-        new.meta = dict(argument.meta)
+        meta.copy_all(argument, new)
         return new
 
     def _inline(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
@@ -189,7 +189,7 @@ class Walk:
                 raise NotSimple(f"{target.name()} reads a constant")
 
     def _operator(self, node: Node, op: OpOverload) -> None:
-        if "unbacked_bindings" in node.meta:
+        if meta.makes_symbols(node):
             raise NotSimple(f"{op} makes a size that depends on data")
         if op._schema.is_mutable:
             self._in_place(node, op)
@@ -215,7 +215,7 @@ class Walk:
     def _keep(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None) -> Node:
         new = self._new_call(op, args, kwargs)
         if of is not None and op is of.target and self._inputs_unchanged(of):
-            val = of.meta.get(meta.VAL)
+            val = meta.find_val(of)
         else:
             val = self.tools.evaluator.value(op, args, kwargs)
         meta.set_val(new, _without_grad(val))
@@ -311,7 +311,7 @@ class Walk:
     def _copy(self, node: Node) -> Handle:
         target: Any = node.target
         new = self.graph.call_function(target, self._arguments(node.args), self._arguments(node.kwargs))
-        new.meta = dict(node.meta)
+        meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
         source = new.args[0] if new.args else None
         if target is operator.getitem and isinstance(source, Node):
@@ -347,7 +347,7 @@ def _walk_body(module: GraphModule, tools: Tools) -> GraphModule:
 
 
 def _val_of(item: Any) -> Any:
-    return item.meta.get(meta.VAL) if isinstance(item, Node) else item
+    return meta.find_val(item) if isinstance(item, Node) else item
 
 
 def _take_origin(old: Node, new: Node) -> None:

@@ -17,6 +17,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, Node
 
 from rushlight.ir import meta
+from rushlight.ir.facts import shared_placeholders
 
 _STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _CHANGES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.GRADIENT_TO_PARAMETER)
@@ -40,9 +41,7 @@ def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | N
 def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
     """The tensor of every placeholder, by name, that holds a constant: no method writes it."""
     changed = changed_targets(program.graph_signature)
-    placeholders = (node for node in program.graph.nodes if node.op == "placeholder")
-    others = {node.name for node in placeholders if meta.get_shared_state(node) is not None}
-    others |= _written_in_place(program.graph)
+    others = _written_in_place(program.graph) | shared_placeholders(program).keys()
     found = {}
     for spec in program.graph_signature.input_specs:
         tensor = stored_tensor(program, spec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,12 @@ DELEGATE_CONSTANT_TAG = "delegate_constant_tag"
 INITIAL_STATE = "et_init_buffer"
 CUSTOM = "custom"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
-SHARED_STATE = "shared_state"
 SHARED_MEMORY = "shared_memory"
-RELATIONS = "relations"
 ORIGIN = "origin"
 FROM_NODE = "from_node"
+UNBACKED_BINDINGS = "unbacked_bindings"
+ANNOTATION = "quantization_annotation"
+INPUT_PRODUCTS = "rushlight_input_products"
 
 # Keys that describe where a node came from, and so go over to what replaces it.
 ORIGIN_KEYS = (
@@ -73,9 +74,19 @@ def get_val(node: Node) -> Any:
         raise InternalError(f"node {node.name} ({node.target}) has no value metadata") from None
 
 
+def find_val(node: Node) -> Any:
+    """What the node computes, as `get_val` says, or None if nothing is known of it."""
+    return node.meta.get(VAL)
+
+
 def set_val(node: Node, val: Any) -> None:
     """Sets the fake value of a node."""
     node.meta[VAL] = val
+
+
+def makes_symbols(node: Node) -> bool:
+    """Whether the node makes a size or a number that depends on data."""
+    return UNBACKED_BINDINGS in node.meta
 
 
 def get_tensor(node: Node) -> torch.Tensor | None:
@@ -172,6 +183,16 @@ def keeps_initial_state(node: Node) -> bool:
     return bool(node.meta.get(INITIAL_STATE, False))
 
 
+def copy_all(source: Node, target: Node) -> None:
+    """Give `target` all metadata of `source`, for it stands for the same value in another graph."""
+    target.meta = dict(source.meta)
+
+
+def set_all(node: Node, data: Mapping[str, Any]) -> None:
+    """Give `node` the metadata of another node, `data`, besides its own."""
+    node.meta.update(data)
+
+
 def copy_origin(source: Node, target: Node) -> None:
     """Give `target` the source line, module path and debug handle of `source`."""
     for key in ORIGIN_KEYS:
@@ -196,6 +217,29 @@ def origin_of(node: Node) -> str:
 def set_origin(node: Node, origin: str) -> None:
     """Sets the origin of a node."""
     node.meta[ORIGIN] = origin
+
+
+def get_annotation(node: Node) -> Any:
+    """How to quantize the node: a QuantizationAnnotation of torchao, None if the node stays as it is."""
+    return node.meta.get(ANNOTATION)
+
+
+def set_annotation(node: Node, annotation: Any) -> None:
+    """Sets the annotation of a node; None takes it away."""
+    if annotation is None:
+        node.meta.pop(ANNOTATION, None)
+    else:
+        node.meta[ANNOTATION] = annotation
+
+
+def get_input_products(node: Node) -> torch.Tensor | None:
+    """The sums of products of an operator's inputs over the calibration data; None without data."""
+    return node.meta.get(INPUT_PRODUCTS)
+
+
+def set_input_products(node: Node, products: torch.Tensor) -> None:
+    """Sets the sums of products of an operator's inputs, a square matrix."""
+    node.meta[INPUT_PRODUCTS] = products
 
 
 def get_stack_trace(node: Node) -> str | None:
@@ -249,31 +293,6 @@ def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
 def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
     """Sets the bytes of each planned memory of a graph."""
     graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes
-
-
-def get_shared_state(node: Node) -> str | None:
-    """Names the state that a buffer's placeholder shares with other methods; None for a method's own."""
-    return node.meta.get(SHARED_STATE)
-
-
-def set_shared_state(node: Node, name: str | None) -> None:
-    """Sets the name of the state that a buffer shares with other methods, or removes it with None."""
-    if name is None:
-        node.meta.pop(SHARED_STATE, None)
-    else:
-        node.meta[SHARED_STATE] = name
-
-
-def get_relations(graph_module: torch.fx.GraphModule) -> list[tuple[Any, SourceLocation | None]]:
-    """Sympy relations that the method's symbols must satisfy, each with the line that asks for it."""
-    return list(graph_module.meta.get(RELATIONS, ()))
-
-
-def set_relations(
-    graph_module: torch.fx.GraphModule, relations: Sequence[tuple[Any, SourceLocation | None]]
-) -> None:
-    """Sets the relations between integers of a graph, with their source lines."""
-    graph_module.meta[RELATIONS] = list(relations)
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:

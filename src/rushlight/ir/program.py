@@ -1,16 +1,25 @@
-"""Exported programs made from their parts; the Python code of their graphs is generated when asked for."""
+"""Exported programs made from their parts, and copies of them that share their weights.
+
+The Python code of their graphs is generated when it is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import copy
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from torch.export.graph_signature import ExportGraphSignature
-from torch.fx import Graph, GraphModule
+from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
+from torch.fx.node import map_aggregate
+
+from rushlight.ir import meta
+from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
+from rushlight.ir.spec import TensorSpec
 
 
 def make_program(
@@ -22,13 +31,14 @@ def make_program(
     state_dict: dict[str, Any] | None = None,
     constants: dict[str, Any] | None = None,
     verifiers: list[Any] | None = None,
-) -> ExportedProgram:
+    facts: ProgramFacts | None = None,
+) -> MethodProgram:
     """A program over `graph`; whatever is not given is taken from `like`.
 
     `attributes` holds what `get_attr` nodes read. The result is not validated; call `validate()` for that.
     Tables of tensors are copied, tensors are shared.
     """
-    program = ExportedProgram(
+    program = MethodProgram(
         root={},
         graph=_empty_graph(),
         graph_signature=ExportGraphSignature([], []),
@@ -44,7 +54,80 @@ def make_program(
     program._graph_module = module
     program._graph_signature = graph_signature
     program._guards_code = list(like._guards_code)
+    program.facts = facts_of(like) if facts is None else facts
     return program
+
+
+def copy_program(program: ExportedProgram, facts: ProgramFacts | None = None) -> MethodProgram:
+    """Returns a program that may be changed without changing `program`; tensors are shared.
+
+    `facts` are those of the copy; by default those of `program`.
+    """
+    module = copy_graph_module(program.graph_module)
+    signature = copy_signature(program.graph_signature)
+    return make_program(program, module, module.graph, signature, facts=facts)
+
+
+def rebuild_program(program: ExportedProgram, module: GraphModule) -> MethodProgram:
+    """Returns `program` with another graph module, its own signature and its own tables of tensors.
+
+    Raises:
+        SpecViolationError: the program's verifier refuses the graph.
+    """
+    new = MethodProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=copy.deepcopy(program.graph_signature),
+        state_dict=dict(program.state_dict),
+        range_constraints=dict(program.range_constraints),
+        module_call_graph=copy_call_graph(program.module_call_graph),
+        example_inputs=program.example_inputs,
+        constants=dict(program.constants),
+        verifiers=[program.verifier],
+    )
+    new.facts = facts_of(program)
+    return new
+
+
+def copy_graph_module(module: GraphModule, specs: dict[TensorSpec, TensorSpec] | None = None) -> GraphModule:
+    """Returns a graph of its own; names of nodes, metadata and specs of tensors are copied.
+
+    Control-flow branches are copied too; lowered modules, parameters and buffers are shared. `specs` holds
+    the copies of specs made so far: nodes that share a spec share its copy.
+    """
+    specs = {} if specs is None else specs
+    graph = Graph(tracer_cls=getattr(module.graph, "_tracer_cls", None))
+    graph._codegen = copy.copy(module.graph._codegen)
+    mapping: dict[Node, Node] = {}
+    for node in module.graph.nodes:
+        mapping[node] = new = copy_node(graph, node, mapping.__getitem__)
+        if meta.has_spec(node):
+            meta.set_spec(new, map_aggregate(meta.get_spec(node), lambda item: _copy_spec(item, specs)))
+    attributes = {}
+    for name, child in module.named_children():
+        attributes[name] = copy_graph_module(child, specs) if isinstance(child, GraphModule) else child
+    result = lazy_module(module, graph)
+    for name, child in attributes.items():
+        setattr(result, name, child)
+    result.meta.update(module.meta)
+    return result
+
+
+def _copy_spec(spec: Any, specs: dict[TensorSpec, TensorSpec]) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return spec
+    if spec not in specs:
+        specs[spec] = copied = copy.copy(spec)
+        copied.shape, copied.lifetime = list(spec.shape), list(spec.lifetime)
+        copied.storage_base = _copy_spec(spec.storage_base, specs)
+    return specs[spec]
+
+
+def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Node:
+    """Copies `node` to the end of `graph`, under its own name, also if torch.fx would not give that name."""
+    new = graph.node_copy(node, argument)
+    new.name = node.name
+    return new
 
 
 def copy_signature(signature: ExportGraphSignature) -> ExportGraphSignature:

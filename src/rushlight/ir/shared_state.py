@@ -9,7 +9,6 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
 
 # By method, the target of a buffer to the name of its state.
@@ -38,16 +37,6 @@ def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
             for method, target in members:
                 result[method][target] = name
     return result
-
-
-def mark_shared_state(
-    program: ExportedProgram, module: torch.fx.GraphModule, names: Mapping[str, str]
-) -> None:
-    """Marks the placeholders of the buffers of one method, and takes the marks from all others."""
-    buffers = program.graph_signature.inputs_to_buffers
-    for node in module.graph.nodes:
-        if node.op == "placeholder":
-            meta.set_shared_state(node, names.get(buffers.get(node.name, "")))
 
 
 def _place(tensor: torch.Tensor) -> Any:

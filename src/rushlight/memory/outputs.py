@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch.export.graph_signature import ExportGraphSignature, OutputKind
+from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -21,9 +21,9 @@ MUTATIONS = (
 
 
 def separate_outputs(
-    graph_module: GraphModule, signature: ExportGraphSignature | None, aliases: Aliases, copy_views: bool
+    graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases, copy_views: bool
 ) -> int:
-    """Copy results that lie in bytes which the program overwrites at its end, before it does so.
+    """Copy results that lie in bytes which the program will overwrite at its end, before it does so.
 
     These are user outputs that may lie in a written buffer or input, and new contents of one buffer that may
     lie in another which is written earlier. With `copy_views`, user outputs are copied as well that are views
@@ -31,24 +31,22 @@ def separate_outputs(
     """
     output = graph_module.graph.output_node()
     leaves, tree = pytree.tree_flatten(output.args)
-    kinds = [spec.kind for spec in signature.output_specs] if signature is not None else []
-    user = [index >= len(kinds) or kinds[index] not in MUTATIONS for index in range(len(leaves))]
+    owners = owners_of_mutations(graph_module, signature)
     mutated = _storages_of_mutated(graph_module, signature, aliases)
     written: list[Storage] = []
     copies = 0
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, Node) or not isinstance(meta.get_spec(leaf), TensorSpec):
             continue
-        if user[index]:
+        owner = owners.get(index)
+        if owner is None:
             is_view = leaf.target is memory_ops.view
             if _lies_in(leaf, mutated, aliases) or (is_view and copy_views):
                 leaves[index] = _copy(leaf)
                 copies += 1
-        elif _is_write_back(leaf):
-            owner, new = leaf.args
-            assert isinstance(owner, Node) and isinstance(new, Node)
-            if _lies_in(new, written, aliases):
-                leaf.args = (owner, _copy(new))
+        else:
+            if place_of(leaf) is not owner and _lies_in(leaf, written, aliases):
+                leaves[index] = _copy(leaf)
                 copies += 1
             written.append(aliases.storages.of(meta.get_spec(owner)))
     if copies:
@@ -57,12 +55,36 @@ def separate_outputs(
     return copies
 
 
+def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignature) -> dict[int, Node]:
+    """Returns the placeholder that each output with new contents belongs to, by the index of the output."""
+    placeholders = {node.name: node for node in graph_module.graph.find_nodes(op="placeholder")}
+    owners = {
+        spec.arg.name if spec.kind is InputKind.USER_INPUT else str(spec.target): placeholders[spec.arg.name]
+        for spec in signature.input_specs
+        if spec.arg.name in placeholders
+    }
+    return {
+        index: owners[str(spec.target)]
+        for index, spec in enumerate(signature.output_specs)
+        if spec.kind in MUTATIONS
+    }
+
+
+def place_of(node: Node) -> Node:
+    """Returns the node in whose memory an in-place operator computes; other nodes are their own place."""
+    while True:
+        op = aten_op(node.target) if node.op == "call_function" else None
+        if op is None or not op._schema.is_mutable or not op._schema.name.endswith("_"):
+            return node
+        target = node.args[0]
+        assert isinstance(target, Node)
+        node = target
+
+
 def _storages_of_mutated(
-    graph_module: GraphModule, signature: ExportGraphSignature | None, aliases: Aliases
+    graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases
 ) -> list[Storage]:
     """The storages of the buffers, parameters and inputs that the program writes."""
-    if signature is None:
-        return []
     targets = {str(spec.target) for spec in signature.output_specs if spec.kind in MUTATIONS}
     owners = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
     names = {name for name, target in owners.items() if target in targets} | targets
@@ -77,10 +99,6 @@ def _lies_in(node: Node, storages: list[Storage], aliases: Aliases) -> bool:
     if not storages:
         return False
     return any(storage in storages for storage in aliases.storages_of(meta.get_spec(node)))
-
-
-def _is_write_back(node: Node) -> bool:
-    return node.op == "call_function" and aten_op(node.target) is torch.ops.aten.copy_.default
 
 
 def _copy(node: Node) -> Node:

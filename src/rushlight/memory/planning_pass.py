@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.export.graph_signature import ExportGraphSignature
-from torch.fx import GraphModule, Node
+from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import memory_ops, meta
@@ -49,7 +49,7 @@ class MemoryPlanningPass(PassBase):
     as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
     in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
     With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
-    without it those have whose placeholders are marked as shared (`ir.meta.set_shared_state`).
+    without it those have for which `run` is given the name of a state.
     `reports` holds the outcome of each run.
     """
 
@@ -72,7 +72,6 @@ class MemoryPlanningPass(PassBase):
         self.alloc_mutable_buffers = alloc_mutable_buffers
         self.share_mutable_buffers = share_mutable_buffers
         self.alignment = alignment
-        self.enable_non_cpu_memory_planning = False
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -81,17 +80,28 @@ class MemoryPlanningPass(PassBase):
         return self.run(graph_module)
 
     def run(
-        self, graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
+        self,
+        graph_module: GraphModule,
+        graph_signature: ExportGraphSignature | None = None,
+        shared_state: Mapping[str, str] | None = None,
     ) -> PassResult:
-        """Plan one method's graph. Raises PlanError if the plan is not right."""
-        sharing = self._shares(graph_module)
+        """Plan one method's graph.
+
+        Args:
+            graph_module: a graph of out variants with specs, into which the plan is written.
+            graph_signature: says which inputs are buffers.
+            shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+
+        Raises:
+            PlanError: the plan is not right.
+        """
+        state = shared_state or {}
+        sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
         options = PlanOptions(
             alignment=self.alignment,
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,
             state=self.alloc_mutable_buffers and not sharing,
-            state_in_place=self.alloc_mutable_buffers,
-            tail_padding=_tail_padding(graph_module),
         )
         algorithm = self.memory_planning_algo
         if algorithm is None:
@@ -102,7 +112,7 @@ class MemoryPlanningPass(PassBase):
             report = self._run_algorithm(algorithm, graph_module, graph_signature, options)
         self.reports.append(report)
         if sharing and graph_signature is not None:
-            self._collect_shared(graph_module, graph_signature)
+            self._collect_shared(graph_module, graph_signature, state)
         return PassResult(graph_module, True)
 
     def run_multimethod(self) -> None:
@@ -122,17 +132,6 @@ class MemoryPlanningPass(PassBase):
             meta.set_shared_memory(graph, SHARED_STATE_MEMORY)
         self._shared = _SharedState()
 
-    def _shares(self, graph_module: GraphModule) -> bool:
-        if self.share_mutable_buffers or not self.alloc_mutable_buffers:
-            return self.share_mutable_buffers
-        return any(meta.get_shared_state(n) for n in graph_module.graph.nodes if n.op == "placeholder")
-
-    def _state_of(self, node: Node, name: str) -> Any:
-        """What is equal for buffers that share a place."""
-        if self.share_mutable_buffers:
-            return name
-        return meta.get_shared_state(node) or (len(self._shared.graphs), name)
-
     def _run_algorithm(
         self,
         algorithm: Callable[..., Any],
@@ -143,7 +142,7 @@ class MemoryPlanningPass(PassBase):
         """Run an algorithm over one spec for each storage, and check what it made of them."""
         method = read_problem(graph_module, signature, replace(options, in_place=False))
         specs = [_representative(storage) for storage in method.storages]
-        result = algorithm(self.alignment, specs, graph_module, signature, options.tail_padding)
+        result = algorithm(self.alignment, specs, graph_module, signature, 0)
         if isinstance(result, MemoryAlgoResult):
             write_result(result)
             result = result.bufsizes
@@ -166,17 +165,20 @@ class MemoryPlanningPass(PassBase):
             method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views
         )
 
-    def _collect_shared(self, graph_module: GraphModule, signature: ExportGraphSignature) -> None:
+    def _collect_shared(
+        self, graph_module: GraphModule, signature: ExportGraphSignature, shared_state: Mapping[str, str]
+    ) -> None:
         sizes = meta.get_planned_sizes(graph_module)
         if sizes is None or len(sizes) != SHARED_STATE_MEMORY:
             raise PlanError("mutable buffers can be shared only if all other tensors are in memory 1")
+        method = len(self._shared.graphs)
         self._shared.graphs.append(graph_module)
         mutated = set(signature.buffers_to_mutate.values())
         buffers = signature.inputs_to_buffers
         for node in graph_module.graph.nodes:
             if node.op == "placeholder" and node.name in buffers:
                 name = buffers[node.name]
-                state = self._state_of(node, name)
+                state = name if self.share_mutable_buffers else shared_state.get(name) or (method, name)
                 self._shared.buffers.setdefault(state, []).extend(meta.tensor_specs(node))
                 if name in mutated:
                     self._shared.mutated.add(state)
@@ -211,13 +213,3 @@ def _representative(storage: Storage) -> TensorSpec:
     whole.storage_base, whole.storage_base_offset = None, 0
     whole.lifetime = [storage.first, storage.last]
     return whole
-
-
-def _tail_padding(graph_module: GraphModule) -> int:
-    """Bytes past the end of a tensor that the delegates of a graph may read, as their modules tell."""
-    paddings = [0]
-    for node in graph_module.graph.nodes:
-        if node.op == "get_attr" and isinstance(node, Node):
-            module = getattr(graph_module, str(node.target), None)
-            paddings.append(int(getattr(module, "tail_padding", 0) or 0))
-    return max(paddings)

@@ -1,24 +1,29 @@
-"""The contract of passes: a graph module in, a `PassResult` (graph module, whether it changed) out."""
+"""The contract of passes: a program or a graph module in, a new one and whether it differs out.
+
+A pass leaves what it is given untouched. `GraphPass` and `ProgramPass` make the copy, and their subclasses
+rewrite it; `rushlight.passes.runner` runs passes over a program that it owns, where no copies are needed.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.errors import PassError
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.program import copy_graph_module, copy_program
+from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 
-__all__ = ["GraphPass", "PassBase", "PassResult", "run_passes", "graph_modules"]
-
-Pass = Callable[[GraphModule], PassResult | None]
+__all__ = ["GraphPass", "ModulePass", "Pass", "PassBase", "PassResult", "ProgramPass", "graph_modules"]
 
 
 def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
@@ -29,41 +34,75 @@ def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
             yield from graph_modules(child)
 
 
-class GraphPass(PassBase):
-    """A pass that rewrites one graph at a time, in place; bodies of control flow are visited as well.
+class ModulePass(PassBase):
+    """A pass over a graph module and the bodies of its control flow together."""
 
-    A subclass implements `rewrite` and keeps value metadata right; dead nodes are removed here and the code
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Returns a rewritten copy, or the graph module itself if nothing is to be changed."""
+        copied = copy_graph_module(graph_module)
+        changed = self.rewrite_all(copied)
+        return PassResult(copied if changed else graph_module, changed)
+
+    @abstractmethod
+    def rewrite_all(self, graph_module: GraphModule) -> bool:
+        """Rewrites a graph module that belongs to the pass, with its bodies; says whether it changed."""
+
+
+class GraphPass(ModulePass):
+    """A pass over one graph at a time; it visits bodies of control flow as well.
+
+    A subclass implements `rewrite` and keeps value metadata right. Dead nodes are removed here, and the code
     of changed modules is generated anew.
     """
 
-    def call(self, graph_module: GraphModule) -> PassResult:
+    def rewrite_all(self, graph_module: GraphModule) -> bool:
         changed = False
         for module in list(graph_modules(graph_module)):
             if self.rewrite(module):
                 eliminate_dead_code(module.graph)
                 module.recompile()
                 changed = True
-        return PassResult(graph_module, changed)
+        return changed
 
     @abstractmethod
     def rewrite(self, module: GraphModule) -> bool:
-        """Rewrites `module.graph`; says whether it changed."""
+        """Rewrites `module.graph`, which belongs to the pass; says whether it changed."""
 
 
-def run_passes(graph_module: GraphModule, passes: Iterable[Any]) -> GraphModule:
-    """Runs the passes in order and returns the last graph module."""
-    for graph_pass in passes:
-        result = graph_pass(graph_module)
-        if result is None:
-            raise PassError(
-                f"{name_of(graph_pass)} returned None; a pass returns PassResult(graph_module, modified)"
-            )
-        graph_module = result.graph_module
-    return graph_module
+class Pass(ExportedProgramPassBase):
+    """A pass of the compiler over a whole program: its graph, signature, facts and tables of tensors.
+
+    `call` makes a new program and leaves the given one as it is.
+    """
 
 
-def name_of(graph_pass: Any) -> str:
-    return getattr(graph_pass, "__name__", type(graph_pass).__name__)
+class ProgramPass(Pass):
+    """A pass that rewrites a copy of the program.
+
+    A subclass implements `rewrite`; the code of changed programs is generated anew.
+    """
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Returns a rewritten copy, or the program itself if nothing is to be changed."""
+        copied = copy_program(exported_program)
+        changed = self.rewrite_all(copied)
+        return ExportedProgramPassResult(copied if changed else exported_program, changed)
+
+    def rewrite_all(self, program: MethodProgram) -> bool:
+        """Rewrites a program that belongs to the pass; says whether it changed."""
+        changed = self.rewrite(program)
+        if changed:
+            program.graph_module.recompile()
+        return changed
+
+    @abstractmethod
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Rewrites `program`, which belongs to the pass; says whether it changed."""
+
+
+def name_of(item: Any) -> str:
+    """The name of a pass in messages: that of its function or class."""
+    return str(getattr(item, "__name__", type(item).__name__))
 
 
 def eliminate_dead_code(graph: Graph) -> bool:

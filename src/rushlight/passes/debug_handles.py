@@ -5,13 +5,13 @@ from __future__ import annotations
 from torch.fx import GraphModule
 
 from rushlight.ir import meta
-from rushlight.passes.base import PassBase, PassResult, graph_modules
+from rushlight.passes.base import ModulePass, graph_modules
 
 
-class GiveDebugHandles(PassBase):
+class GiveDebugHandles(ModulePass):
     """Numbers nodes from 1 in graph order; nodes of the same origin share a number. Existing handles stay."""
 
-    def call(self, graph_module: GraphModule) -> PassResult:
+    def rewrite_all(self, graph_module: GraphModule) -> bool:
         handles: dict[str, int] = {}
         taken = 0
         nodes = [
@@ -34,4 +34,4 @@ class GiveDebugHandles(PassBase):
                 handles[origin] = taken
             meta.set_debug_handle(node, handles[origin])
             changed = True
-        return PassResult(graph_module, changed)
+        return changed

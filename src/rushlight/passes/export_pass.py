@@ -18,7 +18,8 @@ from torch.fx import Graph, GraphModule, Node, Proxy
 from torch.fx.node import map_aggregate
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
-from rushlight.ir import memory_ops, meta
+from rushlight.ir import memory_ops
+from rushlight.ir import meta as keys
 from rushlight.ir.edge_ops import EdgeOpOverload
 from rushlight.ir.errors import PassError
 from rushlight.ir.fake import fake_mode_of
@@ -249,13 +250,14 @@ class ExportPass(PassBase):
     def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
         """An input."""
         node = self.tracer.graph.placeholder(name)
-        node.meta = {**meta.data, "val": arg}
+        keys.set_all(node, meta.data)
+        keys.set_val(node, arg)
         return ProxyValue(arg, node)
 
     def output(self, results: Any, meta: NodeMetadata) -> ProxyValue:
         """The results."""
         node = self.tracer.graph.output(self._nodes(results))
-        node.meta.update(meta.data)
+        keys.set_all(node, meta.data)
         return ProxyValue(_data_of(results), node)
 
     def on_attr(self, attr: ProxyValue) -> None:
@@ -282,9 +284,9 @@ class ExportPass(PassBase):
             return tuple(given)
         nodes = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
         for node in nodes:
-            if node.users and not meta.has_val(node):
+            if node.users and not keys.has_val(node):
                 raise ExportPassBaseError(f"input {node.name} has no value metadata")
-        return tuple(node.meta.get("val") for node in nodes)
+        return tuple(keys.find_val(node) for node in nodes)
 
     def call_submodule(self, graph_module: GraphModule, inputs: tuple[Argument, ...]) -> PassResult:
         """The new module of a whole graph."""
@@ -313,7 +315,7 @@ class ExportPass(PassBase):
 
     def _keep_input(self, position: int, old: Node, new: Node) -> None:
         """Gives a new placeholder the value of the old one; a pass may not change inputs."""
-        before, after = old.meta.get("val"), new.meta.get("val")
+        before, after = keys.find_val(old), keys.find_val(new)
         if before is None:
             return
         if _symbols(before) != _symbols(after):
@@ -329,7 +331,7 @@ class ExportPass(PassBase):
             and before.shape != after.shape
         ):
             raise ExportPassBaseError(f"an ExportPass cannot change the input {old.name}")
-        new.meta["val"] = before
+        keys.set_val(new, before)
 
     def _visit(self, node: Node, owner: GraphModule, env: dict[Node, Any]) -> Any:
         def load(tree: Any) -> Any:
@@ -381,8 +383,8 @@ class ExportPass(PassBase):
         node = self.tracer.graph.create_node(
             "call_function", target, self._nodes(args), self._nodes(kwargs), name=name
         )
-        node.meta.update(meta.data)
-        node.meta["val"] = map_aggregate(data, self._fake)
+        keys.set_all(node, meta.data)
+        keys.set_val(node, map_aggregate(data, self._fake))
         return ProxyValue(data, node)
 
     def _nodes(self, tree: Any) -> Any:
@@ -398,7 +400,7 @@ class ExportPass(PassBase):
         if isinstance(item, (torch.Tensor, torch.nn.Module)):
             node = self.tracer.attribute(item)
             if isinstance(item, torch.Tensor):
-                node.meta["val"] = self._fake(item)
+                keys.set_val(node, self._fake(item))
                 self.on_attr(ProxyValue(item, node))
             return node
         if isinstance(item, torch.SymInt) and item.node.constant is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch.export import ExportedProgram
@@ -11,6 +12,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
 
 from rushlight.ir import meta
+from rushlight.ir.facts import MethodProgram, stored_targets
+from rushlight.passes.base import ProgramPass
 
 DEFAULT_TAG = "_default_external_constant"
 _LIFTED = "_lifted_tensor"
@@ -18,18 +21,53 @@ _LIFTED = "_lifted_tensor"
 TagOf = Callable[[Node], str | None]
 
 
+class MoveConstantsToFiles(ProgramPass):
+    """Chooses the file (without suffix) that holds each constant in place of the program file.
+
+    Args:
+        file_of: the file of the constant that a placeholder reads, None for the program's own; by default
+            all constants go to one file. With None no constant is chosen here.
+        trained: parameters that have gradients go to the default file.
+    """
+
+    def __init__(self, file_of: TagOf | None, trained: bool) -> None:
+        self._file_of = file_of
+        self._trained = trained
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        files: dict[Node, str] = {}
+        if self._file_of is not None:
+            files.update(_chosen(program.graph_module, self._file_of))
+        if self._trained:
+            files.update(dict.fromkeys(_trained_parameters(program.graph_module, program), DEFAULT_TAG))
+        targets = stored_targets(program)
+        moved = {targets[node.name]: file for node, file in files.items() if node.name in targets}
+        known = program.facts.constant_files
+        program.facts = replace(program.facts, constant_files={**known, **moved})
+        return bool(moved)
+
+
+def default_file(node: Node) -> str:
+    """Names the one file for all constants."""
+    return DEFAULT_TAG
+
+
 def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None = None) -> PassResult:
     """Tags constant inputs with the name of their file; numbers of the program's own text stay inside."""
-    changed = False
-    for node in graph_module.graph.nodes:
-        if node.op != "placeholder" or _LIFTED in node.name:
-            continue
-        if any(spec.const for spec in meta.tensor_specs(node)):
-            tag = gen_tag_fn(node) if gen_tag_fn is not None else DEFAULT_TAG
-            if tag is not None:
-                meta.set_constant_tag(node, tag)
-                changed = True
-    return PassResult(graph_module, changed)
+    chosen = _chosen(graph_module, gen_tag_fn or default_file)
+    for node, tag in chosen.items():
+        meta.set_constant_tag(node, tag)
+    return PassResult(graph_module, bool(chosen))
+
+
+def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
+    """The file of each constant that is to lie outside the program."""
+    constants = [
+        node
+        for node in graph_module.graph.find_nodes(op="placeholder")
+        if _LIFTED not in node.name and any(spec.const for spec in meta.tensor_specs(node))
+    ]
+    return {node: file for node in constants if (file := file_of(node)) is not None}
 
 
 def delegate_external_constants_pass_unlifted(
@@ -50,14 +88,17 @@ def delegate_external_constants_pass_unlifted(
 
 def external_mutable_weights_pass(graph_module: GraphModule, program: ExportedProgram) -> PassResult:
     """Tags parameters that have gradients."""
+    trained = _trained_parameters(graph_module, program)
+    for node in trained:
+        meta.set_constant_tag(node, DEFAULT_TAG)
+    return PassResult(graph_module, bool(trained))
+
+
+def _trained_parameters(graph_module: GraphModule, program: ExportedProgram) -> list[Node]:
     signature = program.graph_signature
     trained = {
         spec.target for spec in signature.output_specs if spec.kind == OutputKind.GRADIENT_TO_PARAMETER
     }
     parameters = signature.inputs_to_parameters
-    changed = False
-    for node in graph_module.graph.nodes:
-        if node.op == "placeholder" and parameters.get(node.name) in trained:
-            meta.set_constant_tag(node, DEFAULT_TAG)
-            changed = True
-    return PassResult(graph_module, changed)
+    placeholders = graph_module.graph.find_nodes(op="placeholder")
+    return [node for node in placeholders if parameters.get(node.name) in trained]

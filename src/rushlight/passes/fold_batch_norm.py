@@ -6,21 +6,20 @@ import operator
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
-from rushlight.passes.base import eliminate_dead_code
-from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+from rushlight.passes.base import ProgramPass, eliminate_dead_code
 
 _CONVOLUTION = torch.ops.aten.convolution.default
 _BATCH_NORM = torch.ops.aten._native_batch_norm_legit_no_training.default
 
 
-class FoldBatchNorm(ExportedProgramPassBase):
+class FoldBatchNorm(ProgramPass):
     """y = gamma * (conv(x, w) + b - mean) / sqrt(var + eps) + beta is a convolution with scaled weights.
 
     Before: c = aten.convolution(x, w, None, ...)
@@ -28,8 +27,7 @@ class FoldBatchNorm(ExportedProgramPassBase):
     Expected: y = aten.convolution(x, _folded_weight7, _folded_bias8, ...)
     """
 
-    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        program = exported_program
+    def rewrite(self, program: MethodProgram) -> bool:
         constants = constant_inputs(program)
         evaluator: Evaluator | None = None
         added: NewConstants | None = None
@@ -46,8 +44,7 @@ class FoldBatchNorm(ExportedProgramPassBase):
             changed = True
         if changed:
             eliminate_dead_code(program.graph)
-            program.graph_module.recompile()
-        return ExportedProgramPassResult(program, changed)
+        return changed
 
 
 def _match(norm: Node, constants: dict[str, torch.Tensor]) -> tuple[Node, Node] | None:

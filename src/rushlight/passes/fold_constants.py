@@ -6,16 +6,15 @@ import operator
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
-from rushlight.passes.base import eliminate_dead_code, has_effect
-from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+from rushlight.passes.base import ProgramPass, eliminate_dead_code, has_effect
 
 # Their results are whatever the memory holds.
 _UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_empty_dim_order")
@@ -24,7 +23,7 @@ _UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_em
 SMALL = 4096
 
 
-class FoldConstants(ExportedProgramPassBase):
+class FoldConstants(ProgramPass):
     """Stores the results of operators over constants, unless that would grow the file.
 
     Before: t = aten.permute_copy(weight, [1, 0]); y = aten.addmm(bias, x, t)
@@ -34,8 +33,7 @@ class FoldConstants(ExportedProgramPassBase):
     reads: dequantized weights and expanded tensors stay operators.
     """
 
-    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        program = exported_program
+    def rewrite(self, program: MethodProgram) -> bool:
         graph = program.graph
         real: dict[Node, Any] = {}
         constants = constant_inputs(program)
@@ -44,7 +42,7 @@ class FoldConstants(ExportedProgramPassBase):
                 real[node] = constants[node.name].detach()
         folded = _choose(list(graph.nodes), set(real))
         if not folded:
-            return ExportedProgramPassResult(program, False)
+            return False
         added, evaluator = NewConstants(program), Evaluator.of(program.graph_module)
         with torch.no_grad():
             for node in folded:
@@ -54,8 +52,7 @@ class FoldConstants(ExportedProgramPassBase):
                 real[new] = value
                 node.replace_all_uses_with(new)
         eliminate_dead_code(graph)
-        program.graph_module.recompile()
-        return ExportedProgramPassResult(program, True)
+        return True
 
 
 def _choose(nodes: list[Node], constants: set[Node]) -> list[Node]:

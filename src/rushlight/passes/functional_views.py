@@ -48,7 +48,7 @@ class FunctionalViews(GraphPass):
             if moved and any(used in moved for used in node.all_input_nodes) and _may_refresh(node):
                 val = evaluator.value(node.target, node.args, node.kwargs)
             _move(node, _in_memory_format(val, evaluator), moved)
-        return changed
+        return changed or bool(moved)
 
     def _refresh_item(self, node: Node, moved: set[Node]) -> None:
         source = node.args[0]
@@ -73,7 +73,7 @@ def copy_form(op: OpOverload) -> OpOverload | None:
 
 
 def _may_refresh(node: Node) -> bool:
-    return "unbacked_bindings" not in node.meta and not node.target.is_view  # type: ignore[union-attr]
+    return not meta.makes_symbols(node) and not node.target.is_view  # type: ignore[union-attr]
 
 
 def _in_memory_format(val: Any, evaluator: Evaluator) -> Any:

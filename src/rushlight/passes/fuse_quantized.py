@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from torch.export import ExportedProgram
-
-from rushlight.passes.base import eliminate_dead_code
+from rushlight.ir.facts import MethodProgram
+from rushlight.passes.base import ProgramPass, eliminate_dead_code
 from rushlight.passes.fuse_lookup import fuse_lookups
 from rushlight.passes.fuse_quantized_weights import fuse_quantized_weights
 from rushlight.passes.fuse_static_quantized import fuse_static
 from rushlight.passes.move_dequantize import move_dequantize
-from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.quantized_rewriter import Available, Rewriter
 
 _QUANTIZED = "quantized_decomposed"
 
 
-class FuseQuantized(ExportedProgramPassBase):
+class FuseQuantized(ProgramPass):
     """Fuses dequantize, compute, quantize into the operators of `ir.quantized_ops` that the target has.
 
     available: whether the target has a kernel for an operator and a dtype. What it lacks stays as it is.
@@ -24,14 +22,11 @@ class FuseQuantized(ExportedProgramPassBase):
     def __init__(self, available: Available) -> None:
         self._available = available
 
-    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        program = exported_program
+    def rewrite(self, program: MethodProgram) -> bool:
         if not any(getattr(node.target, "namespace", "") == _QUANTIZED for node in program.graph.nodes):
-            return ExportedProgramPassResult(program, False)
+            return False
         rewriter = Rewriter(program, self._available)
         for step in (move_dequantize, fuse_static, fuse_quantized_weights, fuse_lookups, move_dequantize):
             step(rewriter)
             eliminate_dead_code(program.graph)
-        if rewriter.changed:
-            program.graph_module.recompile()
-        return ExportedProgramPassResult(program, rewriter.changed)
+        return rewriter.changed

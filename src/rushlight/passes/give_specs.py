@@ -9,26 +9,25 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
-from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import constant_inputs
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.spec import TensorSpec, contiguous_strides
-from rushlight.passes.base import graph_modules
+from rushlight.passes.base import GraphPass, ProgramPass
 
 _KEPT = ("executorch_call_delegate",)
 _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 
 
-class SpecPropPass(PassBase):
+class SpecPropPass(GraphPass):
     """Sets specs from value metadata; results of in-place operators share the spec of what they write."""
 
-    def call(self, graph_module: GraphModule) -> PassResult:
-        for module in graph_modules(graph_module):
-            for node in module.graph.nodes:
-                meta.set_spec(node, _spec_of(node, module))
-        return PassResult(graph_module, True)
+    def rewrite(self, module: GraphModule) -> bool:
+        for node in module.graph.nodes:
+            meta.set_spec(node, _spec_of(node, module))
+        return True
 
     def update_placeholder_tensor_specs(
         self, exported_program: ExportedProgram, graph_module: GraphModule
@@ -37,13 +36,53 @@ class SpecPropPass(PassBase):
         mark_constants(exported_program, graph_module)
 
 
-def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> None:
+class GiveAllocationsSpecs(GraphPass):
+    """Gives each allocation the spec of the operator that writes it, if it has none of its own."""
+
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            if node.op == "call_function" and node.target is not memory_ops.alloc:
+                outs = _allocations(node)
+                if not all(meta.has_spec(out) for out in outs):
+                    _share_specs(node, outs)
+                    changed = True
+        return changed
+
+
+def _allocations(node: Node) -> list[Node]:
+    """The allocations that the node writes, in order."""
+    return [
+        value
+        for given in node.kwargs.values()
+        for value in (given if isinstance(given, (list, tuple)) else (given,))
+        if isinstance(value, Node) and value.target is memory_ops.alloc
+    ]
+
+
+def _share_specs(node: Node, outs: list[Node]) -> None:
+    specs = meta.tensor_specs(node)
+    shared = [meta.get_spec(node)] if len(outs) == 1 and len(specs) != 1 else specs
+    for out, spec in zip(outs, shared, strict=False):
+        if not meta.has_spec(out):
+            meta.set_spec(out, spec)
+
+
+class MarkConstants(ProgramPass):
     """Marks the specs of placeholders that hold constants of the program."""
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        return mark_constants(program, program.graph_module)
+
+
+def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> bool:
+    """Marks the specs of placeholders that hold constants of the program; says whether there are any."""
     constants = constant_inputs(program)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
             for spec in meta.tensor_specs(node):
                 spec.const = True
+    return bool(constants)
 
 
 def with_known_layout(spec: TensorSpec) -> TensorSpec:
@@ -77,7 +116,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
         op = aten_op(node.target)
         if op is not None and op._schema.is_mutable and op._schema.name.endswith("_"):
             return meta.get_spec(node.args[0])  # type: ignore[arg-type]
-    return map_aggregate(node.meta.get(meta.VAL), _make)
+    return map_aggregate(meta.find_val(node), _make)
 
 
 def _make(val: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch._ops import HigherOrderOperator
 from torch.fx import GraphModule, Node
-from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
@@ -17,12 +16,12 @@ from rushlight.ir.out_variants import OutVariant, find_out_variant, wanted_out_v
 from rushlight.ir.report import Refusal, refusal_table
 from rushlight.ir.sym import hint, upper_bound
 from rushlight.ir.sym_ops import is_sym_op
-from rushlight.passes.base import graph_modules
+from rushlight.passes.base import ModulePass, graph_modules
 
 _KEPT_FUNCTIONS = (memory_ops.alloc, memory_ops.view, memory_ops.free, operator.getitem)
 
 
-class ToOutVarPass(PassBase):
+class ToOutVarPass(ModulePass):
     """Gives each operator memory to write to.
 
     Before: y = aten.add.Tensor(a, b)
@@ -36,7 +35,7 @@ class ToOutVarPass(PassBase):
         super().__init__()
         self.ignore_to_out_var_failure = ignore_to_out_var_failure
 
-    def call(self, graph_module: GraphModule) -> PassResult:
+    def rewrite_all(self, graph_module: GraphModule) -> bool:
         refused: list[Refusal] = []
         for module in list(graph_modules(graph_module)):
             for node in list(module.graph.nodes):
@@ -48,7 +47,7 @@ class ToOutVarPass(PassBase):
                 "Missing out variants: these operators have no overload that writes into given tensors\n"
                 + refusal_table(refused)
             )
-        return PassResult(graph_module, True)
+        return True
 
     def _convert(self, node: Node, refused: list[Refusal]) -> None:
         op = aten_op(node.target)

@@ -13,9 +13,8 @@ from torch.fx.passes.infra.pass_base import PassResult
 from torch.fx.passes.infra.pass_manager import PassManager as FxPassManager
 from torch.fx.passes.infra.pass_manager import pass_result_wrapper
 
-from rushlight.ir.errors import PassError
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
-from rushlight.passes.rebuild import with_graph_module
+from rushlight.passes.runner import check_calls, run_passes
 
 PassType = Callable[[GraphModule], PassResult | None]
 
@@ -43,11 +42,18 @@ class PassManager(FxPassManager):
     def check(self, module: torch.nn.Module) -> None:
         """Raises PassError for a node that no dialect has: a call of a method or of a module."""
         if isinstance(module, GraphModule):
-            _check_calls(module)
+            check_calls(module, type(self).__name__)
 
 
-class ExportedProgramPassManager:
-    """Runs passes over a program: those over graph modules and those over exported programs, in order."""
+class ExportedProgramPassManager(ExportedProgramPassBase):
+    """Runs passes over a program: those over graph modules and those over exported programs, in order.
+
+    Args:
+        passes: a pass, a list of passes, or a list of such lists.
+        run_checks_after_each_pass: the checks run after each pass in any case.
+        suppress_check_failures: must be False.
+        steps: how often the list is run; it ends earlier when nothing changes any more.
+    """
 
     def __init__(
         self,
@@ -56,56 +62,49 @@ class ExportedProgramPassManager:
         suppress_check_failures: bool = False,
         steps: int = 1,
     ) -> None:
+        if suppress_check_failures:
+            raise ValueError(
+                "suppress_check_failures is not supported: a program that fails a check cannot be compiled; "
+                "repair the pass that the error names"
+            )
         self.passes: list[Any] = flatten(passes)
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
         self.steps = steps
 
     def add_pass(self, item: Any) -> None:
+        """Adds a pass at the end."""
         self.passes.append(item)
 
     def __call__(
         self, exported_program: ExportedProgram, override_verifiers: Any = None
     ) -> ExportedProgramPassResult:
-        """Runs the passes; graph passes act on the program's graph module."""
-        program = exported_program
-        modified = False
+        """Runs the passes; graph passes act on the program's graph module.
+
+        Args:
+            exported_program: the program, which stays as it is.
+            override_verifiers: the verifiers that the result must pass, in place of those of the program.
+
+        Raises:
+            PassError: a pass failed one of the checks of `run_passes`.
+            SpecViolationError: a verifier refuses the result.
+        """
+        result = self.call(exported_program)
+        if result.modified:
+            program = result.exported_program
+            program._verifiers = list(override_verifiers or [exported_program.verifier])
+            program.validate()
+        return result
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        program, modified = exported_program, False
         for _ in range(self.steps):
-            changed = False
-            for item in self.passes:
-                program, one = _run(item, program, override_verifiers)
-                changed |= one
-            modified |= changed
-            if not changed:
+            result = run_passes(program, self.passes, owned=modified)
+            program = result.exported_program
+            modified |= result.modified
+            if not result.modified:
                 break
         return ExportedProgramPassResult(program, modified)
-
-
-def _run(item: Any, program: ExportedProgram, verifiers: Any) -> tuple[ExportedProgram, bool]:
-    if isinstance(item, ExportedProgramPassBase):
-        result = item(program)
-        return result.exported_program, result.modified
-    if isinstance(item, ExportedProgramPassManager):
-        nested = item(program, verifiers)
-        return nested.exported_program, nested.modified
-    set_program = getattr(item, "set_exported_program", None)
-    if callable(set_program):
-        set_program(program)
-    graph_result = item(program.graph_module)
-    if graph_result is None:
-        raise PassError(
-            f"pass {getattr(item, '__name__', type(item).__name__)} returned None, not a PassResult"
-        )
-    if not graph_result.modified:
-        return program, False
-    _check_calls(graph_result.graph_module)
-    return with_graph_module(program, graph_result.graph_module, verifiers), True
-
-
-def _check_calls(module: GraphModule) -> None:
-    for node in module.graph.nodes:
-        if node.op in ("call_method", "call_module"):
-            raise PassError(f"{node.name} is a {node.op} of {node.target}, which no dialect has")
 
 
 def _with_result(item: Any) -> Any:

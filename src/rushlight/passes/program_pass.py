@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from torch.export import ExportedProgram
 
@@ -36,17 +34,10 @@ class ExportedProgramPassBase(ABC):
 
     @abstractmethod
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Transforms the program; the given one may be changed in place."""
+        """Returns a new program, or the given one, which stays as it is, if nothing is to be changed."""
 
     def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027
         """Raises if the program is not one that the pass accepts; checked before."""
 
     def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027
         """Raises if the pass broke its promise; checked after."""
-
-
-def run_program_passes(program: ExportedProgram, passes: Iterable[Any]) -> ExportedProgram:
-    """Runs program passes in order and returns the last program."""
-    for program_pass in passes:
-        program = program_pass(program).exported_program
-    return program

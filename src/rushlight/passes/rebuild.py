@@ -21,25 +21,17 @@ from torch.fx import GraphModule, Node
 
 from rushlight.ir import meta
 from rushlight.ir.errors import PassError
-from rushlight.ir.program import copy_call_graph
+from rushlight.ir.facts import MethodProgram
+from rushlight.ir.program import make_program
 
 
-def with_graph_module(
-    program: ExportedProgram, module: GraphModule, verifiers: Any = None
-) -> ExportedProgram:
-    """`program` over `module`, whose inputs and outputs correspond to the program's one by one."""
-    new = ExportedProgram(
-        root=module,
-        graph=module.graph,
-        graph_signature=_signature(program.graph_signature, module),
-        state_dict=program.state_dict,
-        range_constraints=program.range_constraints,
-        module_call_graph=copy_call_graph(program.module_call_graph),
-        example_inputs=program.example_inputs,
-        constants=program.constants,
-        verifiers=verifiers or [program.verifier],
-    )
-    new.graph_module.meta.update(program.graph_module.meta)
+def with_graph_module(program: ExportedProgram, module: GraphModule) -> MethodProgram:
+    """Returns `program` over `module`, whose inputs and outputs correspond to the program's one by one.
+
+    Raises:
+        PassError: the numbers of inputs or outputs differ.
+    """
+    new = make_program(program, module, module.graph, _signature(program.graph_signature, module))
     new.graph_module.meta.update(module.meta)
     return new
 
@@ -74,7 +66,7 @@ def _renamed(argument: Any, node: Node) -> Any:
 def _argument_of(old: Any, result: Any) -> Any:
     if not isinstance(result, Node):
         return ConstantArgument(name=getattr(old, "name", ""), value=result)
-    val = result.meta.get(meta.VAL)
+    val = meta.find_val(result)
     if isinstance(val, torch.SymInt):
         return SymIntArgument(result.name)
     if isinstance(val, torch.SymFloat):

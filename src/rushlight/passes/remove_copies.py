@@ -11,9 +11,9 @@ from torch.fx import Node
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.constants import changed_targets
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.facts import MethodProgram
 from rushlight.ir.spec import dim_order_from_strides
-from rushlight.passes.base import eliminate_dead_code
-from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+from rushlight.passes.base import ProgramPass, eliminate_dead_code
 
 _COPIES = frozenset(
     {
@@ -30,7 +30,7 @@ _COPIES = frozenset(
 ) - {torch.ops.dim_order_ops._empty_dim_order.default}
 
 
-class RemoveCopies(ExportedProgramPassBase):
+class RemoveCopies(ProgramPass):
     """Before: c = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]); y = aten.relu(c)
     Expected: y = aten.relu(x)
 
@@ -38,8 +38,7 @@ class RemoveCopies(ExportedProgramPassBase):
     is a buffer or an input that the program writes.
     """
 
-    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        program = exported_program
+    def rewrite(self, program: MethodProgram) -> bool:
         written = _written_inputs(program)
         returned = set(program.graph.output_node().all_input_nodes)
         changed = False
@@ -58,8 +57,7 @@ class RemoveCopies(ExportedProgramPassBase):
             changed = True
         if changed:
             eliminate_dead_code(program.graph)
-            program.graph_module.recompile()
-        return ExportedProgramPassResult(program, changed)
+        return changed
 
 
 def _written_inputs(program: ExportedProgram) -> set[Node]:

@@ -6,28 +6,27 @@ from collections.abc import Callable
 from typing import Any
 
 from torch.fx import GraphModule
-from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism, TensorSpec, strides_from_dim_order
 from rushlight.ir.sym import hint, upper_bound
-from rushlight.passes.base import graph_modules
+from rushlight.passes.base import GraphPass
 
 SizeOf = Callable[[Any], int | None]
 
 
-class ConstraintBasedSymShapeEvalPass(PassBase):
+class ConstraintBasedSymShapeEvalPass(GraphPass):
     """Gives dynamic dims their upper bounds; without one the tensor is of unbounded shape."""
 
-    def call(self, graph_module: GraphModule) -> PassResult:
-        return PassResult(graph_module, _evaluate(graph_module, upper_bound))
+    def rewrite(self, module: GraphModule) -> bool:
+        return _evaluate(module, upper_bound)
 
 
-class HintBasedSymShapeEvalPass(PassBase):
+class HintBasedSymShapeEvalPass(GraphPass):
     """Gives dynamic dims the sizes of the example inputs; dims that depend on data get their upper bounds."""
 
-    def call(self, graph_module: GraphModule) -> PassResult:
-        return PassResult(graph_module, _evaluate(graph_module, _hint_or_bound))
+    def rewrite(self, module: GraphModule) -> bool:
+        return _evaluate(module, _hint_or_bound)
 
 
 def _hint_or_bound(size: Any) -> int | None:
@@ -35,14 +34,13 @@ def _hint_or_bound(size: Any) -> int | None:
     return value if value is not None else upper_bound(size)
 
 
-def _evaluate(graph_module: GraphModule, size_of: SizeOf) -> bool:
+def _evaluate(module: GraphModule, size_of: SizeOf) -> bool:
     changed = False
-    for module in graph_modules(graph_module):
-        for node in module.graph.nodes:
-            for spec in meta.tensor_specs(node):
-                if any(not isinstance(size, int) for size in spec.shape):
-                    _evaluate_spec(spec, size_of)
-                    changed = True
+    for node in module.graph.nodes:
+        for spec in meta.tensor_specs(node):
+            if any(not isinstance(size, int) for size in spec.shape):
+                _evaluate_spec(spec, size_of)
+                changed = True
     return changed
 
 

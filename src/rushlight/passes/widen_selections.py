@@ -3,35 +3,83 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import Node
+from torch.fx.node import map_aggregate
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from rushlight.ir import meta
+from rushlight.ir.facts import MethodProgram
+from rushlight.ir.fake import fake_mode_of
 from rushlight.ir.sym import upper_bound
-from rushlight.passes.base import GraphPass
+from rushlight.passes.base import ProgramPass, graph_modules
 
 
-class WidenSelections(GraphPass):
-    """Sets the range of the symbol that counts the selected elements; the graph stays as it is.
+class WidenSelections(ProgramPass):
+    """Counts the selected elements by a new symbol with a wider range, where the range is too narrow.
 
-    torch.export bounds it by the elements of `self`, which a larger mask repeats.
+    torch.export bounds the count by the elements of `self`, which a larger mask repeats. The symbol of
+    torch.export keeps its range: the exported program has it too.
     """
 
-    def rewrite(self, module: GraphModule) -> bool:
-        for node in module.graph.nodes:
-            if node.target is torch.ops.aten.masked_select.default:
-                _widen(meta.get_val(node).shape[0], [meta.get_val(arg).shape for arg in node.args])
-        return False
+    def rewrite(self, program: MethodProgram) -> bool:
+        wider: dict[Any, torch.SymInt] = {}
+        for module in graph_modules(program.graph_module):
+            for node in module.graph.nodes:
+                if node.target is torch.ops.aten.masked_select.default:
+                    wider.update(_wider(node))
+        if wider:
+            _replace_symbols(program, wider)
+        return bool(wider)
 
 
-def _widen(size: Any, shapes: list[Any]) -> None:
+def _wider(node: Node) -> dict[Any, torch.SymInt]:
+    """A new size for the symbol of the selected elements; empty if the old one will do."""
+    size = meta.get_val(node).shape[0]
     if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
-        return
-    most = upper_bound(math.prod(torch.broadcast_shapes(*shapes)))
-    known = size.node.shape_env.var_to_range
-    old = known[size.node.expr]
-    if most is not None and upper_bound(size) is not None and most > old.upper:
-        known[size.node.expr] = ValueRanges(old.lower, most)
+        return {}
+    shapes = [meta.get_val(source).shape for source in node.all_input_nodes]
+    most, known = upper_bound(math.prod(torch.broadcast_shapes(*shapes))), upper_bound(size)
+    if most is None or known is None or most <= known:
+        return {}
+    environment: Any = size.node.shape_env
+    new = environment.create_unbacked_symint()
+    environment.pending_fresh_unbacked_symbols.remove(new.node.expr)
+    environment.var_to_range[new.node.expr] = ValueRanges(
+        environment.var_to_range[size.node.expr].lower, most
+    )
+    return {size.node.expr: new}
+
+
+def _replace_symbols(program: MethodProgram, wider: dict[Any, torch.SymInt]) -> None:
+    symbols = {old: new.node.expr for old, new in wider.items()}
+    mode = fake_mode_of(program.graph_module)
+
+    def is_old(value: Any) -> bool:
+        return isinstance(value, torch.SymInt) and bool(value.node.expr.free_symbols & symbols.keys())
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if not any(map(is_old, (*value.shape, *value.stride()))):
+                return value
+            sizes, strides = list(map(renamed, value.shape)), list(map(renamed, value.stride()))
+            with torch.no_grad(), mode:
+                return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
+        if is_old(value):
+            return value.node.shape_env.create_symintnode(value.node.expr.xreplace(symbols), hint=None)
+        return value
+
+    for module in graph_modules(program.graph_module):
+        for node in module.graph.nodes:
+            if meta.has_val(node):
+                meta.set_val(node, map_aggregate(meta.get_val(node), renamed))
+    program.facts = replace(
+        program.facts,
+        relations=tuple((relation.xreplace(symbols), line) for relation, line in program.facts.relations),
+    )
+    program.range_constraints.update(
+        {new.node.expr: new.node.shape_env.var_to_range[new.node.expr] for new in wider.values()}
+    )

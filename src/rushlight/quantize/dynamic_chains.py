@@ -9,8 +9,9 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from torchao.quantization.pt2e.quantizer import is_valid_annotation
 
+from rushlight.ir import meta
+
 _qd = torch.ops.quantized_decomposed
-_ANNOTATION = "quantization_annotation"
 _CHOOSE = (_qd.choose_qparams.tensor, _qd.choose_qparams_symmetric.tensor)
 _QUANTIZE = (_qd.quantize_per_tensor.tensor, _qd.quantize_per_tensor.default)
 _DEQUANTIZE = (_qd.dequantize_per_tensor.tensor, _qd.dequantize_per_tensor.default)
@@ -31,7 +32,7 @@ class DuplicateDynamicQuantChainPass(PassBase):
         changed = False
         for node in list(graph_module.graph.nodes):
             chain = _chain_of(node)
-            users = [user for user in node.users if is_valid_annotation(user.meta.get(_ANNOTATION))]
+            users = [user for user in node.users if is_valid_annotation(meta.get_annotation(user))]
             if chain is None:
                 continue
             # Users that are not annotated, such as a size of the value, stay with the first chain.

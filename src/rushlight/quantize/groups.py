@@ -10,6 +10,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e import AffineQuantizedObserverBase, MappingType, PerGroup
 from torchao.quantization.pt2e.utils import create_getattr_from_value
 
+from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.gptq import round_by_inputs
 from rushlight.quantize.observers import Checked
@@ -17,8 +18,6 @@ from rushlight.quantize.prior import expected_products
 from rushlight.quantize.scales import group_for, quantize_groups
 
 qd = torch.ops.quantized_decomposed
-
-_PRODUCTS = "rushlight_input_products"
 
 
 class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
@@ -45,7 +44,7 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
                 f"calibration: no data was seen at {place}; weights rounded by their inputs need some"
             )
         for user in observer_node.users:
-            user.meta[_PRODUCTS] = self.products
+            meta.set_input_products(user, self.products)
         source = observer_node.args[0]
         assert isinstance(source, Node)
         observer_node.replace_all_uses_with(source)
@@ -117,7 +116,7 @@ def _products(model: GraphModule, weight: Node, width: int) -> torch.Tensor | No
     users = list(weight.users)
     if len(users) != 1:
         return None
-    found: torch.Tensor | None = users[0].meta.get(_PRODUCTS)
+    found = meta.get_input_products(users[0])
     source = users[0].args[0]
     if isinstance(source, Node) and source.op == "call_module":
         observer = model.get_submodule(str(source.target))

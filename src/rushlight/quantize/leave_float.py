@@ -14,9 +14,10 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.layers import is_quantization
-from rushlight.quantize.pattern_quantizer import KEY, type_name
+from rushlight.quantize.pattern_quantizer import type_name
 
 
 class LeaveFloat(Quantizer):  # type: ignore[misc]
@@ -63,8 +64,8 @@ class LeaveFloat(Quantizer):  # type: ignore[misc]
         }
         while dropped:
             for node in dropped:
-                del node.meta[KEY]
-            annotated = [node for node in model.graph.nodes if KEY in node.meta]
+                meta.set_annotation(node, None)
+            annotated = [node for node in model.graph.nodes if meta.get_annotation(node) is not None]
             dropped = {
                 node
                 for unit in units_of(model)
@@ -140,7 +141,7 @@ def units_of(model: GraphModule) -> list[list[Node]]:
     """
     units, behind = [], set()
     for node in model.graph.nodes:
-        annotation = node.meta.get(KEY)
+        annotation = meta.get_annotation(node)
         if annotation is None or node in behind or node.op != "call_function":
             continue
         unit = [node]
@@ -152,11 +153,11 @@ def units_of(model: GraphModule) -> list[list[Node]]:
 
 
 def _fused_behind(node: Node) -> Node | None:
-    annotation: QuantizationAnnotation = node.meta[KEY]
+    annotation: QuantizationAnnotation = meta.get_annotation(node)
     users = [user for user in node.users if user.target is not torch.ops.aten.sym_size.int]
     if annotation.output_qspec is not None or len(users) != 1 or is_quantization(users[0]):
         return None
-    following = users[0].meta.get(KEY)
+    following = meta.get_annotation(users[0])
     if following is None or following.input_qspec_map:
         return None
     return users[0]
@@ -164,7 +165,7 @@ def _fused_behind(node: Node) -> Node | None:
 
 def _refers_to_lost(node: Node, annotated: list[Node]) -> bool:
     """Whether a node's parameters are to come from one that is no longer annotated."""
-    annotation: QuantizationAnnotation = node.meta[KEY]
+    annotation: QuantizationAnnotation = meta.get_annotation(node)
     specs = [annotation.output_qspec, *annotation.input_qspec_map.values()]
     for spec in specs:
         sources: list[Any] = []

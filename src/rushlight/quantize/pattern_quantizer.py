@@ -26,7 +26,6 @@ from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.observers import is_strict
 from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
 
-KEY = "quantization_annotation"
 _HISTOGRAM_LIMIT = 3.4e15
 
 Filter = Callable[[Node], bool]
@@ -163,7 +162,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         Raises:
             QuantizationError: nothing is. In torchao's own flow this is a warning.
         """
-        annotations = [node.meta[KEY] for node in model.graph.nodes if KEY in node.meta]
+        annotations = [a for node in model.graph.nodes if (a := meta.get_annotation(node)) is not None]
         if not any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations):
             if is_strict():
                 raise QuantizationError(self._nothing(model))
@@ -284,18 +283,19 @@ def _sources(match: Match) -> list[Any]:
 
 def is_annotated(node: Node) -> bool:
     """Returns whether a quantizer annotated the node."""
-    annotation = node.meta.get(KEY)
+    annotation = meta.get_annotation(node)
     return annotation is not None and bool(annotation._annotated)
 
 
 def output_spec(node: Any) -> Any:
     """Returns the quantization of a node's result, or None if it is float or not annotated."""
-    annotation = node.meta.get(KEY) if isinstance(node, Node) else None
+    annotation = meta.get_annotation(node) if isinstance(node, Node) else None
     return None if annotation is None else annotation.output_qspec
 
 
 def _set(node: Node, inputs: dict[Any, Any], output: Any) -> None:
-    node.meta[KEY] = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
+    annotation = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
+    meta.set_annotation(node, annotation)
 
 
 def _set_match(match: Match, inputs: dict[Any, Any], output: Any) -> None:

@@ -113,8 +113,8 @@ class GraphBuilder:
     def tensor(node: Node) -> torch.Tensor:
         """The fake tensor of a node, the first if it has several."""
         tensor = tensor_of(node)
-        if tensor is None and isinstance(node.meta.get(meta.VAL), (tuple, list)):
-            tensor = node.meta[meta.VAL][0]
+        if tensor is None and isinstance(meta.find_val(node), (tuple, list)):
+            tensor = meta.get_val(node)[0]
         assert tensor is not None
         return tensor
 

@@ -1,20 +1,19 @@
 import pytest
 import torch
 
+from rushlight.exir import to_edge
 from rushlight.ir import meta
 from rushlight.ir.control_flow import COND
-from rushlight.memory.apply import PlanOptions, plan_memory
+from rushlight.ir.fingerprint import fingerprint, first_difference
+from rushlight.memory.apply import plan_memory
 from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.memory.write_back import WriteBackMutations, write_back
+from rushlight.passes.give_specs import SpecPropPass
+from rushlight.passes.out_variants import ToOutVarPass
+from rushlight.passes.runner import run_passes
 
 aten = torch.ops.aten
 SHAPE = [16, 16]
-
-
-def write(g, state, new):
-    node = g.graph.call_function(aten.copy_.default, (state, new))
-    meta.set_spec(node, meta.get_spec(state))
-    meta.set_val(node, meta.get_val(state))
-    return node
 
 
 def put(g, a, x):
@@ -124,13 +123,14 @@ def program(builder, signature, build):
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
     new, outputs = build(g, state, x)
-    graph = g.output(write(g, state, new), *outputs)
+    graph = g.output(new, *outputs)
     return graph, signature(graph, buffers=["state"]), state, new
 
 
 @pytest.mark.parametrize("build, dropped", build_cases(), ids=lambda v: getattr(v, "__name__", ""))
 def test_which_copies_can_go(builder, signature, place, build, dropped):
     graph, exported, state, new = program(builder, signature, build)
+    assert write_back(graph, exported)
     plan_memory(graph, exported)
     copies = [n for n in graph.graph.nodes if n.target is aten.copy_.default]
     assert (not copies) is dropped
@@ -142,13 +142,15 @@ def test_which_copies_can_go(builder, signature, place, build, dropped):
 def test_state_of_the_caller_is_copied(builder, signature):
     build = build_cases()[0][0]
     graph, exported, _, _ = program(builder, signature, build)
-    plan_memory(graph, exported, PlanOptions(state_in_place=False))
+    write_back(graph, exported, in_place=False)
+    plan_memory(graph, exported)
     assert any(n.target is aten.copy_.default for n in graph.graph.nodes)
 
 
 def test_shared_state_is_updated_in_its_own_memory(builder, signature, place):
     graph, exported, state, new = program(builder, signature, build_cases()[1][0])
     planning = MemoryPlanningPass(share_mutable_buffers=True)
+    write_back(graph, exported)
     planning.run(graph, exported)
     planning.run_multimethod()
     assert place(new) == place(state) == (2, 0)
@@ -158,13 +160,13 @@ def two_states(builder, signature, contents):
     """Two buffers whose new contents `contents(g, a, b)` gives."""
     g = builder()
     a, b = g.input("a", SHAPE), g.input("b", SHAPE)
-    writes = [write(g, state, new) for state, new in zip((a, b), contents(g, a, b), strict=True)]
-    graph = g.output(*writes)
+    graph = g.output(*contents(g, a, b))
     return graph, signature(graph, buffers=["a", "b"]), a
 
 
 def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(builder, signature):
     graph, exported, a = two_states(builder, signature, lambda g, a, b: (g.relu(b), g.view(a, SHAPE)))
+    write_back(graph, exported)
     plan_memory(graph, exported)
     (copy,) = [n for n in graph.graph.nodes if n.target is aten.clone.out]
     first, second = [n for n in graph.graph.nodes if n.target is aten.copy_.default]
@@ -174,6 +176,7 @@ def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(b
 
 def test_contents_that_lie_in_a_buffer_written_later_are_not_copied(builder, signature):
     graph, exported, a = two_states(builder, signature, lambda g, a, b: (b, g.relu(b)))
+    write_back(graph, exported)
     plan_memory(graph, exported)
     assert all(n.target is not aten.clone.out for n in graph.graph.nodes)
 
@@ -182,7 +185,34 @@ def test_an_output_that_a_branch_takes_from_a_buffer_is_copied(builder, signatur
     g = builder()
     state = g.input("state", SHAPE)
     result = branch(g, state)
-    graph = g.output(write(g, state, g.relu(state)), result)
-    plan_memory(graph, signature(graph, buffers=["state"]))
+    graph = g.output(g.relu(state), result)
+    write_back(graph, signature(graph, buffers=["state"]))
     copied = graph.graph.output_node().args[0][1]
     assert copied.target is aten.clone.out and copied.args == (result,)
+
+
+def test_programs_of_the_compiler(export_case):
+    program = to_edge(export_case("kv_cache")).exported_program()
+    specified = run_passes(program, [SpecPropPass(), ToOutVarPass()]).exported_program
+    before = fingerprint(specified)
+    result = WriteBackMutations(in_place=False)(specified)
+    assert result.modified and first_difference(before, fingerprint(specified)) is None
+    copied = result.exported_program.graph.output_node().args[0][0]
+    assert copied.target is aten.copy_.default and copied.args[0].name == "b_cache"
+    assert result.exported_program.graph_signature.output_specs[0].arg.name == copied.name
+
+
+def test_programs_without_state_stay(export_case):
+    program = to_edge(export_case("add")).exported_program()
+    program = run_passes(program, [SpecPropPass()]).exported_program
+    assert not WriteBackMutations()(program).modified
+
+
+def test_an_operator_that_wrote_the_buffer_itself_is_not_copied(builder, signature):
+    g = builder()
+    state, x = g.input("state", SHAPE), g.input("x", SHAPE)
+    written = g.graph.call_function(aten.copy_.default, (state, x))
+    meta.set_spec(written, meta.get_spec(state))
+    meta.set_val(written, meta.get_val(state))
+    graph = g.output(written)
+    assert not write_back(graph, signature(graph, buffers=["state"]))

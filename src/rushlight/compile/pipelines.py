@@ -1,0 +1,225 @@
+"""The complete order of what happens to a method, from the exported program to the planned one.
+
+The stages follow each other as the functions of this module do. Delegation to backends stands between
+`core_to_edge` and `edge_to_planned`: `EdgeProgramManager.to_backend` calls it. `planned_to_program` ends the
+order: it writes all planned methods into one program. `compile/edge.py` and `compile/executorch.py` call
+these functions and do nothing else to a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
+from rushlight.compile.plan_memory import PlanMemory, caller_owns_outputs, state_is_planned
+from rushlight.compile.preserve import decompose_for
+from rushlight.delegate.partitioner import Partitioner
+from rushlight.emit.program import EmitterOutput, emit_program
+from rushlight.emit.state import EmitOptions
+from rushlight.frontend.affine import LowerQuantizedTensors, uses_quantized_tensors
+from rushlight.frontend.decompose import read_facts
+from rushlight.frontend.edge import ToEdgeDialect
+from rushlight.frontend.export import RemoveUnusedParameters
+from rushlight.ir.facts import MethodProgram, facts_of
+from rushlight.ir.program import copy_program
+from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
+from rushlight.memory.frees import FreeUnbounded
+from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.memory.write_back import WriteBackMutations
+from rushlight.passes.dead_code import RemoveDeadCode
+from rushlight.passes.debug_handles import GiveDebugHandles
+from rushlight.passes.external_constants import MoveConstantsToFiles, default_file
+from rushlight.passes.fold_batch_norm import FoldBatchNorm
+from rushlight.passes.fold_constants import FoldConstants
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
+from rushlight.passes.functional_views import FunctionalViews
+from rushlight.passes.fuse_quantized import FuseQuantized
+from rushlight.passes.give_specs import GiveAllocationsSpecs, MarkConstants, SpecPropPass
+from rushlight.passes.legalize_dim_order import LegalizeDimOrder
+from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
+from rushlight.passes.prim_ops import UsePrimOps
+from rushlight.passes.promote_dtypes import PromoteDtypes
+from rushlight.passes.prune_empty_cat import PruneEmptyCat
+from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
+from rushlight.passes.remove_copies import RemoveCopies
+from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims
+from rushlight.passes.runner import run_passes
+from rushlight.passes.scalar_to_tensor import ScalarToTensor
+from rushlight.passes.simplify_permutes import SimplifyPermutes
+from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
+from rushlight.passes.sym_to_tensor import SymToTensor
+from rushlight.passes.weights_to_outputs import WeightsToOutputs
+from rushlight.passes.widen_selections import WidenSelections
+
+
+def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str]) -> ExportedProgram:
+    """Makes an exported program one of plain tensors; it gets its facts if they come from other methods.
+
+    Args:
+        program: what torch.export made.
+        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+    """
+    if shared_state:  # no partitioner may take it for a constant
+        program = copy_program(program, read_facts(program, shared_state))
+    if uses_quantized_tensors(program):
+        program = run_passes(program, [LowerQuantizedTensors()]).exported_program
+    return program
+
+
+def plain_to_core(
+    program: ExportedProgram,
+    config: EdgeCompileConfig,
+    partitioners: Sequence[Partitioner] = (),
+    given_up: Collection[OpOverload] = (),
+) -> tuple[MethodProgram, list[OpOverload]]:
+    """Decomposes a program to Core ATen, except for operators that the user or a partitioner wants kept.
+
+    Partitioners may transform the program before that.
+
+    Args:
+        program: a program of plain tensors.
+        config: names operators that the user wants kept.
+        partitioners: asked for operators in their order.
+        given_up: operators that are decomposed though a partitioner wants them kept.
+
+    Returns:
+        The program, and the operators in it that were kept for partitioners.
+    """
+    return decompose_for(program, partitioners, config.preserve_ops, given_up)
+
+
+def core_to_edge(
+    core: MethodProgram, config: EdgeCompileConfig, preserve: Sequence[Any] = ()
+) -> MethodProgram:
+    """Brings a Core ATen program, which the caller gives away, to the Edge dialect.
+
+    Args:
+        core: the program.
+        config: the options of the dialect.
+        preserve: operators that were kept for partitioners.
+
+    Raises:
+        ExportError: the program has operators outside Core ATen.
+    """
+    options = config.options(preserve)
+    core = _run(
+        core,
+        ATEN,
+        options,
+        [
+            RemoveUnusedParameters(),
+            RemoveAsserts(METADATA_ASSERTS),
+            WidenSelections(),
+            FunctionalViews(),
+            ScalarToTensor(),
+            SymToTensor(),
+            RemoveNoopSlices(),
+            SqueezeStaticDims(),
+            PruneEmptyCat(),
+            RemoveNoopConversions(),
+            FoldQuantizePairs(),
+            PromoteDtypes(),
+            RemoveDeadCode(),
+        ],
+    )
+    to_edge = ToEdgeDialect(options.dim_order, edge_verifier(options, enabled=False))
+    edge = _run(core, EDGE, options, [to_edge, RemoveDeadCode(), GiveDebugHandles()])
+    edge._verifiers = [edge_verifier(options, enabled=config._check_ir_validity)]
+    return edge
+
+
+def edge_to_planned(
+    program: ExportedProgram,
+    config: ExecutorchBackendConfig,
+    method: str,
+    dim_order: bool,
+    shared_state: Mapping[str, str],
+) -> MethodProgram:
+    """Lowers an edge program to out variants with a memory plan; the given program stays as it is.
+
+    Args:
+        program: the edge program, with calls of lowered modules.
+        config: the options of the backend.
+        method: the name of the method.
+        dim_order: whether the program has the operators of the dim order dialect.
+        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+    """
+    facts = replace(facts_of(program), shared_state=dict(shared_state))
+    planned = copy_program(program, facts)
+    planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
+    shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
+    optimizations = [
+        SimplifyPermutes(),
+        FuseQuantized(config.has_kernel),
+        FoldBatchNorm(),
+        RemoveCopies(),
+        FoldConstants(),
+    ]
+    views = [NormalizeViewBases(), RemoveDeadCode(), UseMemoryViews()]
+    file_of = default_file if config.external_constants is True else config.external_constants or None
+    return _run(
+        planned,
+        None,
+        None,
+        [
+            *(optimizations if config.may_optimize(program.graph_signature) else []),
+            WeightsToOutputs(),
+            *config.passes,
+            *([LegalizeDimOrder()] if dim_order else []),
+            SpecPropPass(),
+            MarkConstants(),
+            UsePrimOps(),
+            RemoveAsserts(),
+            *(views if config.remove_view_copy else []),
+            shapes,
+            config.to_out_var_pass,
+            GiveAllocationsSpecs(),
+            MoveConstantsToFiles(file_of, config.external_mutable_weights),
+            WriteBackMutations(in_place=state_is_planned(planner), copy_views=caller_owns_outputs(planner)),
+            FreeUnbounded(),
+            PlanMemory(planner),
+        ],
+    )
+
+
+def planned_to_program(
+    programs: Mapping[str, ExportedProgram],
+    config: ExecutorchBackendConfig,
+    constant_methods: Mapping[str, Any] | None,
+) -> EmitterOutput:
+    """Writes planned programs, which it only reads, as the methods of one program file in memory.
+
+    Args:
+        programs: the planned programs by the name of their method.
+        config: the options of the backend.
+        constant_methods: values that further methods return, by the name of the method.
+
+    Raises:
+        EmitError: an instruction or a value cannot be written, or the target lacks a kernel.
+    """
+    options = EmitOptions(
+        stack_traces=config.emit_stacktrace,
+        target=config.target,
+        state_names=config.emit_mutable_buffer_names,
+    )
+    return emit_program(programs, prim_getters=constant_methods, options=options)
+
+
+def _run(
+    program: MethodProgram, dialect: str | None, options: Options | None, passes: Sequence[Any]
+) -> MethodProgram:
+    """Runs passes over a program that has no other user."""
+
+    def check(module: GraphModule) -> None:
+        if dialect is not None:
+            verify(module, dialect, options)
+
+    result = run_passes(program, passes, verify=check, owned=True).exported_program
+    assert isinstance(result, MethodProgram)
+    return result

@@ -1,0 +1,52 @@
+"""Memory planning as a pass over a program, for the default planner and for planners of users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.ir.facts import MethodProgram
+from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.passes.base import ProgramPass
+
+
+class PlanMemory(ProgramPass):
+    """Gives each tensor of a graph of out variants its place, which is written into its spec.
+
+    Args:
+        planner: an object with `run(graph_module, graph_signature)`, or a pass over graph modules.
+    """
+
+    def __init__(self, planner: Any) -> None:
+        self._planner = planner
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Plans the memory of one method."""
+        planner, module, signature = self._planner, program.graph_module, program.graph_signature
+        if shares_state(planner):
+            result = planner.run(module, signature, program.facts.shared_state)
+        elif hasattr(planner, "run"):
+            result = planner.run(module, signature)
+        else:
+            result = planner(module)
+        program._graph_module = result.graph_module
+        return True
+
+
+def shares_state(planner: Any) -> bool:
+    """Whether a planner gives buffers that are one state one place: the default one over all methods."""
+    return (
+        type(planner) is MemoryPlanningPass
+        and planner.memory_planning_algo is None
+        and planner.alloc_mutable_buffers
+        and not planner.share_mutable_buffers
+    )
+
+
+def state_is_planned(planner: Any) -> bool:
+    """Whether the planner gives mutable buffers their places, so that they may be written in place."""
+    return bool(getattr(planner, "alloc_mutable_buffers", False))
+
+
+def caller_owns_outputs(planner: Any) -> bool:
+    """Whether the caller gives outputs bytes of their own."""
+    return not getattr(planner, "alloc_graph_output", True)

@@ -1,0 +1,151 @@
+"""What later stages need of a program besides its graph and its signature, as typed fields of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Graph, Node
+
+from rushlight.ir import meta
+from rushlight.ir.meta import SourceLocation
+
+Relation = tuple[Any, "SourceLocation | None"]
+
+_STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """Facts about one method that its graph does not hold.
+
+    A fact about a stored tensor names the tensor by its qualified name, as the signature does: names of nodes
+    may change from pass to pass.
+
+    Attributes:
+        relations: sympy relations that the method's symbols must satisfy, each with the line that asks for
+            it.
+        shared_state: the name of the state that a buffer shares with other methods.
+        constant_files: the file (without suffix) that holds a constant in place of the program file.
+        delegate_constant_files: the file in which a backend is to keep a constant that it takes over.
+        kept_initial_state: mutable buffers whose initial value is always written, also if it is all zeros.
+    """
+
+    relations: tuple[Relation, ...] = ()
+    shared_state: Mapping[str, str] = field(default_factory=dict)
+    constant_files: Mapping[str, str] = field(default_factory=dict)
+    delegate_constant_files: Mapping[str, str] = field(default_factory=dict)
+    kept_initial_state: frozenset[str] = frozenset()
+
+
+class MethodProgram(ExportedProgram):
+    """An exported program with its facts."""
+
+    facts: ProgramFacts = ProgramFacts()
+
+
+def facts_of(program: ExportedProgram) -> ProgramFacts:
+    """Returns the facts of a program; a program that the compiler did not make has none."""
+    return program.facts if isinstance(program, MethodProgram) else ProgramFacts()
+
+
+def stored_targets(program: ExportedProgram) -> dict[str, str]:
+    """Returns the qualified name of each stored tensor by the name of its placeholder."""
+    return {
+        spec.arg.name: spec.target
+        for spec in program.graph_signature.input_specs
+        if spec.kind in _STORED and spec.target is not None
+    }
+
+
+def shared_placeholders(program: ExportedProgram) -> dict[str, str]:
+    """Returns the name of the shared state by the name of the placeholder that reads it."""
+    shared = facts_of(program).shared_state
+    if not shared:
+        return {}
+    return {name: shared[target] for name, target in stored_targets(program).items() if target in shared}
+
+
+def with_marks(program: ExportedProgram, facts: ProgramFacts) -> ProgramFacts:
+    """Returns `facts` and what the user's passes have marked on the placeholders of a program.
+
+    Passes of users see nodes, and mark them; the marks are read right after each pass, so that no later pass
+    can lose them.
+    """
+    targets = stored_targets(program)
+    files, delegate_files = dict(facts.constant_files), dict(facts.delegate_constant_files)
+    kept = set(facts.kept_initial_state)
+    for node in program.graph.find_nodes(op="placeholder"):
+        target = targets.get(node.name)
+        if target is None:
+            continue
+        if (file := meta.get_constant_tag(node)) is not None:
+            files[target] = file
+        if (file := meta.get_delegate_constant_tag(node)) is not None:
+            delegate_files[target] = file
+        if meta.keeps_initial_state(node):
+            kept.add(target)
+    return replace(
+        facts,
+        constant_files=files,
+        delegate_constant_files=delegate_files,
+        kept_initial_state=frozenset(kept),
+    )
+
+
+class FactsOf:
+    """The facts of a program before a pass of the user, and what they refer to in the program.
+
+    A pass may change the program in place, so that this is noted before the pass runs.
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        self.facts = facts_of(program)
+        self._symbols = _symbols(program.graph) if self.facts.relations else set()
+        self._targets = set(stored_targets(program).values()) if self.facts.shared_state else set()
+
+    def lost_in(self, program: ExportedProgram) -> list[str]:
+        """Describes each fact that does not hold for `program`, in the words of an error message."""
+        return [*self._lost_relations(program), *self._lost_state(program)]
+
+    def _lost_relations(self, program: ExportedProgram) -> Iterator[str]:
+        """A relation is lost where a pass gave the sizes that it is about other symbols.
+
+        A symbol that disappears, and no new one with it, belonged to a value that nobody uses any more.
+        """
+        if not self.facts.relations:
+            return
+        symbols = _symbols(program.graph)
+        if symbols <= self._symbols:
+            return
+        for relation, line in self.facts.relations:
+            gone = sorted(str(symbol) for symbol in relation.free_symbols & (self._symbols - symbols))
+            if gone:
+                where = f" ({line})" if line is not None else ""
+                yield f"the run-time check {relation}{where}: no node has the size {', '.join(gone)} any more"
+
+    def _lost_state(self, program: ExportedProgram) -> Iterator[str]:
+        if not self.facts.shared_state:
+            return
+        for target in sorted(self._targets - set(stored_targets(program).values())):
+            if target in self.facts.shared_state:
+                yield f"the buffer {target}, which other methods share: it is no input any more"
+
+
+def _symbols(graph: Graph) -> set[Any]:
+    """The symbols in the values of a graph."""
+    found: set[Any] = set()
+    for node in graph.nodes:
+        for size in _sizes(node):
+            if isinstance(size, torch.SymInt):
+                found |= size.node.expr.free_symbols
+    return found
+
+
+def _sizes(node: Node) -> tuple[Any, ...]:
+    value = meta.find_val(node)
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)

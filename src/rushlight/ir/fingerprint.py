@@ -1,0 +1,120 @@
+"""Fingerprints of programs: what must be equal before and after a step that only reads a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+
+Fingerprint = dict[str, tuple[Any, ...]]
+"""What describes each part of a program, by the name of the part. Values are compared by `==`."""
+
+
+def fingerprint(program: ExportedProgram) -> Fingerprint:
+    """Takes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
+
+    It takes about a microsecond for each node: it refers to the parts of nodes, which torch.fx replaces and
+    does not change.
+    """
+    parts: Fingerprint = {}
+    for path, module in _graphs(program.graph_module, ""):
+        for index, node in enumerate(module.graph.nodes):
+            parts[f"node {index}{path}"] = _of_node(node)
+    signature = program.graph_signature
+    parts["the inputs of the signature"] = tuple(map(_of_spec, signature.input_specs))
+    parts["the outputs of the signature"] = tuple(map(_of_spec, signature.output_specs))
+    parts["the state dict"] = _of_table(program.state_dict)
+    parts["the constants"] = _of_table(program.constants)
+    parts["the range constraints"] = tuple(program.range_constraints.items())
+    parts.update(_of_symbols(program))
+    return parts
+
+
+def first_difference(before: Fingerprint, after: Fingerprint) -> str | None:
+    """Names a part that is not as it was; None if all are.
+
+    Parts that are new are no difference only where they are symbols: tracing makes symbols of its own.
+    """
+    for name, part in before.items():
+        if name not in after:
+            return f"{name} is gone"
+        if part != after[name]:
+            return f"{name} was {_text(part)} and is {_text(after[name])}"
+    added = [name for name in after if name not in before and not name.startswith("symbol ")]
+    return f"{added[0]} is new" if added else None
+
+
+def shape_env_of(program: ExportedProgram) -> Any:
+    """Returns the ShapeEnv of the program's symbols, None if all sizes are numbers."""
+    for node in program.graph.nodes:
+        value = meta.find_val(node)
+        sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
+        for size in sizes:
+            if isinstance(size, torch.SymInt):
+                return size.node.shape_env
+    return None
+
+
+def _graphs(module: GraphModule, path: str) -> Iterator[tuple[str, GraphModule]]:
+    yield path, module
+    for name, child in module.named_children():
+        if isinstance(child, GraphModule):
+            yield from _graphs(child, f"{path} of {name}")
+
+
+def _of_node(node: Node) -> tuple[Any, ...]:
+    value, spec = meta.find_val(node), meta.get_spec(node)
+    return (node, node.name, node.target, node.args, node.kwargs, _Same(value), _of_specs(spec))
+
+
+def _of_specs(spec: Any) -> Any:
+    if spec is None:
+        return None
+    if isinstance(spec, (list, tuple)):
+        return tuple(map(_of_specs, spec))
+    parts = getattr(spec, "__dict__", None)
+    return repr(parts) if parts is not None else spec
+
+
+def _of_spec(spec: Any) -> tuple[Any, ...]:
+    return tuple(str(getattr(spec, part.name)) for part in fields(spec)) if is_dataclass(spec) else (spec,)
+
+
+def _of_table(table: Any) -> tuple[Any, ...]:
+    return tuple((name, id(value)) for name, value in table.items())
+
+
+def _of_symbols(program: ExportedProgram) -> Fingerprint:
+    environment = shape_env_of(program)
+    if environment is None:
+        return {}
+    parts: Fingerprint = {"the guards": tuple(str(guard.expr) for guard in environment.guards)}
+    for symbol, bounds in environment.var_to_range.items():
+        parts[f"symbol {symbol}"] = (bounds.lower, bounds.upper, environment.replacements.get(symbol))
+    return parts
+
+
+class _Same:
+    """Compares by identity: fake tensors compare by their elements."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _text(part: tuple[Any, ...]) -> str:
+    text = str(part)
+    return text if len(text) <= 300 else text[:300] + "..."

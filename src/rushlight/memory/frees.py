@@ -1,0 +1,60 @@
+"""Tensors that the runtime allocates, because their sizes have no bound, are freed after their last use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.facts import MethodProgram
+from rushlight.memory.aliases import Ownership, find_aliases
+from rushlight.memory.storage import Owner
+from rushlight.passes.base import ProgramPass, graph_modules
+
+
+class FreeUnbounded(ProgramPass):
+    """Before:   y = relu(x, out=alloc); z = neg(y, out=alloc_1)
+    Expected: y = relu(x, out=alloc); z = neg(y, out=alloc_1); free(alloc)
+    where the sizes of y have no bound.
+    """
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Inserts the calls of free."""
+        return free_unbounded(program.graph_module, program.graph_signature)
+
+
+def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | None) -> bool:
+    """Inserts a call of free after the last use of each tensor that the runtime allocates.
+
+    Inputs and outputs belong to the caller. Says whether anything was inserted.
+    """
+    specs = [spec for node in graph_module.graph.nodes for spec in meta.tensor_specs(node)]
+    inner = [child for child in graph_modules(graph_module) if child is not graph_module]
+    specs += [spec for child in inner for node in child.graph.nodes for spec in meta.tensor_specs(node)]
+    if not any(spec.is_dynamic_unbound_tensor for spec in specs):
+        return False
+    aliases = find_aliases(graph_module, signature, Ownership())
+    kept = {
+        id(aliases.storages.of(spec))
+        for node in graph_module.graph.nodes
+        if node.op in ("placeholder", "output")
+        for value in ([node] if node.op == "placeholder" else pytree.tree_leaves(node.args))
+        if isinstance(value, Node)
+        for spec in meta.tensor_specs(value)
+    }
+    dying: dict[int, list[Node]] = defaultdict(list)
+    for storage in aliases.storages.all():
+        if storage.owner is Owner.RUNTIME and id(storage) not in kept and storage.last >= 0:
+            makers = [aliases.makers[spec] for spec in storage.offsets if spec in aliases.makers]
+            dying[storage.last].append(makers[0])
+    for step in aliases.timeline.steps:
+        for maker in dying.get(step.end, ()):
+            with step.node.graph.inserting_after(step.node):
+                step.node.graph.call_function(memory_ops.free, (maker,))
+    if dying:
+        for module in graph_modules(graph_module):
+            module.recompile()
+    return bool(dying)

@@ -1,0 +1,161 @@
+"""New contents of buffers and of written inputs reach their places at the end of the graph.
+
+Before:   return (new, y), where new is the new contents of cache
+Expected: copied = copy_(cache, new); return (copied, y)
+or, where new = index_put(cache, [position], x, out=alloc) may be computed in place: return (new, y), and the
+spec of alloc names that of cache as its `storage_base`.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch.export.graph_signature import ExportGraphSignature, OutputSpec, TensorArgument
+from torch.fx import GraphModule, Node
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.facts import MethodProgram
+from rushlight.ir.spec import TensorSpec
+from rushlight.memory.aliases import Aliases, Ownership, find_aliases, state_inputs
+from rushlight.memory.in_place import WRITES_PARTS, in_place_sources, same_elements
+from rushlight.memory.outputs import MUTATIONS, owners_of_mutations, place_of, separate_outputs
+from rushlight.passes.base import ProgramPass
+
+
+class WriteBackMutations(ProgramPass):
+    """Ends a graph of out variants with copies of new contents into buffers and written inputs.
+
+    Outputs that would lie in bytes which are written at the end are copied before that. There is no copy of
+    contents that an in-place operator has computed in the buffer itself, nor, with `in_place`, of contents
+    that may be computed there.
+
+    Args:
+        in_place: new contents of buffers and parameters may be computed in the memory of the old ones.
+        copy_views: outputs that are views of other tensors are copied too, since the caller gives the
+            outputs bytes of their own.
+    """
+
+    def __init__(self, in_place: bool = True, copy_views: bool = False) -> None:
+        self._in_place = in_place
+        self._copy_views = copy_views
+
+    def rewrite(self, program: MethodProgram) -> bool:
+        """Writes new contents back."""
+        return write_back(program.graph_module, program.graph_signature, self._in_place, self._copy_views)
+
+
+def write_back(
+    graph_module: GraphModule,
+    signature: ExportGraphSignature,
+    in_place: bool = True,
+    copy_views: bool = False,
+) -> bool:
+    """Does what `WriteBackMutations` says, in place; says whether anything changed."""
+    aliases = find_aliases(graph_module, signature, Ownership())
+    changed = False
+    if separate_outputs(graph_module, signature, aliases, copy_views):
+        aliases = find_aliases(graph_module, signature, Ownership())
+        changed = True
+    output = graph_module.graph.output_node()
+    results = list(output.args[0])  # type: ignore[arg-type]
+    users = [
+        result
+        for spec, result in zip(signature.output_specs, results, strict=True)
+        if spec.kind not in MUTATIONS
+    ]
+    owners, state = owners_of_mutations(graph_module, signature), state_inputs(signature)
+    for index, (spec, result) in enumerate(zip(signature.output_specs, results, strict=True)):
+        owner = owners.get(index)
+        if owner is None or not isinstance(result, Node) or place_of(result) is owner:
+            continue
+        changed = True
+        if (
+            in_place
+            and owner.name in state
+            and _compute_in_place(graph_module, aliases, owner, result, users)
+        ):
+            continue
+        results[index] = copied = _copy_into(owner, result, output)
+        signature.output_specs[index] = OutputSpec(spec.kind, TensorArgument(copied.name), spec.target)
+    if changed:
+        output.args = (tuple(results),)
+        graph_module.recompile()
+    return changed
+
+
+def _copy_into(owner: Node, new: Node, output: Node) -> Node:
+    with output.graph.inserting_before(output):
+        copied = output.graph.call_function(torch.ops.aten.copy_.default, (owner, new))
+    meta.copy_origin(new, copied)
+    meta.set_val(copied, meta.get_val(owner))
+    meta.set_spec(copied, meta.get_spec(owner))
+    return copied
+
+
+def _compute_in_place(
+    graph_module: GraphModule, aliases: Aliases, owner: Node, new: Node, users: list[object]
+) -> bool:
+    """Lets the new contents of `owner` be computed in its memory if that is right; says whether it is.
+
+    Each operator between the buffer and its new contents must be one that writes a part of it, and what it
+    overwrites must not be read afterwards. `users` are the outputs of the user.
+    """
+    chain = _chain(owner, new)
+    if not chain or not _overwritten_last(graph_module, aliases, [owner, *chain], users):
+        return False
+    spec = meta.get_spec(owner)
+    for node in chain:
+        meta.get_spec(node).storage_base = spec
+        aliases.storages.share(meta.get_spec(node), spec)
+    return True
+
+
+def _chain(owner: Node, new: object) -> list[Node]:
+    """The operators that lead from the buffer to its new contents in place, first one first; else none."""
+    chain: list[Node] = []
+    while isinstance(new, Node) and new is not owner:
+        spec = meta.get_spec(new)
+        if not isinstance(spec, TensorSpec) or spec.storage_base is not None:
+            return []
+        source = _source(new, spec)
+        if (
+            source is None
+            or not spec.is_static_shape_tensor
+            or spec.nbytes() != meta.get_spec(owner).nbytes()
+        ):
+            return []
+        chain.append(new)
+        new = source
+    return chain[::-1]
+
+
+def _source(node: Node, spec: TensorSpec) -> Node | None:
+    """The tensor that the node writes a part of, None for a node that does anything else."""
+    op = aten_op(node.target)
+    if op is None or op._schema.name not in WRITES_PARTS:
+        return None
+    return next((s for s in in_place_sources(node) if same_elements(s, node, spec)), None)
+
+
+def _overwritten_last(
+    graph_module: GraphModule, aliases: Aliases, chain: list[Node], users: list[object]
+) -> bool:
+    """Whether nobody reads the bytes of a link of the chain after the next one overwrites them.
+
+    chain: the buffer and the operators that lead to its new contents. The new contents themselves may be read
+    by anyone, but the user may not get them: the caller would see later writes to the buffer.
+    """
+    steps = {step.node: step.end for step in aliases.timeline.steps}
+    output = graph_module.graph.output_node()
+    new = meta.get_spec(chain[-1])
+    if any(a.node is output and a.source in users for a in aliases.accesses_to(new)):
+        return False
+    for overwritten, by in itertools.pairwise(chain):
+        spec = meta.get_spec(overwritten)
+        if aliases.is_accessed_after(spec, steps[by]):
+            return False
+        if not aliases.may_lie_under_result(spec, by, meta.get_spec(by)):
+            return False
+    return True
