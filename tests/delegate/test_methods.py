@@ -10,8 +10,8 @@ from torch.export import ExportedProgram, export
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.compat.canonical_partitioners import AllNodePartitioner
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
-from rushlight.delegate.canonical import AllNodePartitioner
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult

@@ -110,7 +110,7 @@ MODULES: dict[str, Names] = {
         }
     ),
     "executorch.exir.lowered_backend_module": Names(
-        ("rushlight.delegate.lowered", "rushlight.delegate.submodule")
+        ("rushlight.delegate.lowered", "rushlight.compat.submodules")
     ),
     "executorch.exir.verification": Names(),
     "executorch.exir.verification.verifier": Names(
@@ -121,7 +121,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
     "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
-    "executorch.exir.backend.operator_support": Names(("rushlight.delegate.skip",)),
+    "executorch.exir.backend.operator_support": Names(("rushlight.compat.operator_support",)),
     "executorch.exir.backend.partitioner": Names(("rushlight.delegate.partitioner",), _BACKEND),
     "executorch.exir.backend.utils": Names(
         (
@@ -129,27 +129,27 @@ MODULES: dict[str, Names] = {
             "rushlight.delegate.constants",
             "rushlight.delegate.debug",
             "rushlight.delegate.to_backend",
-            "rushlight.delegate.compare",
+            "rushlight.compat.graph_comparison",
         )
     ),
     "executorch.exir.backend.canonical_partitioners": Names(),
     "executorch.exir.backend.canonical_partitioners.all_node_partitioner": Names(
-        ("rushlight.delegate.canonical",)
+        ("rushlight.compat.canonical_partitioners",)
     ),
     "executorch.exir.backend.canonical_partitioners.config_partitioner": Names(
-        ("rushlight.delegate.config_partitioner",)
+        ("rushlight.compat.config_partitioner",)
     ),
     "executorch.exir.backend.canonical_partitioners.duplicate_constant_node_pass": Names(
-        ("rushlight.delegate.duplicate",)
+        ("rushlight.compat.duplicate_nodes",)
     ),
     "executorch.exir.backend.canonical_partitioners.duplicate_dequant_node_pass": Names(
-        ("rushlight.delegate.duplicate",)
+        ("rushlight.compat.duplicate_nodes",)
     ),
     "executorch.exir.backend.canonical_partitioners.group_partitioner": Names(
-        ("rushlight.delegate.canonical",)
+        ("rushlight.compat.canonical_partitioners",)
     ),
     "executorch.exir.backend.canonical_partitioners.pattern_op_partitioner": Names(
-        ("rushlight.delegate.canonical",)
+        ("rushlight.compat.canonical_partitioners",)
     ),
     "executorch.backends": Names(),
     "executorch.backends.openvino": Names(("rushlight.backends.openvino",)),

@@ -8,7 +8,7 @@ from torch.export import export
 from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 from torch.fx import Graph, GraphModule
 
-from rushlight.delegate.submodule import arrange_graph_outputs, create_submodule_from_nodes
+from rushlight.compat.submodules import arrange_graph_outputs, create_submodule_from_nodes
 from rushlight.exir import to_edge
 
 INPUTS = (torch.randn(4, 3), torch.randn(4, 3))

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.fx.passes.infra.partitioner import Partition
 
-from rushlight.delegate.canonical import generate_grouped_partitions_from_list_of_nodes
+from rushlight.compat.canonical_partitioners import generate_grouped_partitions_from_list_of_nodes
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op

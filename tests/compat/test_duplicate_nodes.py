@@ -10,7 +10,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e import MinMaxObserver
 from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, QuantizationSpec
 
-from rushlight.delegate.duplicate import DuplicateDequantNodePass, duplicate_constant_node
+from rushlight.compat.duplicate_nodes import DuplicateDequantNodePass, duplicate_constant_node
 from rushlight.exir import to_edge
 from rushlight.ir import quantized_ops
 from rushlight.ir.errors import CompileError

@@ -8,8 +8,8 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.fx import Node
 
+from rushlight.compat.config_partitioner import ConfigerationBasedPartitioner, PartitionerConfig
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
-from rushlight.delegate.config_partitioner import ConfigerationBasedPartitioner, PartitionerConfig
 from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.partitioner import DelegationSpec
 from rushlight.delegate.report import get_non_lowered_nodes

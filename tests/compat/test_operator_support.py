@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.export import Dim, ExportedProgram, export
 
-from rushlight.delegate.compare import is_identical_graph, is_same_node, is_shape_dynamic
-from rushlight.delegate.skip import DontPartition, DontPartitionModule, DontPartitionName
+from rushlight.compat.graph_comparison import is_identical_graph, is_same_node, is_shape_dynamic
+from rushlight.compat.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from rushlight.exir import to_edge
 from rushlight.ir.edge_ops import ops
 
