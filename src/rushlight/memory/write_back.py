@@ -53,6 +53,8 @@ def write_back(
     copy_views: bool = False,
 ) -> bool:
     """Does what `WriteBackMutations` says, in place; says whether anything changed."""
+    if not copy_views and not any(spec.kind in MUTATIONS for spec in signature.output_specs):
+        return False
     aliases = find_aliases(graph_module, signature, Ownership())
     changed = False
     if separate_outputs(graph_module, signature, aliases, copy_views):
