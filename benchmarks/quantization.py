@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import (
     dynamic_int8,
     dynamic_int8_weight_int4,
@@ -47,13 +47,13 @@ def digits(folds: int = 5) -> list[list[str]]:
     ]
 
 
-CONFIGS: dict[str, Callable[[], CPUQuantizer]] = {
-    "dynamic int8": lambda: CPUQuantizer().set_global(dynamic_int8()),
-    "dynamic int8 per token": lambda: CPUQuantizer().set_global(dynamic_int8(per_token=True)),
-    "8-bit weights": lambda: CPUQuantizer().set_global(weight_only_int8()),
-    "4-bit weights": lambda: CPUQuantizer().set_global(weight_only_int4()),
-    "4-bit weights, rounded by inputs": lambda: CPUQuantizer().set_global(weight_only_int4(by_inputs=True)),
-    "dynamic int8, 4-bit weights in groups of 16": lambda: CPUQuantizer().set_global(
+CONFIGS: dict[str, Callable[[], CpuQuantizer]] = {
+    "dynamic int8": lambda: CpuQuantizer().set_global(dynamic_int8()),
+    "dynamic int8 per token": lambda: CpuQuantizer().set_global(dynamic_int8(per_token=True)),
+    "8-bit weights": lambda: CpuQuantizer().set_global(weight_only_int8()),
+    "4-bit weights": lambda: CpuQuantizer().set_global(weight_only_int4()),
+    "4-bit weights, rounded by inputs": lambda: CpuQuantizer().set_global(weight_only_int4(by_inputs=True)),
+    "dynamic int8, 4-bit weights in groups of 16": lambda: CpuQuantizer().set_global(
         dynamic_int8_weight_int4(group_size=16)
     ),
 }

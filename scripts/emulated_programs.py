@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import dynamic_int8_weight_int4, quantize, static_int8, weight_only_int4
 from rushlight.runtime import Runtime
 
@@ -86,7 +86,7 @@ def main(folder: Path, targets: list[str]) -> None:
     for name, how in kinds.items():
         model, x = models[name.partition("_")[0]]
         data = [(torch.randn_like(x),) for _ in range(4)]
-        programs[name] = (quantize(model, (x,), CPUQuantizer().set_global(how), data), x)
+        programs[name] = (quantize(model, (x,), CpuQuantizer().set_global(how), data), x)
     for name, (program, x) in programs.items():
         x.numpy().tofile(folder / f"{name}.in")
         for target in targets:

@@ -39,7 +39,7 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
     from models.catalog import INT8
     from models.digits import CALIBRATION
 
-    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.backends.cpu.quantizer import CpuQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from rushlight.quantize import (
         ComposableQuantizer,
@@ -56,10 +56,10 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
         )
         if dynamic:
             # Tables of embeddings, which XNNPACK does not know and our kernels run.
-            tables = CPUQuantizer().set_module_type(torch.nn.Embedding, weight_only_int8())
+            tables = CpuQuantizer().set_module_type(torch.nn.Embedding, weight_only_int8())
             quantizer = ComposableQuantizer([tables, quantizer])
     else:
-        quantizer = CPUQuantizer().set_global(dynamic_int8() if dynamic else static_int8())
+        quantizer = CpuQuantizer().set_global(dynamic_int8() if dynamic else static_int8())
     return quantize(case.module, case.inputs, quantizer, case.samples(16, seed=CALIBRATION))
 
 

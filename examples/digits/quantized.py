@@ -20,7 +20,7 @@ from torchao.quantization.pt2e import (
 )
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import (
     convert_pt2e,
     dynamic_int8,
@@ -43,7 +43,7 @@ def train_quantized(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, epochs: in
     """
     program = torch.export.export(net.train(), (x[:4],), dynamic_shapes=SHAPES)
     net.eval()
-    prepared = prepare_qat_pt2e(program, CPUQuantizer().set_global(static_int8(qat=True)))
+    prepared = prepare_qat_pt2e(program, CpuQuantizer().set_global(static_int8(qat=True)))
     allow_exported_model_train_eval(prepared)
     torch.manual_seed(0)
     optimizer = torch.optim.Adam(prepared.parameters(), lr=1e-3)
@@ -67,7 +67,7 @@ def forms(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, calibration: int = 5
     data = x[:calibration].split(64)
 
     def after(config: Any) -> Any:
-        return quantize(program, None, CPUQuantizer().set_global(config), data, dynamic_shapes=SHAPES)
+        return quantize(program, None, CpuQuantizer().set_global(config), data, dynamic_shapes=SHAPES)
 
     makes: dict[str, Callable[[], Any]] = {
         "float": lambda: program,

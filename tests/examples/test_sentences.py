@@ -16,7 +16,7 @@ CODE = """
 import json, warnings
 warnings.filterwarnings("ignore")
 import encoder, torch, rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import dynamic_int8, export_float, quantize, weight_only_int4
 
 torch.set_num_threads(1)
@@ -27,7 +27,7 @@ calibration = encoder.tokenize(encoder.sentences("calibration.txt")[::2])
 program = export_float(model, data[0])
 found = {}
 for name, config in (("int8", dynamic_int8()), ("int4", weight_only_int4(by_inputs=True))):
-    quantizer = CPUQuantizer().set_global(config)
+    quantizer = CpuQuantizer().set_global(config)
     quantized = quantize(program, None, quantizer, calibration if name == "int4" else None)
     run = rushlight.load(rushlight.compile(quantized).buffer)
     with torch.no_grad():

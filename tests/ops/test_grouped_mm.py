@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import rushlight
-from rushlight.ir.own_ops import grouped_mm
+from rushlight.ir.custom_ops import grouped_mm
 from rushlight.runtime import Runtime, call_kernel
 
 ENDS = [[2, 2, 5], [0, 3, 6], [1, 2, 3]]

@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.compile.edge import to_edge
 from rushlight.exir import EdgeCompileConfig
 from rushlight.ir import meta
@@ -98,7 +98,7 @@ def quantized_edge(
     model: torch.nn.Module, inputs: tuple[Any, ...], config: Any
 ) -> tuple[ExportedProgram, ExportedProgram]:
     """(the quantized program, its edge program): the inputs are the calibration data too."""
-    program = quantize(model.eval(), inputs, CPUQuantizer().set_global(config), [inputs])
+    program = quantize(model.eval(), inputs, CpuQuantizer().set_global(config), [inputs])
     edge = to_edge(program, compile_config=EdgeCompileConfig(core_aten_only=False)).exported_program()
     return program, copy_program(edge)
 

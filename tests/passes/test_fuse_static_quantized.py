@@ -8,7 +8,7 @@ from tests.passes.support import counted, output_scale, quantized_edge
 from torch.nn import functional as F
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.passes.fuse_quantized import FuseQuantized
 from rushlight.passes.fuse_static_quantized import fuse_static
 from rushlight.passes.quantized_rewriter import Rewriter
@@ -108,6 +108,6 @@ class Upward(torch.nn.Module):
 def test_a_fused_operator_keeps_the_layout_that_its_users_expect() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 3, 5, 5).to(memory_format=torch.channels_last)
-    program = quantize(Upward().eval(), (x,), CPUQuantizer().set_global(static_int8()), [(x,)])
+    program = quantize(Upward().eval(), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
     module = rushlight.load(rushlight.compile(program).buffer)
     torch.testing.assert_close(module(x), program.module()(x), atol=1.01 * output_scale(program), rtol=0)

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import (
     QuantizationError,
     compare,
@@ -52,7 +52,7 @@ def net() -> tuple[torch.nn.Module, list[tuple[torch.Tensor, ...]]]:
 def test_every_layer_is_there_with_its_line() -> None:
     model, data = net()
     program = export_float(model, data[0])
-    quantized = quantize(program, None, CPUQuantizer().set_global(static_int8()), data)
+    quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     report = compare(program, quantized, data)
     assert [row.operator for row in report.layers] == [
         "conv2d",
@@ -85,7 +85,7 @@ def test_assertions_of_the_program_are_no_layers() -> None:
     data = [(torch.randn(2, 4), torch.ones(2, 4, dtype=torch.bool))]
     program = export_float(Cast(), data[0])
     assert any("assert" in str(node.target) for node in program.graph.nodes)
-    report = compare(program, quantize(program, None, CPUQuantizer().set_global(dynamic_int8())), data)
+    report = compare(program, quantize(program, None, CpuQuantizer().set_global(dynamic_int8())), data)
     operators = {row.operator for row in report.layers}
     assert {"linear", "mul"} <= operators and not any("assert" in name for name in operators)
 
@@ -94,7 +94,7 @@ def test_a_values_error_is_that_of_the_two_programs() -> None:
     """Measured here by outputs alone, without the report's own running of graphs."""
     model, data = net()
     program = export_float(model, data[0])
-    quantized = quantize(program, None, CPUQuantizer().set_global(static_int8()), data)
+    quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     report = compare(program, quantized, data)
     expected = torch.cat([model(*x) for x in data]).double()
     error = torch.cat([quantized.module()(*x) for x in data]).double() - expected
@@ -116,7 +116,7 @@ def test_a_values_error_is_that_of_the_two_programs() -> None:
 def test_kinds_have_names(config: Any, word: str) -> None:
     model, data = net()
     program = export_float(model, data[0])
-    report = compare(program, quantize(program, None, CPUQuantizer().set_global(config)), data)
+    report = compare(program, quantize(program, None, CpuQuantizer().set_global(config)), data)
     assert {row.how for row in report.layers} == {"float", word}
     assert report.layers[-1].how == word
     # Batch norm is folded, which rounds.
@@ -126,7 +126,7 @@ def test_kinds_have_names(config: Any, word: str) -> None:
 def test_a_broken_layer_is_the_first_named_and_blamed() -> None:
     model, data = net()
     program = export_float(model, data[0])
-    quantized = quantize(program, None, CPUQuantizer().set_global(static_int8()), data)
+    quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     nodes = [node for node in quantized.graph.nodes if node.op == "call_function"]
     add = next(node for node in nodes if node.target is torch.ops.aten.hardtanh_.default)
     quantizing = next(iter(add.users))
@@ -148,7 +148,7 @@ def test_trained_programs_pair_as_well() -> None:
     torch.manual_seed(0)
     model, inputs = Net(), (torch.randn(4, 3, 8, 8),)
     program = torch.export.export(model.train(), inputs)
-    prepared = prepare_qat_pt2e(program, CPUQuantizer().set_global(static_int8(qat=True)))
+    prepared = prepare_qat_pt2e(program, CpuQuantizer().set_global(static_int8(qat=True)))
     for _ in range(3):
         prepared(*inputs)
     from torchao.quantization.pt2e import move_exported_model_to_eval
@@ -164,7 +164,7 @@ def test_trained_programs_pair_as_well() -> None:
 def test_the_runtime_is_compared_too() -> None:
     model, data = net()
     program = export_float(model, data[0])
-    quantized = quantize(program, None, CPUQuantizer().set_global(static_int8()), data)
+    quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     loaded = rushlight.load(rushlight.compile(quantized).buffer)
     report = compare(program, quantized, data, also={"compiled": loaded})
     assert [row.name for row in report.results] == ["quantized", "compiled"]
@@ -175,7 +175,7 @@ def test_the_runtime_is_compared_too() -> None:
 def test_text_json_and_page_tell_the_same() -> None:
     model, data = net()
     program = export_float(model, data[0])
-    quantized = quantize(program, None, CPUQuantizer().set_global(static_int8()), data)
+    quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     report = compare(program, quantized, data, floor_db=60)
     facts = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert report.first_wrong is not None
@@ -192,7 +192,7 @@ class TestBadInput:
     def test_no_data(self) -> None:
         model, data = net()
         program = export_float(model, data[0])
-        quantized = quantize(program, None, CPUQuantizer().set_global(dynamic_int8()))
+        quantized = quantize(program, None, CpuQuantizer().set_global(dynamic_int8()))
         with pytest.raises(QuantizationError, match="comparison: no data was given"):
             compare(program, quantized, [])
 

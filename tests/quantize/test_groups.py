@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import QuantizationError, dynamic_int8_weight_int4, quantize, weight_only_int4
 from rushlight.quantize.gptq import round_by_inputs
 from rushlight.quantize.scales import group_for, quantize_groups
@@ -86,7 +86,7 @@ class Normed(torch.nn.Module):
 def test_norms_tell_of_their_results_without_data(kind: Any, config: Any) -> None:
     model = Normed(kind).eval()
     x = torch.randn(512, 128, generator=torch.Generator().manual_seed(1))
-    program = quantize(model, (x,), CPUQuantizer().set_global(config()))
+    program = quantize(model, (x,), CpuQuantizer().set_global(config()))
     expected, weight = model(x), model.layer.weight.detach()
     loss = (program.module()(x) - expected).square().mean()
     model.layer.weight.data = real(*quantize_groups(weight, 32, -8, 7), 32)
@@ -115,7 +115,7 @@ def test_every_layer_is_rounded_by_its_inputs() -> None:
     expected = model(*held)
     errors = []
     for by_inputs in (False, True):
-        quantizer = CPUQuantizer().set_global(weight_only_int4(by_inputs=by_inputs))
+        quantizer = CpuQuantizer().set_global(weight_only_int4(by_inputs=by_inputs))
         program = quantize(model, seen, quantizer, [seen])
         targets = [node.target for node in program.graph.nodes]
         assert targets.count(qd.dequantize_per_channel_group.default) == 5
@@ -128,7 +128,7 @@ def test_every_layer_is_rounded_by_its_inputs() -> None:
 
 def test_data_is_needed_and_must_be_finite() -> None:
     model, (x, ids) = Shared().eval(), (correlated(4, 128, 1), torch.arange(4))
-    quantizer = CPUQuantizer().set_global(weight_only_int4(by_inputs=True))
+    quantizer = CpuQuantizer().set_global(weight_only_int4(by_inputs=True))
     with pytest.raises(QuantizationError, match="no data was given"):
         quantize(model, (x, ids), quantizer)
     x = x.clone()

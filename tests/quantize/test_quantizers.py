@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.quantize import (
     ComposableQuantizer,
@@ -92,7 +92,7 @@ def quantized_results(program: Any) -> set[Any]:
     }
 
 
-@pytest.mark.parametrize("quantizer", [XNNPACKQuantizer, CPUQuantizer])
+@pytest.mark.parametrize("quantizer", [XNNPACKQuantizer, CpuQuantizer])
 def test_static_fuses_activations_and_keeps_every_pattern_in_int8(quantizer: Any) -> None:
     model, inputs = picture()
     program = quantize(model, inputs, quantizer().set_global(static_int8()), [inputs])
@@ -121,7 +121,7 @@ def test_per_channel_axes_are_those_of_output_channels() -> None:
 
 def test_shared_parameters_are_equal() -> None:
     model, inputs = picture()
-    program = quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    program = quantize(model, inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     for node in program.graph.nodes:
         if node.target in (aten.max_pool2d.default, aten.cat.default, aten.mean.dim):
             before = node.args[0][0] if isinstance(node.args[0], (list, tuple)) else node.args[0]
@@ -142,7 +142,7 @@ def test_shared_parameters_are_equal() -> None:
 )
 def test_text(config: Any, floor: float) -> None:
     model, inputs = text()
-    program = quantize(model, inputs, CPUQuantizer().set_global(config))
+    program = quantize(model, inputs, CpuQuantizer().set_global(config))
     assert snr(model, program, inputs) > floor
     ops = operators(program)
     assert ops[qd.dequantize_per_channel.default] + ops[qd.dequantize_per_channel_group.default] == 3
@@ -153,8 +153,8 @@ def test_text(config: Any, floor: float) -> None:
 
 def test_int16_activations_lose_less_than_int8_ones() -> None:
     model, inputs = picture()
-    wide = quantize(model, inputs, CPUQuantizer().set_global(static_int16()), [inputs])
-    narrow = quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    wide = quantize(model, inputs, CpuQuantizer().set_global(static_int16()), [inputs])
+    narrow = quantize(model, inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     assert any(
         node.args[-1] == torch.int16
         for node in wide.graph.nodes
@@ -190,7 +190,7 @@ def test_training_folds_batch_norm_and_learns_ranges() -> None:
 @pytest.mark.parametrize("how", ["name", "type", "operator", "filter"])
 def test_parts_are_left_in_float(how: str) -> None:
     model, inputs = picture()
-    quantizer = CPUQuantizer().set_global(static_int8())
+    quantizer = CpuQuantizer().set_global(static_int8())
     if how == "name":
         quantizer.set_module_name("stem", None)
     elif how == "type":
@@ -211,7 +211,7 @@ def test_parts_are_left_in_float(how: str) -> None:
 
 def test_the_nearest_configuration_applies() -> None:
     model, inputs = picture()
-    quantizer = CPUQuantizer().set_global(static_int8())
+    quantizer = CpuQuantizer().set_global(static_int8())
     quantizer.set_module_type(torch.nn.Linear, weight_only_int8()).set_module_name("head", dynamic_int8())
     program = quantize(model, inputs, quantizer, [inputs])
     (linear,) = [node for node in program.graph.nodes if node.target is aten.linear.default]
@@ -220,7 +220,7 @@ def test_the_nearest_configuration_applies() -> None:
 
 def test_quantizers_compose() -> None:
     model, inputs = text()
-    words = CPUQuantizer().set_module_name("words", weight_only_int4())
+    words = CpuQuantizer().set_module_name("words", weight_only_int4())
     rest = XNNPACKQuantizer().set_global(dynamic_int8())
     ops = operators(quantize(model, inputs, ComposableQuantizer([words, rest])))
     assert ops[qd.dequantize_per_channel_group.default] == 1
@@ -237,11 +237,11 @@ def test_large_constants_that_stand_for_infinity_stay_float() -> None:
             return F.relu(self.linear(x) * -1e16)
 
     inputs = (torch.randn(2, 8),)
-    program = quantize(Masked(), inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    program = quantize(Masked(), inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     assert aten.mul.Tensor not in quantized_results(program)
 
 
-@pytest.mark.parametrize(("quantizer", "expected"), [(XNNPACKQuantizer, 2), (CPUQuantizer, 0)])
+@pytest.mark.parametrize(("quantizer", "expected"), [(XNNPACKQuantizer, 2), (CpuQuantizer, 0)])
 def test_cat_of_floats(quantizer: Any, expected: int) -> None:
     """XNNPACK's is quantized as its users know it; ours, which has nothing to gain, is left."""
 
@@ -303,11 +303,11 @@ class TestBadInput:
     def test_calibration_without_data(self, data: Any) -> None:
         model, inputs = picture()
         with pytest.raises(QuantizationError, match="no data was given"):
-            quantize(model, inputs, CPUQuantizer().set_global(static_int8()), data)
+            quantize(model, inputs, CpuQuantizer().set_global(static_int8()), data)
 
     def test_conversion_without_calibration_names_the_place(self) -> None:
         model, inputs = picture()
-        prepared = prepare_pt2e(torch.export.export(model, inputs), CPUQuantizer().set_global(static_int8()))
+        prepared = prepare_pt2e(torch.export.export(model, inputs), CpuQuantizer().set_global(static_int8()))
         with pytest.raises(QuantizationError, match="no data was seen at input x"):
             convert_pt2e(prepared)
 
@@ -328,7 +328,7 @@ class TestBadInput:
         bad = inputs[0].clone()
         bad[0, 0, 0, 0] = value
         with pytest.raises(QuantizationError, match=rf"1 of 864 values at input x .*\({word}\)"):
-            quantize(model, inputs, CPUQuantizer().set_global(static_int8()), [inputs, (bad,)])
+            quantize(model, inputs, CpuQuantizer().set_global(static_int8()), [inputs, (bad,)])
 
     def test_an_operator_that_the_backend_cannot_run_quantized(self) -> None:
         with pytest.raises(
@@ -338,6 +338,6 @@ class TestBadInput:
 
     def test_a_module_that_is_not_there(self) -> None:
         model, inputs = text()
-        quantizer = CPUQuantizer().set_global(dynamic_int8()).set_module_name("wrods", None)
+        quantizer = CpuQuantizer().set_global(dynamic_int8()).set_module_name("wrods", None)
         with pytest.warns(UserWarning, match="no module named 'wrods'"):
             quantize(model, inputs, quantizer)

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 from torchao.quantization.pt2e import MinMaxObserver, move_exported_model_to_eval
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.quantize import (
@@ -213,7 +213,7 @@ def check(
 def test_after_training(case: Case) -> None:
     torch.manual_seed(0)
     inputs = [example(case.kind, seed) for seed in range(3)]
-    quantizer = CPUQuantizer().set_global(case.config())
+    quantizer = CpuQuantizer().set_global(case.config())
     program = quantize(case.model().eval(), inputs[0], quantizer, inputs)
     check(program, inputs, case.exact, KERNELS)
     check(program, inputs, case.exact, DEFAULT)
@@ -265,7 +265,7 @@ def test_trained(make: Callable[[], nn.Module], kind: str, config: Any) -> None:
 
 def test_trained_in_int16() -> None:
     inputs = [example(ROWS, seed) for seed in range(4)]
-    check(trained(CPUQuantizer().set_global(static_int16(qat=True)), linear, inputs), inputs)
+    check(trained(CpuQuantizer().set_global(static_int16(qat=True)), linear, inputs), inputs)
 
 
 def _int8(scheme: torch.qscheme = torch.per_tensor_affine) -> QuantizationSpec:

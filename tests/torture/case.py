@@ -319,8 +319,8 @@ def reproduction(case: Case, compile_arguments: str, quantizer: str, header: str
         threads: how many threads the program runs on.
     """
     imports = ["import rushlight"]
-    if "CPUQuantizer" in quantizer:
-        imports.append("from rushlight.backends.cpu.quantizer import CPUQuantizer")
+    if "CpuQuantizer" in quantizer:
+        imports.append("from rushlight.backends.cpu.quantizer import CpuQuantizer")
     if "Xnnpack" in compile_arguments:
         imports.append("from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner")
     if "XNNPACKQuantizer" in quantizer:

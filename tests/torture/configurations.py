@@ -8,7 +8,7 @@ from typing import Any
 from torch.export import ExportedProgram
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.quantize import dynamic_int8, quantize, static_int8, weight_only_int8
@@ -33,10 +33,10 @@ TEXT = {
 """The arguments of `rushlight.compile` after the program, as source."""
 
 _QUANTIZERS: dict[str, Callable[[], Any]] = {
-    "cpu static_int8()": lambda: CPUQuantizer().set_global(static_int8()),
-    "cpu dynamic_int8()": lambda: CPUQuantizer().set_global(dynamic_int8()),
-    "cpu dynamic_int8(per_token=True)": lambda: CPUQuantizer().set_global(dynamic_int8(per_token=True)),
-    "cpu weight_only_int8()": lambda: CPUQuantizer().set_global(weight_only_int8()),
+    "cpu static_int8()": lambda: CpuQuantizer().set_global(static_int8()),
+    "cpu dynamic_int8()": lambda: CpuQuantizer().set_global(dynamic_int8()),
+    "cpu dynamic_int8(per_token=True)": lambda: CpuQuantizer().set_global(dynamic_int8(per_token=True)),
+    "cpu weight_only_int8()": lambda: CpuQuantizer().set_global(weight_only_int8()),
     "xnnpack static": lambda: XNNPACKQuantizer().set_global(get_symmetric_quantization_config()),
     "xnnpack per channel": lambda: XNNPACKQuantizer().set_global(
         get_symmetric_quantization_config(is_per_channel=True)
@@ -49,10 +49,10 @@ _QUANTIZERS: dict[str, Callable[[], Any]] = {
 QUANTIZERS = tuple(_QUANTIZERS)
 
 QUANTIZER_TEXT = {
-    "cpu static_int8()": "CPUQuantizer().set_global(static_int8())",
-    "cpu dynamic_int8()": "CPUQuantizer().set_global(dynamic_int8())",
-    "cpu dynamic_int8(per_token=True)": "CPUQuantizer().set_global(dynamic_int8(per_token=True))",
-    "cpu weight_only_int8()": "CPUQuantizer().set_global(weight_only_int8())",
+    "cpu static_int8()": "CpuQuantizer().set_global(static_int8())",
+    "cpu dynamic_int8()": "CpuQuantizer().set_global(dynamic_int8())",
+    "cpu dynamic_int8(per_token=True)": "CpuQuantizer().set_global(dynamic_int8(per_token=True))",
+    "cpu weight_only_int8()": "CpuQuantizer().set_global(weight_only_int8())",
     "xnnpack static": "XNNPACKQuantizer().set_global(get_symmetric_quantization_config())",
     "xnnpack per channel": "XNNPACKQuantizer().set_global("
     "get_symmetric_quantization_config(is_per_channel=True))",

@@ -168,14 +168,14 @@ def _quantize_package() -> Any:
 
 
 def _quantizer(options: argparse.Namespace) -> Any:
-    from rushlight.quantize import LeaveFloat
+    from rushlight.quantize import ExcludeFromQuantization
 
     if options.quantizer is not None:
         quantizer = load_function(options.quantizer)[1]()
     else:
         quantizer = _built_in(options)
     if options.float_layers or options.float_modules or options.float_types:
-        return LeaveFloat(
+        return ExcludeFromQuantization(
             quantizer, options.float_layers, modules=options.float_modules, types=options.float_types
         )
     return quantizer
@@ -183,7 +183,7 @@ def _quantizer(options: argparse.Namespace) -> Any:
 
 def _built_in(options: argparse.Namespace) -> Any:
     from rushlight import quantize
-    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.backends.cpu.quantizer import CpuQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
 
     make: Callable[..., Any] = getattr(quantize, options.config)
@@ -201,7 +201,7 @@ def _built_in(options: argparse.Namespace) -> Any:
     if options.by_inputs:
         settings["by_inputs"] = True
     config = make(**settings)
-    return (XNNPACKQuantizer if options.backend == "xnnpack" else CPUQuantizer)().set_global(config)
+    return (XNNPACKQuantizer if options.backend == "xnnpack" else CpuQuantizer)().set_global(config)
 
 
 def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.named_data import NamedDataStoreOutput
+from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.errors import InternalError
 from rushlight.ir.program import copy_program
 
@@ -123,11 +124,6 @@ class LoweredBackendModule(torch.nn.Module):
                 "the compiler's driver has not been imported, so a lowered module cannot be written alone"
             )
         return _writer[0](self, **options)
-
-
-def is_delegate_call(node: Node) -> bool:
-    """Returns whether a node calls a lowered module."""
-    return node.op == "call_function" and node.target is executorch_call_delegate
 
 
 def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> str:

@@ -11,9 +11,10 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules, is_delegate_call
+from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules
 from rushlight.delegate.table import table
 from rushlight.ir import meta
+from rushlight.ir.control_flow import is_delegate_call
 
 
 def _operator(node: Node) -> str:

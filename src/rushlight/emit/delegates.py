@@ -26,8 +26,6 @@ from rushlight.format.segments import NamedDataEntry
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorSpec
 
-DELEGATE_CALL = "executorch_call_delegate"
-
 
 @runtime_checkable
 class LoweredModule(Protocol):
@@ -44,14 +42,6 @@ class LoweredModule(Protocol):
     @property
     def compile_specs(self) -> Sequence[Any]:
         """The options of the partitioner."""
-
-
-def is_delegate_call(node: Node) -> bool:
-    """Whether the node calls a lowered module."""
-    return node.op == "call_function" and DELEGATE_CALL in (
-        getattr(node.target, "__name__", None),
-        getattr(node.target, "_name", None),
-    )
 
 
 def emit_delegate(state: MethodState, node: Node, module: object, lookup: Lookup) -> Emitted:

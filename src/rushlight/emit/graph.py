@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from rushlight.emit.constants import tensor_bytes
 from rushlight.emit.control_flow import emit_control_flow
-from rushlight.emit.delegates import emit_delegate, is_delegate_call
+from rushlight.emit.delegates import emit_delegate
 from rushlight.emit.errors import EmitError, at_node
 from rushlight.emit.kernels import emit_operator
 from rushlight.emit.state import MethodState
@@ -20,7 +20,7 @@ from rushlight.emit.tensors import is_planned, make_tensor
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import FreeCall, Tensor
 from rushlight.ir import memory_ops, meta
-from rushlight.ir.control_flow import is_control_flow
+from rushlight.ir.control_flow import is_control_flow, is_delegate_call
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.ir.sym_ops import PYTHON_TO_PRIM

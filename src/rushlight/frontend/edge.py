@@ -26,16 +26,9 @@ from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.program import lazy_module, make_program
 from rushlight.ir.spec import dim_order_from_strides
-from rushlight.ir.sym_ops import ATEN_SYM_OPS
+from rushlight.ir.sym_ops import ALWAYS_ATEN
 from rushlight.passes.base import Pass
 from rushlight.passes.program_pass import ExportedProgramPassResult
-
-# Operators that every dialect writes as ATen does.
-KEPT_ATEN = ATEN_SYM_OPS | {
-    torch.ops.aten._assert_scalar.default,
-    torch.ops.aten._assert_async.msg,
-    torch.ops.aten.scalar_tensor.default,
-}
 
 _PACKETS = {
     torch.ops.aten.sym_size: torch.ops.aten.sym_size.int,
@@ -181,7 +174,7 @@ def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator
     name = None
     changed = False
     if isinstance(target, OpOverload):
-        if target in KEPT_ATEN:
+        if target in ALWAYS_ATEN:
             name = target._schema.name.split("::")[1]
         else:
             replacement = dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT.get(target) if dim_order else None

@@ -10,7 +10,7 @@ import torch
 from torch._ops import OpOverload
 
 from rushlight.frontend.decompositions import OWN, Decomposition
-from rushlight.ir import own_ops
+from rushlight.ir import custom_ops
 
 Table = Mapping[OpOverload, Decomposition]
 
@@ -19,7 +19,7 @@ _ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.ad
 
 
 # Operators of other packages, by qualified name: they are there if the package is loaded.
-_ELSEWHERE: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": own_ops.grouped_mm}
+_ELSEWHERE: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": custom_ops.grouped_mm}
 
 # Resampling operators that torch's decompositions expand from their overload `vec`.
 _RESAMPLING = (

@@ -1,4 +1,4 @@
-"""Control flow in graphs: the higher-order operators and the graph modules that they run."""
+"""Higher-order operators: control flow with the graph modules that it runs, and calls of delegates."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ SCAN = torch.ops.higher_order.scan
 
 # The positions of the arguments that are graph modules.
 CONTROL_FLOW: Mapping[Any, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
+
+
+DELEGATE_CALL = "executorch_call_delegate"
+"""The name of the higher-order operator that calls a lowered module."""
+
+
+def is_delegate_call(node: Node) -> bool:
+    """Whether the node calls a lowered module."""
+    names = getattr(node.target, "__name__", None), getattr(node.target, "_name", None)
+    return node.op == "call_function" and DELEGATE_CALL in names
 
 
 def is_control_flow(node: Node) -> bool:

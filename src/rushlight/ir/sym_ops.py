@@ -69,6 +69,13 @@ ATEN_SYM_OPS = frozenset(
 )
 """ATen operators that read or bound scalars; they stay as they are in every dialect."""
 
+ALWAYS_ATEN = ATEN_SYM_OPS | {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.scalar_tensor.default,
+}
+"""Operators that every dialect writes as ATen does."""
+
 _PRIMS = frozenset(PYTHON_TO_PRIM.values())
 
 

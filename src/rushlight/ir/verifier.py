@@ -19,7 +19,7 @@ from rushlight.ir import meta
 from rushlight.ir.dtype_rules import LETTERS
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload
 from rushlight.ir.errors import VerificationError
-from rushlight.ir.sym_ops import ATEN_SYM_OPS, is_sym_op
+from rushlight.ir.sym_ops import ALWAYS_ATEN, is_sym_op
 
 ATEN, EDGE = "ATEN", "EDGE"
 
@@ -36,13 +36,6 @@ _ALSO_CORE = frozenset(
         torch.ops.aten._assert_tensor_metadata.default,
     }
 )
-
-# Operators that every dialect writes as ATen does.
-_KEPT_ATEN = ATEN_SYM_OPS | {
-    torch.ops.aten._assert_scalar.default,
-    torch.ops.aten._assert_async.msg,
-    torch.ops.aten.scalar_tensor.default,
-}
 
 _MEMORY_FORMAT_OPS = frozenset(
     {torch.ops.aten._to_copy.default, torch.ops.aten.clone.default, torch.ops.aten.empty.memory_format}
@@ -129,7 +122,7 @@ def _has_value(node: Node, options: Options) -> str | None:
 
 def _is_functional(node: Node, options: Options) -> str | None:
     op = _operator(node)
-    if op is None or op in _KEPT_ATEN:
+    if op is None or op in ALWAYS_ATEN:
         return None
     if op._schema.is_mutable:
         return "it writes its arguments; programs are functional here"
@@ -138,7 +131,7 @@ def _is_functional(node: Node, options: Options) -> str | None:
 
 def _is_core(node: Node, options: Options) -> str | None:
     op = _operator(node)
-    if not options.core_only or op is None or op.namespace != "aten" or op in _KEPT_ATEN or op in _ALSO_CORE:
+    if not options.core_only or op is None or op.namespace != "aten" or op in ALWAYS_ATEN or op in _ALSO_CORE:
         return None
     if op in options.preserve or op in options.exceptions or node.target in options.exceptions:
         return None
@@ -152,7 +145,7 @@ def _is_core(node: Node, options: Options) -> str | None:
 
 def _is_edge(node: Node, options: Options) -> str | None:
     target = node.target
-    if not isinstance(target, OpOverload) or target in _KEPT_ATEN or target in options.exceptions:
+    if not isinstance(target, OpOverload) or target in ALWAYS_ATEN or target in options.exceptions:
         return None
     return f"Operator torch.ops.{target} is not an Edge operator"
 

@@ -12,12 +12,12 @@ from torch.fx.node import map_aggregate
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import constant_inputs
+from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.spec import TensorSpec, contiguous_strides
 from rushlight.passes.base import GraphPass, ProgramPass
 
-_KEPT = ("executorch_call_delegate",)
 _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 
 
@@ -111,7 +111,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
             index: Any = node.args[1]
             items = meta.get_spec(source) if isinstance(source, Node) else None
             return items[index] if isinstance(items, (list, tuple)) else None
-        if getattr(node.target, "__name__", "") in _KEPT and meta.has_spec(node):
+        if is_delegate_call(node) and meta.has_spec(node):
             return meta.get_spec(node)
         op = aten_op(node.target)
         if op is not None and op._schema.is_mutable and op._schema.name.endswith("_"):

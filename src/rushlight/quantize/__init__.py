@@ -17,8 +17,8 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from rushlight.quantize.comparison import compare
-from rushlight.quantize.damage import Hybrid, Sensitivity, hybrid, sensitivity
 from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.exclusion import ExcludeFromQuantization
 from rushlight.quantize.flow import (
     calibrate,
     convert_pt2e,
@@ -27,7 +27,7 @@ from rushlight.quantize.flow import (
     prepare_qat_pt2e,
     quantize,
 )
-from rushlight.quantize.leave_float import LeaveFloat
+from rushlight.quantize.layer_sensitivity import Hybrid, Sensitivity, hybrid, sensitivity
 from rushlight.quantize.report import Report
 from rushlight.quantize.specs import (
     dynamic_int8,
@@ -44,7 +44,7 @@ __all__ = [
     "DerivedQuantizationSpec",
     "FixedQParamsQuantizationSpec",
     "Hybrid",
-    "LeaveFloat",
+    "ExcludeFromQuantization",
     "QuantizationAnnotation",
     "QuantizationConfig",
     "QuantizationError",

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.evaluator import Evaluator, Values
+from rushlight.quantize.graph_runner import GraphRunner, NodeValues
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
 from rushlight.quantize.layers import Layer, how, pair_layers
 from rushlight.quantize.measures import Agreement, Meter, tensors_of
@@ -92,7 +92,7 @@ class Pair:
     def __init__(
         self, reference: ExportedProgram | GraphModule, quantized: ExportedProgram | GraphModule
     ) -> None:
-        self.reference, self.quantized = Evaluator(reference), Evaluator(quantized)
+        self.reference, self.quantized = GraphRunner(reference), GraphRunner(quantized)
         found = pair_layers(self.reference, self.quantized)
         if not found:
             raise QuantizationError(
@@ -106,7 +106,9 @@ class Pair:
         """Returns the layer of a node of the quantized program, or None."""
         return self._all.get(node)
 
-    def own(self, layer: Layer, floats: Values, values: Values, inside: frozenset[Node] = frozenset()) -> Any:
+    def own(
+        self, layer: Layer, floats: NodeValues, values: NodeValues, inside: frozenset[Node] = frozenset()
+    ) -> Any:
         """Computes a layer on inputs of the float program.
 
         Args:

@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.quantize.evaluator import Evaluator
+from rushlight.quantize.graph_runner import GraphRunner
 from rushlight.quantize.patterns import BATCH_NORM, MOVEMENT
 
 _NAMESPACE = "quantized_decomposed"
@@ -67,7 +67,7 @@ def _is(node: Node, word: str) -> bool:
     return is_quantization(node) and str(node.target).split(".")[1].startswith(word)
 
 
-def pair_layers(reference: Evaluator, quantized: Evaluator) -> list[Layer]:
+def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
     """Returns the operators that both programs have, in the order of the quantized program.
 
     Nodes correspond if they have the same origin in `node.meta["from_node"]`, which torch.export and pt2e

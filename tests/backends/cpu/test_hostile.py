@@ -10,7 +10,7 @@ from tests.backends.cpu.support import damaged, refusals
 from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
@@ -41,6 +41,6 @@ CONFIGS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_a_damaged_plan(kind: str) -> None:
     inputs = torch.randn(1, 3, 16, 16)
-    program = quantize(Net().eval(), (inputs,), CPUQuantizer().set_global(CONFIGS[kind]), [(inputs,)])
+    program = quantize(Net().eval(), (inputs,), CpuQuantizer().set_global(CONFIGS[kind]), [(inputs,)])
     edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
     assert refusals(damaged(edge.to_executorch().buffer, SAMPLES, 0), (inputs,)) > SAMPLES // 20

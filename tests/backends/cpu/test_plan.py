@@ -25,7 +25,7 @@ from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan import arena
 from rushlight.backends.cpu.plan.payload import read_plan, write_plan
 from rushlight.backends.cpu.plan.tables import Copy, Elementwise, Gemm, Reduce, Softmax, StorageKind, Winograd
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.delegate.backend import CompileSpec
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.format.errors import MalformedError
@@ -311,7 +311,7 @@ def test_a_plan_of_an_older_layout_is_refused(damaged: tuple[bytearray, int, int
 def test_what_is_computed_quantized_by_kernels_keeps_its_conversions() -> None:
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 4, 2))
     inputs = (torch.randn(1, 3, 8, 8),)
-    quantizer = CPUQuantizer().set_global(static_int8())
+    quantizer = CpuQuantizer().set_global(static_int8())
     program = quantize(export_float(model.eval(), inputs), None, quantizer, [inputs])
     edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
     targets = [str(n.target) for n in edge.to_executorch().exported_program().graph.nodes]

@@ -30,7 +30,7 @@ from rushlight.backends.cpu.plan.tables import (
     Reduce,
     WeightOnlyGemm,
 )
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
@@ -117,7 +117,7 @@ def quantum(program: bytes) -> float:
 
 
 QUANTIZERS: dict[str, Any] = {
-    "channel": lambda: CPUQuantizer().set_global(static_int8()),
+    "channel": lambda: CpuQuantizer().set_global(static_int8()),
     "tensor": lambda: XNNPACKQuantizer().set_global(get_symmetric_quantization_config()),
 }
 
@@ -149,7 +149,7 @@ LINEAR = nn.Sequential(nn.Linear(48, 80), nn.GELU(), nn.Linear(80, 33))
 @pytest.mark.parametrize("rows", [(1,), (37,), (2, 13)])
 def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
     x = input_of((*rows, 48))
-    exported = quantize(LINEAR, (x,), CPUQuantizer().set_global(dynamic_int8(per_token=per_token)), [(x,)])
+    exported = quantize(LINEAR, (x,), CpuQuantizer().set_global(dynamic_int8(per_token=per_token)), [(x,)])
     program = lower(exported)
     assert kinds(program) == {DynamicQuantize, Int8Gemm}
     with torch.no_grad():
@@ -162,7 +162,7 @@ def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
 def test_special_numbers_in_dynamic_products(config: Any, value: float) -> None:
     model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 33))
     x = input_of((7, 64))
-    exported = quantize(model, (x,), CPUQuantizer().set_global(config), [(x,)])
+    exported = quantize(model, (x,), CpuQuantizer().set_global(config), [(x,)])
     program = lower(exported)
     x[3, 11] = value
     with torch.no_grad():
@@ -184,7 +184,7 @@ class Residuals(nn.Module):
 
 def test_residuals_of_dynamic_products() -> None:
     x = input_of((2, 19, 24))
-    exported = quantize(Residuals(), (x,), CPUQuantizer().set_global(dynamic_int8()), [(x,)])
+    exported = quantize(Residuals(), (x,), CpuQuantizer().set_global(dynamic_int8()), [(x,)])
     program = lower(exported)
     assert len([s for s in plan_of(program).steps if isinstance(s.operation, Int8Gemm)]) == 3
     with torch.no_grad():
@@ -210,7 +210,7 @@ class Shortcuts(nn.Module):
 
 def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     x = input_of((1, 24, 14, 13))
-    exported = quantize(Shortcuts().eval(), (x,), CPUQuantizer().set_global(static_int8()), [(x,)])
+    exported = quantize(Shortcuts().eval(), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
     fused = lower(exported)
     assert Int8Binary not in kinds(fused)
     monkeypatch.setattr(QuantizedLowering, "int8_product_of", lambda *_: None)
@@ -228,7 +228,7 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
 def test_large_maps_take_winograd_transforms() -> None:
     x = input_of((1, 64, 43, 46))
     exported = quantize(
-        nn.Conv2d(64, 64, 3, padding=1), (x,), CPUQuantizer().set_global(static_int8()), [(x,)]
+        nn.Conv2d(64, 64, 3, padding=1), (x,), CpuQuantizer().set_global(static_int8()), [(x,)]
     )
     method = Runtime.get().load_program(lower(exported)).load_timed_method("forward")
     method.execute([x])
@@ -255,7 +255,7 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize("rows", [(1,), (2, 3), (41,)])
 def test_small_weights(rows: tuple[int, ...], config: str) -> None:
     x = input_of((*rows, 96))
-    exported = quantize(Small(), (x,), CPUQuantizer().set_global(SMALL[config]()), [(x,)])
+    exported = quantize(Small(), (x,), CpuQuantizer().set_global(SMALL[config]()), [(x,)])
     program = lower(exported)
     assert WeightOnlyGemm in kinds(program)
     with torch.no_grad():
@@ -268,7 +268,7 @@ def test_small_weights_of_huge_inputs(config: str) -> None:
     x = input_of((3, 160))
     x[0, 7], x[1, 41], x[2, 159] = 3e38, torch.inf, torch.nan
     seen = input_of((3, 160))
-    exported = quantize(nn.Linear(160, 20), (seen,), CPUQuantizer().set_global(SMALL[config]()), [(seen,)])
+    exported = quantize(nn.Linear(160, 20), (seen,), CpuQuantizer().set_global(SMALL[config]()), [(seen,)])
     program = lower(exported)
     assert WeightOnlyGemm in kinds(program)
     with torch.no_grad():
@@ -283,7 +283,7 @@ def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> N
     x = input_of((*rows, 96))
     model = nn.Sequential(nn.Linear(96, 192), nn.ReLU6(), nn.Linear(192, 37, bias=False), nn.SiLU())
     config = dynamic_int8_weight_int4(group_size=group_size)
-    exported = quantize(model, (x,), CPUQuantizer().set_global(config), [(x,)])
+    exported = quantize(model, (x,), CpuQuantizer().set_global(config), [(x,)])
     program = lower(exported)
     assert kinds(program) == {DynamicQuantize, Int4Gemm}
     with torch.no_grad():
@@ -324,7 +324,7 @@ def test_tables(config: str) -> None:
     config = "int4 in groups of 16" if "of 10" in config else config
     configs = {**SMALL, "int4 in groups of 16": lambda: weight_only_int4(group_size=16)}
     ids = torch.randint(0, 50, (2, 7), generator=torch.Generator().manual_seed(1))
-    exported = quantize(Tied(), (ids,), CPUQuantizer().set_global(configs[config]()), [(ids,)])
+    exported = quantize(Tied(), (ids,), CpuQuantizer().set_global(configs[config]()), [(ids,)])
     program = lower(exported)
     assert {QuantizedGather, WeightOnlyGemm} <= kinds(program)
     assert len(program) < 50 * 64 * 2.5
@@ -349,7 +349,7 @@ def test_dynamic_sizes() -> None:
     batch = torch.export.Dim("batch", min=1, max=9)
     x = input_of((4, 3, 12, 12))
     model = nn.Sequential(nn.Conv2d(3, 20, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    quantizer = CPUQuantizer().set_global(static_int8())
+    quantizer = CpuQuantizer().set_global(static_int8())
     exported = quantize(model.eval(), (x,), quantizer, [(x,)], dynamic_shapes=({0: batch},))
     program = lower(exported)
     for size in (1, 4, 9):
@@ -390,5 +390,5 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
         "both": dynamic_int8_weight_int4,
     }
     x = input_of(shape)
-    program = lower(quantize(module.eval(), (x,), CPUQuantizer().set_global(configs[case]()), [(x,)]))
+    program = lower(quantize(module.eval(), (x,), CpuQuantizer().set_global(configs[case]()), [(x,)]))
     assert refusals(damaged(program, 700, 0), (x,)) > 35

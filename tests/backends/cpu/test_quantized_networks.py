@@ -16,7 +16,7 @@ from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import Dequantize
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, static_int8
@@ -117,7 +117,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     torch.manual_seed(11)
     x = torch.randn(shape)
     config = dynamic_int8() if request.param == "transformer" else static_int8()
-    exported = quantize(build().eval(), (x,), CPUQuantizer().set_global(config), [(x,)])
+    exported = quantize(build().eval(), (x,), CpuQuantizer().set_global(config), [(x,)])
     program = bytes(
         to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()]).to_executorch().buffer
     )

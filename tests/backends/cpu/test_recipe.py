@@ -30,7 +30,7 @@ from rushlight.backends.cpu.plan.tables import (
     Where,
 )
 from rushlight.backends.cpu.plan.wire_tables import CPU_PLAN
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import static_int8
@@ -103,7 +103,7 @@ class Quantized(nn.Module):
 def test_operations_over_int8() -> None:
     torch.manual_seed(0)
     inputs = (torch.randn(1, 3, 12, 12),)
-    program = quantize(Quantized().eval(), inputs, CPUQuantizer().set_global(static_int8()), [inputs])
+    program = quantize(Quantized().eval(), inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
     data = edge.to_executorch().buffer
     assert {Quantize, Int8Pool2d, Int8Lookup, Int8Mean} <= set(kinds(data))

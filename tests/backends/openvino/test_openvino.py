@@ -17,7 +17,7 @@ from torch.nn import functional as F
 pytest.importorskip("openvino", reason="OpenVINO is not installed: pip install 'rushlight[openvino]'")
 
 import rushlight
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.openvino import OpenvinoPartitioner
 from rushlight.delegate.backend import CompileSpec
 from rushlight.format.pte import PTEFile, read_pte, write_pte
@@ -126,7 +126,7 @@ def test_sizes_that_change() -> None:
 def test_quantized() -> None:
     module, inputs = case("convolutions")
     data = [(torch.randn(2, 3, 16, 16),) for _ in range(4)]
-    quantized = quantize(module, inputs, CPUQuantizer().set_global(static_int8()), [*data, inputs])
+    quantized = quantize(module, inputs, CpuQuantizer().set_global(static_int8()), [*data, inputs])
     program = rushlight.compile(quantized, partitioner=[OpenvinoPartitioner()])
     assert parts(program) == 1
     payload = bytes(read_pte(program.buffer).delegate_data[0])

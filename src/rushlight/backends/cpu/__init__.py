@@ -8,10 +8,10 @@ from rushlight.backends.cpu.backend import CpuBackend
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 
 if TYPE_CHECKING:
-    from rushlight.backends.cpu.quantizer import CPUQuantizer
+    from rushlight.backends.cpu.quantizer import CpuQuantizer
 
 __all__ = [
-    "CPUQuantizer",
+    "CpuQuantizer",
     "CpuBackend",
     "CpuPartitioner",
 ]

@@ -28,7 +28,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-class CPUQuantizer(PatternQuantizer):
+class CpuQuantizer(PatternQuantizer):
     """Quantizes models for the CPU backend and the kernels: to int8 with ranges from data, from training or
     at run time, or only weights to 8 or 4 bits.
 
@@ -38,7 +38,7 @@ class CPUQuantizer(PatternQuantizer):
     Dynamic and weight-only configurations also quantize the weights of embeddings.
     """
 
-    name: ClassVar[str] = "CPUQuantizer"
+    name: ClassVar[str] = "CpuQuantizer"
     patterns: ClassVar[tuple[Pattern, ...]] = (
         Pattern("linear", p.LINEAR, Kind.WEIGHTED, p.CLAMP, dynamic=True, weight_only=True),
         Pattern("conv", p.CONV, Kind.WEIGHTED, p.CLAMP),

@@ -21,7 +21,7 @@ from rushlight.ir import meta
 from rushlight.ir.constants import constant_inputs, is_graph_of
 
 aten = torch.ops.aten
-KEPT = (
+PRESERVED_OPS = (
     aten.pixel_shuffle.default,
     aten.upsample_bilinear2d.vec,
     aten.upsample_nearest2d.vec,
@@ -64,9 +64,9 @@ class OpenvinoPartitioner(Partitioner):
         def accepts(node: Node) -> bool:
             if node.graph not in is_own:
                 is_own[node.graph] = is_graph_of(ep, node.graph)  # bodies of control flow stay
-            return is_own[node.graph] and support.why_not(node) is None
+            return is_own[node.graph] and support.unsupported_reason(node) is None
 
-        return list(KEPT), accepts
+        return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that OpenVINO takes."""
@@ -77,7 +77,7 @@ class OpenvinoPartitioner(Partitioner):
         for node in graph.nodes:
             if node.op != "call_function" or is_item(node):
                 continue
-            reason = self._skipped(node) or support.why_not(node)
+            reason = self._skipped(node) or support.unsupported_reason(node)
             if reason is None:
                 taken.add(node)
             else:

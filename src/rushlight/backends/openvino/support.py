@@ -39,7 +39,7 @@ class Support:
         """Returns whether a node is a placeholder of a constant."""
         return node.op == "placeholder" and node.name in self._constants
 
-    def why_not(self, node: Node) -> str | None:
+    def unsupported_reason(self, node: Node) -> str | None:
         """Returns the reason why a call_function node cannot go to OpenVINO, or None if it can."""
         if not aten_name(node):
             return "it is no operator"

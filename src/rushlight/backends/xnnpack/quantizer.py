@@ -119,5 +119,5 @@ class XNNPACKQuantizer(PatternQuantizer):
         if spec is not None and spec.dtype not in (torch.int8, torch.uint8):
             raise QuantizationError(
                 f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}: "
-                "XNNPACK has 8-bit ones; CPUQuantizer has both"
+                "XNNPACK has 8-bit ones; CpuQuantizer has both"
             )

@@ -41,12 +41,12 @@ def unsupported_reason(node: Node, facts: Facts) -> str | None:
         result = tensor_of(node)
         assert result is not None
         return None if result.dtype in facts.dtypes else f"{result.dtype} is not supported"
-    reason = _why_not_tensors(node, facts)
+    reason = _unsupported_tensors(node, facts)
     check = CHECKS[op]
     return reason or (check(node, facts) if check is not None else None)
 
 
-def _why_not_tensors(node: Node, facts: Facts) -> str | None:
+def _unsupported_tensors(node: Node, facts: Facts) -> str | None:
     val = node.meta.get("val")
     outputs = [val[0] if isinstance(val, (tuple, list)) else val]
     inputs = [tensor_of(source) for source in node.all_input_nodes]

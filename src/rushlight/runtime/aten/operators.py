@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from rushlight.ir import own_ops, quantized_ops
+from rushlight.ir import custom_ops, quantized_ops
 from rushlight.runtime.errors import OperatorMissingError
 
 # Arithmetic on the program's scalars.
@@ -50,7 +50,7 @@ _DISPATCH_KEYS = (
 
 
 # These define their operators, and reference implementations of them, when they are imported.
-_DEFINING = (own_ops, quantized_ops)
+_DEFINING = (custom_ops, quantized_ops)
 
 
 @cache

@@ -11,10 +11,10 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.node import map_arg
 
-Values = dict[Node, Any]
+NodeValues = dict[Node, Any]
 
 
-class Evaluator:
+class GraphRunner:
     """A float or quantized program that can be run in parts.
 
     An operator that writes to an argument works on a copy of it, and later users of the argument read the
@@ -31,20 +31,20 @@ class Evaluator:
         self._arguments = {node: _after_writes(node, self.order) for node in self.nodes}
         self._output = next(node for node in reversed(self.nodes) if node.op == "output")
 
-    def run(self, inputs: Sequence[Any]) -> Values:
+    def run(self, inputs: Sequence[Any]) -> NodeValues:
         """Computes the value of every node.
 
         Args:
             inputs: the positional arguments of the model.
         """
         flat = iter(self.module.graph.process_inputs(*inputs))
-        values: Values = {}
+        values: NodeValues = {}
         with torch.no_grad():
             for node in self.nodes:
                 values[node] = next(flat, None) if node.op == "placeholder" else self._call(node, values)
         return values
 
-    def result(self, values: Values) -> Any:
+    def result(self, values: NodeValues) -> Any:
         """Returns the outputs of the model."""
         return self.module.graph.process_outputs(values[self._output])
 
@@ -55,7 +55,7 @@ class Evaluator:
             node: the node.
             known: returns (value,) for nodes whose value is known, else None.
         """
-        values: Values = {}
+        values: NodeValues = {}
         stack = [node]
         with torch.no_grad():
             while stack:
@@ -74,7 +74,7 @@ class Evaluator:
                     values[top] = self._call(top, values)
         return values[node]
 
-    def again(self, values: Values, replaced: Values) -> Values:
+    def again(self, values: NodeValues, replaced: NodeValues) -> NodeValues:
         """Computes a run in which some nodes have other values.
 
         Only nodes that depend on them are computed again.
@@ -83,7 +83,7 @@ class Evaluator:
             values: the values of a run.
             replaced: the new values by node.
         """
-        changed: Values = dict(replaced)
+        changed: NodeValues = dict(replaced)
         view = _Overlay(changed, values)
         with torch.no_grad():
             for node in self.nodes:
@@ -110,7 +110,7 @@ class Evaluator:
 
 
 class _Overlay:
-    def __init__(self, first: Values, second: Values) -> None:
+    def __init__(self, first: NodeValues, second: NodeValues) -> None:
         self._first, self._second = first, second
 
     def __getitem__(self, node: Node) -> Any:

@@ -9,7 +9,13 @@ import torch
 from torch.nn import functional as F
 
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
-from rushlight.quantize import ComposableQuantizer, LeaveFloat, QuantizationError, quantize, static_int8
+from rushlight.quantize import (
+    ComposableQuantizer,
+    ExcludeFromQuantization,
+    QuantizationError,
+    quantize,
+    static_int8,
+)
 
 
 class Net(torch.nn.Module):
@@ -62,12 +68,14 @@ ALL = {"conv2d", "max_pool2d", "conv2d_1", "mean", "linear"}
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_what_is_named_stays(how: dict[str, Any], left: set[str]) -> None:
-    assert quantized(LeaveFloat(XNNPACKQuantizer().set_global(static_int8()), **how)) == ALL - left
+    assert (
+        quantized(ExcludeFromQuantization(XNNPACKQuantizer().set_global(static_int8()), **how)) == ALL - left
+    )
 
 
 def test_any_quantizer_will_do() -> None:
     composed = ComposableQuantizer([XNNPACKQuantizer().set_global(static_int8())])
-    assert quantized(LeaveFloat(composed, modules=["head"])) == ALL - {"linear"}
+    assert quantized(ExcludeFromQuantization(composed, modules=["head"])) == ALL - {"linear"}
 
 
 @pytest.mark.parametrize(
@@ -81,10 +89,10 @@ def test_any_quantizer_will_do() -> None:
 )
 def test_names_that_are_not_there(how: dict[str, Any], message: str) -> None:
     with pytest.raises(QuantizationError, match=f"the model has {message}"):
-        quantized(LeaveFloat(XNNPACKQuantizer().set_global(static_int8()), **how))
+        quantized(ExcludeFromQuantization(XNNPACKQuantizer().set_global(static_int8()), **how))
 
 
 def test_nothing_is_left_to_quantize() -> None:
-    quantizer = LeaveFloat(XNNPACKQuantizer().set_global(static_int8()), types=["Net"])
+    quantizer = ExcludeFromQuantization(XNNPACKQuantizer().set_global(static_int8()), types=["Net"])
     with pytest.raises(QuantizationError, match="nothing to quantize"):
         quantized(quantizer)

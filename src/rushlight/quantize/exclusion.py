@@ -20,7 +20,7 @@ from rushlight.quantize.layers import is_quantization
 from rushlight.quantize.pattern_quantizer import type_name
 
 
-class LeaveFloat(Quantizer):  # type: ignore[misc]
+class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
     """Wraps another quantizer and keeps the given layers in float.
 
     An operator that fuses with a given one stays with it, and so do operators that share its parameters.

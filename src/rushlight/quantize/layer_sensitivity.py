@@ -14,10 +14,10 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.quantize.comparison import Pair
 from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.exclusion import ExcludeFromQuantization, units_of
 from rushlight.quantize.flow import export_float, quantize, quantized_module
 from rushlight.quantize.inputs import Inputs, as_arguments
 from rushlight.quantize.layers import Layer, how
-from rushlight.quantize.leave_float import LeaveFloat, units_of
 from rushlight.quantize.measures import Difference, Meter, difference, tensors_of
 from rushlight.quantize.patterns import BATCH_NORM
 from rushlight.quantize.report import decibels
@@ -25,10 +25,17 @@ from rushlight.quantize.tables import Sections, Table, bars, page, text_table
 
 
 @dataclass(frozen=True)
-class LayerDamage:
-    """What quantizing one layer alone does.
+class LayerSensitivity:
+    """How quantizing one layer alone changes the model.
 
-    result: to the model's results. own: to the layer's value. weights: numbers in its stored weights.
+    Args:
+        name: the layer, as reports print it.
+        operator: what the layer computes.
+        how: how it is quantized.
+        source: the user's line, None if it is not known.
+        weights: the elements of its stored weights.
+        result: the difference of the model's results.
+        own: the difference of the layer's own result.
     """
 
     name: str
@@ -54,14 +61,20 @@ class LayerDamage:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Layers by the damage that each does alone, the greatest first; whole: with all quantized."""
+    """How quantizing each layer alone changes the model's results.
 
-    layers: list[LayerDamage]
+    Args:
+        layers: one row for each layer, the greatest error first.
+        whole: the difference of the results with all layers quantized.
+        items: the inputs that were measured.
+    """
+
+    layers: list[LayerSensitivity]
     whole: Difference
     items: int
 
     def worst(self, count: int) -> list[str]:
-        """The names of the layers that do most damage, for `LeaveFloat`."""
+        """The names of the most sensitive layers, for `ExcludeFromQuantization`."""
         return [row.name for row in self.layers[:count]]
 
     def text(self) -> str:
@@ -70,7 +83,7 @@ class Sensitivity:
         longest = max(noise, default=0.0) or 1.0
         plots = ["#" * round(24 * amount / longest) for amount in noise]
         rows = [[*cells, plot] for cells, plot in zip(self._cells(), plots, strict=True)]
-        return f"{text_table([*_HEAD, 'damage'], rows, right=_RIGHT)}\n\n{self._whole()}"
+        return f"{text_table([*_HEAD, 'error'], rows, right=_RIGHT)}\n\n{self._whole()}"
 
     def _cells(self) -> list[list[str]]:
         return [
@@ -105,7 +118,7 @@ class Sensitivity:
                 "results, this layer alone": [row.result.snr_db for row in self.layers],
                 "the layer itself": [row.own.snr_db for row in self.layers],
             },
-            "signal to noise, dB: short bars are damage",
+            "signal to noise, dB: a short bar is a large error",
             line=self.whole.snr_db if math.isfinite(self.whole.snr_db) else None,
         )
 
@@ -116,7 +129,7 @@ class Sensitivity:
     def sections(self) -> Sections:
         """What the page holds."""
         return [
-            ("Damage by layer, quantized alone", f"<p>{self._whole()}</p>{self.svg()}"),
+            ("Error of the results with one layer quantized", f"<p>{self._whole()}</p>{self.svg()}"),
             ("", Table(_HEAD, self._cells(), _RIGHT)),
         ]
 
@@ -141,10 +154,18 @@ def sensitivity(
     dynamic_shapes: Any = None,
     items: int = 8,
 ) -> Sensitivity:
-    """Measures each layer's damage: the float program with one layer quantized at a time.
+    """Measures how quantizing each layer alone changes the results of the float program.
 
-    Arguments are those of `quantize`; data calibrates, and its first `items` are measured.
-    Raises QuantizationError as `quantize` does, and without data.
+    Args:
+        model: a module, or a program of torch.export.
+        example_inputs: arguments of the module; None for a program.
+        quantizer: describes how layers are quantized.
+        data: inputs that calibrate; the first `items` of them are measured.
+        dynamic_shapes: as torch.export takes them.
+        items: the number of inputs to measure.
+
+    Raises:
+        QuantizationError: as `quantize` raises it, and without data.
     """
     inputs = [as_arguments(item) for item in data]
     if not inputs:
@@ -184,9 +205,9 @@ class _Unit:
             return None
         return cls(first, last, frozenset(nodes))
 
-    def row(self) -> LayerDamage:
+    def row(self) -> LayerSensitivity:
         layer = self.first
-        return LayerDamage(
+        return LayerSensitivity(
             layer.name,
             layer.operator,
             how(layer),
@@ -230,8 +251,20 @@ def hybrid(
 ) -> Hybrid:
     """Leaves the fewest of the most sensitive layers in float with which the results reach `min_snr_db`.
 
-    found: what `sensitivity` gave, measured here if None. The number is sought by halving, each step
-    quantizing anew. Raises QuantizationError if leaving all but one layer does not suffice.
+    The number of layers is found by bisection; each step quantizes the model again.
+
+    Args:
+        model: a module, or a program of torch.export.
+        example_inputs: arguments of the module; None for a program.
+        quantizer: describes how layers are quantized.
+        data: inputs that calibrate; the first `items` of them are measured.
+        min_snr_db: the least signal-to-noise ratio of the results, in dB.
+        found: what `sensitivity` gave, measured here if None.
+        dynamic_shapes: as torch.export takes them.
+        items: the number of inputs to measure.
+
+    Raises:
+        QuantizationError: leaving all but one layer in float does not suffice.
     """
     inputs = [as_arguments(item) for item in data]
     program = export_float(model, example_inputs, dynamic_shapes)
@@ -240,7 +273,7 @@ def hybrid(
 
     def attempt(count: int) -> Hybrid:
         left = found.worst(count)
-        chosen = LeaveFloat(quantizer, left) if left else quantizer
+        chosen = ExcludeFromQuantization(quantizer, left) if left else quantizer
         made = quantize(program, None, chosen, inputs, dynamic_shapes=dynamic_shapes)
         reference, quantized = program.module(), made.module()
         with torch.no_grad():

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from rushlight.backends.cpu.quantizer import CPUQuantizer
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.quantize import (
-    LeaveFloat,
+    ExcludeFromQuantization,
     QuantizationError,
     compare,
     export_float,
@@ -49,29 +49,29 @@ def chain() -> tuple[Any, list[tuple[torch.Tensor, ...]]]:
     return export_float(model, data[0]), data
 
 
-def quantizer() -> CPUQuantizer:
-    return CPUQuantizer().set_global(static_int8())
+def quantizer() -> CpuQuantizer:
+    return CpuQuantizer().set_global(static_int8())
 
 
-def test_layers_are_ranked_by_the_damage_that_each_does(chain: Any) -> None:
+def test_layers_are_ranked_by_the_error_that_each_causes(chain: Any) -> None:
     program, data = chain
     found = sensitivity(program, None, quantizer(), data)
     assert [row.operator for row in found.layers] == ["linear"] * 4
     # Layer 1 has the wide output, and layer 2 reads it.
     assert {row.name for row in found.layers[:2]} == {"layers.1.linear_1", "layers.2.linear_2"}
-    damage = [row.result.snr_db for row in found.layers]
-    assert damage == sorted(damage)
-    assert damage[1] + 6 < damage[2]
+    errors = [row.result.snr_db for row in found.layers]
+    assert errors == sorted(errors)
+    assert errors[1] + 6 < errors[2]
     assert all(row.weights == 16 * 16 + 16 for row in found.layers)
-    assert found.items == 4 and found.whole.snr_db < min(damage) + 0.5
+    assert found.items == 4 and found.whole.snr_db < min(errors) + 0.5
 
 
-def test_one_layers_damage_is_that_of_a_program_with_the_others_in_float(chain: Any) -> None:
+def test_one_layers_error_is_that_of_a_program_with_the_others_in_float(chain: Any) -> None:
     program, data = chain
     found = sensitivity(program, None, quantizer(), data)
     for row in found.layers[2:]:
         others = [other.name for other in found.layers if other is not row]
-        alone = quantize(program, None, LeaveFloat(quantizer(), others), data)
+        alone = quantize(program, None, ExcludeFromQuantization(quantizer(), others), data)
         (end,) = compare(program, alone, data).results
         assert end.difference.snr_db == pytest.approx(row.result.snr_db, abs=0.5)
 
@@ -92,7 +92,7 @@ def test_table_plot_and_data_tell_the_same(chain: Any) -> None:
 
 def test_weights_alone_are_ranked_too(chain: Any) -> None:
     program, data = chain
-    found = sensitivity(program, None, CPUQuantizer().set_global(weight_only_int4(group_size=16)), data)
+    found = sensitivity(program, None, CpuQuantizer().set_global(weight_only_int4(group_size=16)), data)
     assert len(found.layers) == 4
     assert all(5 < row.own.snr_db < math.inf for row in found.layers)
 
@@ -106,7 +106,7 @@ def test_a_hybrid_leaves_just_enough(chain: Any) -> None:
     made = hybrid(program, None, quantizer(), data, min_snr_db=goal, found=found)
     assert made.left == found.worst(len(made.left)) and 0 < len(made.left) < 4
     assert made.difference.snr_db >= goal
-    fewer = quantize(program, None, LeaveFloat(quantizer(), made.left[:-1]), data)
+    fewer = quantize(program, None, ExcludeFromQuantization(quantizer(), made.left[:-1]), data)
     (end,) = compare(program, fewer, data).results
     assert end.difference.snr_db < goal
     weights = sum(node.target is qd.dequantize_per_channel.default for node in made.program.graph.nodes)
