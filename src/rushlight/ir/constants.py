@@ -1,8 +1,14 @@
-"""The constants of an exported program: inputs of its graph that are stored tensors which nothing changes."""
+"""The constants of an exported program, and the values that follow from them.
+
+A constant is an input of the graph that is a stored tensor which nothing changes: a parameter, a buffer or a
+lifted tensor. A node whose inputs are all constants may be computed ahead of time.
+"""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -15,8 +21,10 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 
 from rushlight.ir import meta
+from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import shared_placeholders
 
 _STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -86,6 +94,76 @@ def is_graph_of(program: ExportedProgram, graph: Graph) -> bool:
     placeholders may bear the same names."""
     names = [node.name for node in graph.nodes if node.op == "placeholder"]
     return names == [spec.arg.name for spec in program.graph_signature.input_specs]
+
+
+def constants_of_graph(program: ExportedProgram, graph: Graph) -> dict[str, torch.Tensor]:
+    """The tensors of the placeholders of a graph of a program that are constants, by name.
+
+    The placeholders of a body of control flow are no constants: each call may give it another tensor.
+    """
+    return constant_inputs(program) if is_graph_of(program, graph) else {}
+
+
+class Constants:
+    """The nodes of a graph that are constant, and their values, which are computed when they are first read.
+
+    Args:
+        stored: the tensors of the graph's placeholders that are constants, by name.
+        graph: the graph.
+        folds: whether a node counts as constant because its inputs do; if None, no node does.
+    """
+
+    def __init__(
+        self,
+        stored: Mapping[str, torch.Tensor],
+        graph: Graph,
+        folds: Callable[[Node], bool] | None = None,
+    ) -> None:
+        self._values: dict[Node, Any] = {}
+        self._computed: set[Node] = set()
+        for node in graph.nodes:
+            if node.op == "placeholder" and node.name in stored:
+                self._values[node] = stored[node.name].detach()
+            elif folds is not None and node.op == "call_function":
+                if all(map(self.is_constant, node.all_input_nodes)) and folds(node):
+                    self._computed.add(node)
+
+    def is_stored(self, node: object) -> bool:
+        """Whether a node is a placeholder of a stored constant."""
+        return self.is_constant(node) and node not in self._computed
+
+    def is_constant(self, node: object) -> bool:
+        """Whether a node depends on constants alone."""
+        return isinstance(node, Node) and (node in self._values or node in self._computed)
+
+    def value(self, node: object) -> torch.Tensor | None:
+        """The tensor of a constant node, None for any other value and for nodes with several results."""
+        if not isinstance(node, Node) or not self.is_constant(node):
+            return None
+        self._compute(node)
+        value = self._values[node]
+        return value if isinstance(value, torch.Tensor) else None
+
+    def add(self, node: Node, value: torch.Tensor) -> None:
+        """Adds a placeholder that the graph has got since."""
+        self._values[node] = value
+
+    def _compute(self, node: Node) -> None:
+        """Computes the value of a constant node, and those of the nodes on which it depends."""
+        pending = [node]
+        while pending:
+            current = pending[-1]
+            missing = [source for source in current.all_input_nodes if source not in self._values]
+            if missing and current not in self._values:
+                pending.extend(missing)
+                continue
+            pending.pop()
+            if current in self._values:
+                continue
+            target: Any = aten_op(current.target) or current.target
+            args, kwargs = map_arg((current.args, current.kwargs), self._values.__getitem__)
+            with torch.no_grad():
+                self._values[current] = target(*args, **kwargs)
 
 
 class NewConstants:

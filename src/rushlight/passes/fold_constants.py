@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
-from rushlight.ir.constants import NewConstants, constant_inputs
+from rushlight.ir.constants import Constants, NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
@@ -35,37 +34,30 @@ class FoldConstants(ProgramPass):
 
     def rewrite(self, program: MethodProgram) -> bool:
         graph = program.graph
-        real: dict[Node, Any] = {}
-        constants = constant_inputs(program)
-        for node in graph.nodes:
-            if node.op == "placeholder" and node.name in constants:
-                real[node] = constants[node.name].detach()
-        folded = _choose(list(graph.nodes), set(real))
+        constants = Constants(constant_inputs(program), graph, _is_pure)
+        folded = _choose(constants, list(graph.nodes))
         if not folded:
             return False
         added, evaluator = NewConstants(program), Evaluator.of(program.graph_module)
-        with torch.no_grad():
-            for node in folded:
-                _compute(node, real)
-                value = real[node].contiguous()
-                new = added.add("_folded_tensor_constant", value, evaluator.like(value), node)
-                real[new] = value
-                node.replace_all_uses_with(new)
+        for node in folded:
+            computed = constants.value(node)
+            assert computed is not None
+            value = computed.contiguous()
+            new = added.add("_folded_tensor_constant", value, evaluator.like(value), node)
+            constants.add(new, value)
+            node.replace_all_uses_with(new)
         eliminate_dead_code(graph)
         return True
 
 
-def _choose(nodes: list[Node], constants: set[Node]) -> list[Node]:
+def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
     """The constant nodes to store, in graph order: the last ones of chains over constants."""
-    foldable = dict.fromkeys(constants)
-    for node in nodes:
-        if node not in foldable and _is_pure(node) and all(used in foldable for used in node.all_input_nodes):
-            foldable[node] = None
+    foldable = dict.fromkeys(filter(constants.is_constant, nodes))
     while True:
         edges = [
             node
             for node in foldable
-            if node not in constants and any(user not in foldable for user in node.users)
+            if not constants.is_stored(node) and any(user not in foldable for user in node.users)
         ]
         rejected = [node for node in edges if not _worth(node, foldable, constants)]
         if not rejected:
@@ -75,7 +67,8 @@ def _choose(nodes: list[Node], constants: set[Node]) -> list[Node]:
 
 
 def _is_pure(node: Node) -> bool:
-    if node.op != "call_function" or has_effect(node):
+    """Whether a node's result follows from its inputs, has a known size and shares no memory."""
+    if has_effect(node):
         return False
     if node.target is operator.getitem:
         return True
@@ -96,7 +89,7 @@ def _is_static(val: Any) -> bool:
     return isinstance(val, torch.Tensor) and all(isinstance(size, int) for size in val.shape)
 
 
-def _worth(node: Node, foldable: dict[Node, None], constants: set[Node]) -> bool:
+def _worth(node: Node, foldable: dict[Node, None], constants: Constants) -> bool:
     """Whether storing the node's result does not grow the file."""
     val = meta.get_tensor(node)
     if val is None:
@@ -112,29 +105,9 @@ def _worth(node: Node, foldable: dict[Node, None], constants: set[Node]) -> bool
             if used in seen:
                 continue
             seen.add(used)
-            if used not in constants:
+            if not constants.is_stored(used):
                 stack.append(used)
             elif all(user in foldable for user in used.users):
                 source = meta.get_val(used)
                 replaced += source.numel() * source.dtype.itemsize
     return size <= replaced
-
-
-def _compute(node: Node, real: dict[Node, Any]) -> None:
-    """Fills in `real[node]`, and what it needs."""
-    pending = [node]
-    while pending:
-        current = pending[-1]
-        missing = [used for used in current.all_input_nodes if used not in real]
-        if missing:
-            pending.extend(missing)
-            continue
-        pending.pop()
-        if current not in real:
-            args: Any = map_aggregate(
-                current.args, lambda item: real[item] if isinstance(item, Node) else item
-            )
-            kwargs: Any = map_aggregate(
-                current.kwargs, lambda item: real[item] if isinstance(item, Node) else item
-            )
-            real[current] = current.target(*args, **kwargs)  # type: ignore[operator]

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from rushlight.ir import dim_order_ops, meta
-from rushlight.ir.constants import NewConstants, constant_inputs
+from rushlight.ir.constants import Constants, NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import find_out_variant
@@ -47,7 +47,7 @@ class Rewriter:
 
     def __init__(self, program: ExportedProgram, available: Available) -> None:
         self.program = program
-        self.constants = constant_inputs(program)
+        self.constants = Constants(constant_inputs(program), program.graph)
         self.evaluator = Evaluator.of(program.graph_module)
         self._available = available
         self._added: NewConstants | None = None
@@ -79,7 +79,7 @@ class Rewriter:
         """A node that reads a new constant."""
         self._added = self._added or NewConstants(self.program)
         node = self._added.add(name, tensor, self.evaluator.like(tensor), origin)
-        self.constants[node.name] = tensor
+        self.constants.add(node, tensor)
         return node
 
     def once(self, key: Any, make: Callable[[], Node]) -> Node:
@@ -90,8 +90,7 @@ class Rewriter:
 
     def value(self, node: Any) -> torch.Tensor | None:
         """The constant that a node reads."""
-        tensor = self.constants.get(node.name) if isinstance(node, Node) else None
-        return None if tensor is None else tensor.detach()
+        return self.constants.value(node)
 
     def weight(self, node: object) -> QuantizedWeight | None:
         """The stored weight that a node dequantizes, None if it does something else."""

@@ -28,7 +28,7 @@ class Grouped(torch.nn.Module):
 
 def weight_of(module: torch.nn.Module) -> QuantizedWeight | None:
     program = torch.export.export(module, (torch.randn(3, 8),))
-    facts = Facts.of(program)
+    facts = Facts(program)
     (node,) = (node for node in program.graph.nodes if "dequantize" in str(node.target))
     return stored_weight(node, facts)
 

@@ -8,7 +8,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants, Values
+from rushlight.backends.cpu.folding import SelectedConstants, is_folded
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
 from rushlight.backends.cpu.lower.nodes import operation
 from rushlight.backends.cpu.lower.quantized import lower_quantized
@@ -34,7 +34,7 @@ from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessRe
 from rushlight.delegate.constants import new_values_of_buffers
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
-from rushlight.ir.constants import stored_tensor
+from rushlight.ir.constants import Constants, constant_inputs, stored_tensor
 from rushlight.ir.errors import CompileError
 from rushlight.ir.spec import TensorSpec
 from rushlight.passes.give_specs import with_known_layout
@@ -69,7 +69,7 @@ class CpuBackend(BackendDetails):
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        constants = Constants.of(edge_program)
+        constants = Constants(constant_inputs(edge_program), edge_program.graph, is_folded)
         graph = edge_program.graph
         stored = _needed_constants(edge_program, constants)
         lowering = QuantizedLowering(_options(compile_specs), stored, constants)
@@ -112,11 +112,11 @@ class CpuBackend(BackendDetails):
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 
-def _needed_constants(program: ExportedProgram, constants: Constants) -> Values:
+def _needed_constants(program: ExportedProgram, constants: Constants) -> SelectedConstants:
     """Constants that a step or an output reads."""
     nodes = program.graph.nodes
     needed = (n for n in nodes if constants.is_constant(n) and not all(map(constants.is_constant, n.users)))
-    return Values(constants, needed)
+    return SelectedConstants(constants, needed)
 
 
 def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:

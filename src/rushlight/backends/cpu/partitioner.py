@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
-from rushlight.backends.cpu.folding import Constants
+from rushlight.backends.cpu.folding import is_folded
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
 from rushlight.backends.cpu.lower.nodes import dtype_of, operation
 from rushlight.backends.cpu.lower.quantized import QUANTIZED
@@ -29,7 +29,7 @@ from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
-from rushlight.ir.constants import constant_inputs, is_graph_of
+from rushlight.ir.constants import Constants, constant_inputs, constants_of_graph
 from rushlight.ir.control_flow import control_flow_submodules
 
 logger = logging.getLogger(__name__)
@@ -86,14 +86,12 @@ class CpuPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        stored = constant_inputs(ep)
         known: dict[Graph, Constants] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in known:
-                # What bodies of control flow are given may be another tensor each time.
-                given = stored if is_graph_of(ep, node.graph) else {}
-                known[node.graph] = Constants(given, node.graph)
+                stored = constants_of_graph(ep, node.graph)
+                known[node.graph] = Constants(stored, node.graph, is_folded)
             return unsupported_reason(node, known[node.graph]) is None
 
         return list(PRESERVED_OPS), accepts
@@ -110,7 +108,7 @@ class CpuPartitioner(Partitioner):
         self, module: GraphModule, stored: Mapping[str, torch.Tensor], tags: dict[str, DelegationSpec]
     ) -> None:
         graph = module.graph
-        constants = Constants(stored, graph)
+        constants = Constants(stored, graph, is_folded)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
         inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
@@ -135,7 +133,7 @@ class CpuPartitioner(Partitioner):
             ):
                 taken.remove(node)
                 self.report.report_reject(node, f"plans have no {value.dtype}")
-        for part in self._parts(graph, taken, constants, Constants(stored, graph, folds=False)):
+        for part in self._parts(graph, taken, constants, Constants(stored, graph)):
             if not _is_worth_it(part, constants):
                 continue
             if not _is_sized(part):

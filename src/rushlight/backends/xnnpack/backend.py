@@ -27,7 +27,7 @@ class XnnpackBackend(BackendDetails):
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         store = NamedDataStore()
-        builder = GraphBuilder(Facts.of(edge_program, enable_bf16=True, dynamic_weights=True), store)
+        builder = GraphBuilder(Facts(edge_program, enable_bf16=True, dynamic_weights=True), store)
         outputs: list[Node] = []
         handles: dict[int, tuple[int, ...]] = {}
         for node in edge_program.graph.nodes:

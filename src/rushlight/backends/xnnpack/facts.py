@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, Node
 
 from rushlight.ir import meta
-from rushlight.ir.constants import constant_inputs, is_graph_of
+from rushlight.ir.constants import Constants, constants_of_graph
 from rushlight.ir.edge_ops import aten_op, is_op
 from rushlight.ir.quantization import DEQUANTIZE_WEIGHT, transposed
 from rushlight.ir.spec import dim_order_from_strides
@@ -31,53 +30,46 @@ class ConfigPrecisionType(enum.Enum):
     DYNAMIC_QUANT = 3
 
 
-@dataclass
 class Facts:
-    """A program and the options of the partitioner that looks at it."""
+    """A program and the options of the partitioner that looks at it.
 
-    program: ExportedProgram
-    enable_bf16: bool = False
-    dynamic_weights: bool = False
-    constants: dict[str, torch.Tensor] = field(default_factory=dict)
-    _is_own: dict[Graph, bool] = field(default_factory=dict)
+    Args:
+        program: the program.
+        enable_bf16: whether matrix products of bfloat16 are taken.
+        dynamic_weights: whether weights of float matrix products are arguments of the delegate.
+    """
 
-    @classmethod
-    def of(
-        cls, program: ExportedProgram, *, enable_bf16: bool = False, dynamic_weights: bool = False
-    ) -> Facts:
-        return cls(program, enable_bf16, dynamic_weights, constant_inputs(program))
+    def __init__(
+        self, program: ExportedProgram, *, enable_bf16: bool = False, dynamic_weights: bool = False
+    ) -> None:
+        self.program = program
+        self.enable_bf16 = enable_bf16
+        self.dynamic_weights = dynamic_weights
+        self._constants: dict[Graph, Constants] = {}
+
+    def _constants_of(self, graph: Graph) -> Constants:
+        if graph not in self._constants:
+            stored = constants_of_graph(self.program, graph)
+            self._constants[graph] = Constants(stored, graph, _is_dense_cast)
+        return self._constants[graph]
 
     def is_constant(self, node: object) -> bool:
-        """Whether the node is a parameter, a buffer or constant that no method changes, or a cast of one."""
-        if not isinstance(node, Node):
-            return False
-        if node.op == "placeholder":
-            return node.name in self.constants and self._owns(node.graph)
-        return self.is_cast(node)
-
-    def _owns(self, graph: Graph) -> bool:
-        if graph not in self._is_own:
-            self._is_own[graph] = is_graph_of(self.program, graph)
-        return self._is_own[graph]
+        """Whether a node is a constant, or gives one another element type."""
+        return isinstance(node, Node) and self._constants_of(node.graph).is_constant(node)
 
     def is_cast(self, node: Node) -> bool:
-        """Whether the node gives a constant another element type."""
-        if node.op != "call_function" or str(aten_op(node.target)) != CAST:
-            return False
-        source, result = node.args[0], tensor_of(node)
-        return self.is_constant(source) and result is not None and result.is_contiguous()
+        """Whether a node gives a constant another element type."""
+        return node.op == "call_function" and self.is_constant(node)
 
     def constant(self, node: Node) -> torch.Tensor:
         """The tensor of a node for which is_constant() holds."""
-        if node.op == "placeholder":
-            return self.constants[node.name].detach()
-        source, result = node.args[0], tensor_of(node)
-        assert isinstance(source, Node) and result is not None
-        return self.constant(source).to(result.dtype)
+        value = self.constant_value(node)
+        assert value is not None
+        return value
 
     def constant_value(self, node: object) -> torch.Tensor | None:
         """The tensor of a constant, None for any other value."""
-        return self.constant(node) if isinstance(node, Node) and self.is_constant(node) else None
+        return self._constants_of(node.graph).value(node) if isinstance(node, Node) else None
 
     def is_weight(self, node: object) -> bool:
         """Whether the node is a constant, or dequantizes one."""
@@ -89,6 +81,12 @@ class Facts:
     def dtypes(self) -> set[torch.dtype]:
         floats = {torch.float32, torch.float16}
         return floats | {torch.bfloat16} if self.enable_bf16 else floats
+
+
+def _is_dense_cast(node: Node) -> bool:
+    """Whether a node gives a tensor another element type in contiguous memory."""
+    result = tensor_of(node)
+    return str(aten_op(node.target)) == CAST and result is not None and result.is_contiguous()
 
 
 def operation(node: Node) -> Any:

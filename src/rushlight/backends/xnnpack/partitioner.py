@@ -107,7 +107,7 @@ class XnnpackPartitioner(Partitioner):
         return PartitionResult(exported_program, tags)
 
     def _facts(self, program: ExportedProgram) -> Facts:
-        return Facts.of(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
+        return Facts(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
     def _tag(self, module: GraphModule, facts: Facts, tags: dict[str, DelegationSpec]) -> None:
         taken: set[Node] = set()

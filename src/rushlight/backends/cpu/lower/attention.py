@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -16,6 +15,7 @@ from rushlight.backends.cpu.plan.sizes import Size, same
 from rushlight.backends.cpu.plan.tables import Attention, BinaryFunction, Copy, MatMul, Softmax, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten

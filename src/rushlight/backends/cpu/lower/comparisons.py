@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import dtype_of
 from rushlight.backends.cpu.lower.row import Category, Row, rows
 from rushlight.backends.cpu.plan.tables import Compare, Comparison, Where
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.comparisons import compare
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import dtype_of
@@ -18,6 +17,7 @@ from rushlight.backends.cpu.plan.node import INFINITY
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Comparison, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import constant
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten

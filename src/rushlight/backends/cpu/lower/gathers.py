@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -18,6 +17,7 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Tensor, stored
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 
 aten = torch.ops.aten
 

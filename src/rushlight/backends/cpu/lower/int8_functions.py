@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.quantized_lowering import INT8_VALUES, MOVES
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op, is_op
 from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_params
 

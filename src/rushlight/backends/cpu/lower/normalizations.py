@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import check_first_result_alone, rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -20,6 +19,7 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten

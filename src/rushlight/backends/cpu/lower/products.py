@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.attention import four, written_out_attention
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
@@ -19,6 +18,7 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten

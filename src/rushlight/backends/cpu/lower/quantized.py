@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.images import average_pooling, by_axis, max_pooling
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
 from rushlight.backends.cpu.lower.quantized_lowering import (
@@ -41,6 +40,7 @@ from rushlight.backends.cpu.plan.tables import (
     StorageKind,
 )
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.quantization import (
     CHOOSE_QPARAMS,

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.options import Options
 from rushlight.backends.cpu.plan.int8 import GroupedWeight, Int8Convolution
@@ -19,6 +18,7 @@ from rushlight.backends.cpu.plan.node import PlanNode
 from rushlight.backends.cpu.plan.sizes import Size, product, same
 from rushlight.backends.cpu.plan.tables import Dequantize, DynamicQuantize, Int8Lookup, QuantizationChoice
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.quantization import (
     DynamicParams,

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.products import product_of
@@ -17,6 +16,7 @@ from rushlight.backends.cpu.pack.panels import padded
 from rushlight.backends.cpu.plan.node import RecurrentLayer
 from rushlight.backends.cpu.plan.sizes import Size
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir.constants import Constants
 
 aten = torch.ops.aten
 

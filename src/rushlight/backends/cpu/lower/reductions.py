@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -17,6 +16,7 @@ from rushlight.backends.cpu.plan.tables import (
     Reduction,
 )
 from rushlight.backends.cpu.plan.tensor import FLOAT16_TYPES, Tensor
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.ir.constants import Constants
 
 Check = Callable[[Node, Constants], str | None]
 """Gives the reason why a plan cannot express a node, None if it can."""

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.views import start_of
 from rushlight.backends.cpu.plan.tables import Scatter, StorageKind
 from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten

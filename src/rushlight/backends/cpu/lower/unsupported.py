@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.comparisons import ARITHMETIC, check_same_types
 from rushlight.backends.cpu.lower.nodes import dtype_of, operation, shape_of, tensors_of
 from rushlight.backends.cpu.lower.quantized import QUANTIZED
@@ -22,6 +21,7 @@ from rushlight.backends.cpu.lower.unsupported_quantized import why_not_product, 
 from rushlight.backends.cpu.plan.sizes import is_bounded
 from rushlight.backends.cpu.plan.tensor import planned_dtype
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 from rushlight.ir.sym import is_symbolic
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.quantized_lowering import MOVES, grouped_weight, stored_weight
 from rushlight.backends.cpu.plan.int8 import INT4_BLOCK
 from rushlight.ir import meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.quantization import (
     CHOOSE_QPARAMS,

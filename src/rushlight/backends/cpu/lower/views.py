@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.folding import Constants
 from rushlight.backends.cpu.lower.comparisons import choose
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, is_static
@@ -16,6 +15,7 @@ from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
 from rushlight.backends.cpu.plan.sizes import Size, same
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import dim_order_ops, meta
+from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
