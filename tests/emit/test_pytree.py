@@ -40,6 +40,13 @@ def test_nothing_is_empty_text():
     assert encode_treespec(None) == ""
 
 
+def test_torch_reads_a_tree_with_names():
+    spec = pytree.tree_flatten(((1, 2), {}))[1]
+    text = encode_treespec(spec, ["x", "y"])
+    assert json.loads(text)[1]["names"] == ["x", "y"]
+    assert pytree.treespec_loads(text) == spec
+
+
 def test_namedtuples_keep_their_field_names():
     (_, root) = json.loads(encode(Point(1, (2, 3))))
     assert root["type"] == "collections.namedtuple"

@@ -17,7 +17,7 @@ from torch.utils import _pytree
 
 import rushlight
 from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
-from rushlight.runtime.pytree import parse_tree
+from rushlight.runtime.pytree import parse_names, parse_tree
 
 
 @pytest.fixture
@@ -77,6 +77,50 @@ def test_wrong_arguments(nested: rushlight.Module, args: Any, kwargs: Any, messa
         nested(*args, **kwargs)
 
 
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, *, scale: torch.Tensor) -> torch.Tensor:
+        return x * scale - y
+
+
+@pytest.fixture(scope="module")
+def scaled() -> rushlight.Module:
+    program = torch.export.export(Scaled(), (torch.ones(2), torch.ones(2)), {"scale": torch.ones(2)})
+    return rushlight.load(rushlight.compile(program))
+
+
+def test_arguments_by_name(scaled: rushlight.Module) -> None:
+    x, y, scale = two(1), two(2), two(10)
+    for result in (
+        scaled(x, y, scale=scale),
+        scaled(x, y=y, scale=scale),
+        scaled(scale=scale, y=y, x=x),
+        scaled.forward(x, scale=scale, y=y),
+    ):
+        assert result.tolist() == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((X,), {"x": X, "scale": X}, "forward is given the argument 'x' twice"),
+        ((), {"y": X, "scale": X}, "forward lacks the arguments x"),
+        ((X,), {"y": X}, "scale is missing"),
+        ((X,), {"y": X, "scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
+        ((X, X), {"scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
+    ],
+)
+def test_wrong_names(scaled: rushlight.Module, args: Any, kwargs: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        scaled(*args, **kwargs)
+
+
+@pytest.mark.parametrize("names", ["x", ["x", "x"], ["x", 2]])
+def test_damaged_names(names: Any) -> None:
+    text = json.dumps([1, {"type": None, "context": None, "children_spec": [], "names": names}])
+    with pytest.raises(InvalidProgramError, match="the program's pytree is damaged"):
+        parse_names(text)
+
+
 def test_methods_are_attributes(getters: bytes) -> None:
     module = rushlight.load(getters)
     assert module.method_names == {"integer", "real", "yes", "text", "nothing", "tensor"}
@@ -97,7 +141,8 @@ def test_without_a_spec(add_program: Callable[..., bytes]) -> None:
     assert module(two(1), two(2)).tolist() == [3, 3]
     with pytest.raises(InvalidArgumentError, match="takes 2 positional arguments, but 3 are given"):
         module(two(1), two(2), two(3))
-    with pytest.raises(InvalidArgumentError, match="other is unknown"):
+    message = "other is unknown; the program does not hold the names of its 2 positional arguments"
+    with pytest.raises(InvalidArgumentError, match=message):
         module(two(1), two(2), other=two(3))
 
 

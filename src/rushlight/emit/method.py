@@ -15,7 +15,7 @@ from torch.fx import Node
 from rushlight.emit.constants import tensor_bytes
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError, at_node
 from rushlight.emit.graph import GraphEmitter
-from rushlight.emit.pytree import encode_treespec
+from rushlight.emit.pytree import argument_names, encode_treespec
 from rushlight.emit.relations import KEY as RELATIONS_KEY
 from rushlight.emit.relations import encode_relations
 from rushlight.emit.shape_guards import KEY, shape_guards
@@ -88,7 +88,8 @@ class MethodEmitter(GraphEmitter):
         return ExecutionPlan(
             name=self.name,
             container_meta_type=ContainerMetadata(
-                encode_treespec(call_spec.in_spec), encode_treespec(call_spec.out_spec)
+                encode_treespec(call_spec.in_spec, argument_names(self.program)),
+                encode_treespec(call_spec.out_spec),
             ),
             values=state.values.items,
             inputs=self.user_inputs,

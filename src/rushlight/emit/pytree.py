@@ -1,23 +1,48 @@
 """How a method's inputs and outputs nest, as the JSON text of torch's `treespec_dumps`.
 
 Containers that only a library knows become the plain container with the same children, so that a program can
-be run where that library is not.
+be run where that library is not. The text of a method's inputs also holds the names of the positional
+arguments, as a field that torch ignores.
 """
 
 from __future__ import annotations
 
 import json
 from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
+from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 PROTOCOL = 1
 
 
-def encode_treespec(spec: pytree.TreeSpec | None) -> str:
-    """The text for a tree, empty for None."""
-    return "" if spec is None else json.dumps([PROTOCOL, _encode(spec)])
+def encode_treespec(spec: pytree.TreeSpec | None, names: Sequence[str] = ()) -> str:
+    """Writes a tree as text.
+
+    Args:
+        spec: the tree, or None for no text.
+        names: the names of the positional arguments, if the tree is that of a method's inputs.
+
+    Returns:
+        The text, empty for None.
+    """
+    if spec is None:
+        return ""
+    root = _encode(spec)
+    return json.dumps([PROTOCOL, {**root, "names": list(names)} if names else root])
+
+
+def argument_names(program: ExportedProgram) -> list[str]:
+    """Returns the names of the positional arguments of an exported program, none if it does not say them."""
+    signature = next((e.signature for e in program.module_call_graph if e.fqn == ""), None)
+    if signature is None or not signature.forward_arg_names:
+        return []
+    children = signature.in_spec.children()
+    count = children[0].num_children if len(children) == 2 else 0
+    names = [str(name) for name in signature.forward_arg_names[:count]]
+    return names if len(names) == count else []
 
 
 def _encode(spec: pytree.TreeSpec) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rushlight.runtime.program import (
     contents,
     load_native,
 )
-from rushlight.runtime.pytree import LEAF, Tree, parse_tree
+from rushlight.runtime.pytree import LEAF, Tree, parse_names, parse_tree
 
 
 class ModuleMethod:
@@ -31,6 +31,8 @@ class ModuleMethod:
         self.__name__ = meta.name()
         inputs, outputs = parse_tree(meta.input_spec()), parse_tree(meta.output_spec())
         self._positional, self._keywords = _signature(inputs, meta)
+        names = parse_names(meta.input_spec())
+        self._names = names if len(names) == len(self._positional) else ()
         if outputs is not None and outputs.count() != meta.num_outputs():
             outputs = None
         if outputs is None and meta.num_outputs() == 1:
@@ -38,11 +40,11 @@ class ModuleMethod:
         self._outputs = outputs
         self._is_plain = not self._keywords and all(tree.is_leaf for tree in self._positional)
         self._gives_one = outputs is not None and outputs.is_leaf
-        names = [
+        paths = [
             path for i, tree in enumerate(self._positional) for path in tree.paths(f"positional argument {i}")
         ]
-        names += [path for key, tree in self._keywords.items() for path in tree.paths(f"{key!r}")]
-        method.input_names = names
+        paths += [path for key, tree in self._keywords.items() for path in tree.paths(f"{key!r}")]
+        method.input_names = paths
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the method.
@@ -50,7 +52,9 @@ class ModuleMethod:
         Args:
             args: the positional arguments of the model. Tensors are numpy arrays, torch tensors or other
                 objects with DLPack.
-            kwargs: the keyword arguments of the model.
+            kwargs: arguments by name. An argument that was a keyword argument when the model was exported is
+                always given by name. Programs that ExecuTorch compiled do not hold the names of positional
+                arguments.
 
         Returns:
             The outputs in the structure of the model. Tensors are torch tensors if an input is one, else
@@ -76,6 +80,7 @@ class ModuleMethod:
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         name = self.__name__
+        args, kwargs = self._by_position(args, kwargs)
         if len(args) != len(self._positional):
             raise InvalidArgumentError(
                 f"{name} takes {len(self._positional)} positional arguments, but {len(args)} "
@@ -91,6 +96,7 @@ class ModuleMethod:
                     for keys, what in ((missing, "missing"), (unknown, "unknown"))
                     for key in keys
                 )
+                + self._order(unknown)
             )
         leaves: list[Any] = []
         for index, tree in enumerate(self._positional):
@@ -98,6 +104,33 @@ class ModuleMethod:
         for key, tree in self._keywords.items():
             tree.flatten(kwargs[key], leaves, f"argument {key!r} of {name}")
         return leaves
+
+    def _by_position(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns the positional arguments, also those that are given by name, and the other ones."""
+        names = self._names[len(args) :]
+        if not any(key in self._names for key in kwargs):
+            return args, kwargs
+        for key in kwargs:
+            if key in self._names[: len(args)]:
+                raise InvalidArgumentError(f"{self.__name__} is given the argument {key!r} twice")
+        missing = [name for name in names if name not in kwargs]
+        if missing:
+            raise InvalidArgumentError(f"{self.__name__} lacks the arguments {', '.join(missing)}")
+        rest = {key: value for key, value in kwargs.items() if key not in names}
+        return (*args, *(kwargs[name] for name in names)), rest
+
+    def _order(self, unknown: list[str]) -> str:
+        """Returns what a message about unknown names adds: the names that there are, if any."""
+        if not unknown or not self._positional:
+            return ""
+        if self._names:
+            return f"; the positional arguments are {', '.join(self._names)}"
+        return (
+            f"; the program does not hold the names of its {len(self._positional)} positional arguments: "
+            "give them by position"
+        )
 
     def __repr__(self) -> str:
         return f"<method {self._method.metadata!r}>"

@@ -129,6 +129,23 @@ def parse_tree(text: str) -> Tree | None:
         raise InvalidProgramError(f"the program's pytree is damaged: {error}") from error
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Returns the names of a method's positional arguments, none if the text of the inputs holds none.
+
+    Args:
+        text: a text that `parse_tree` has read.
+
+    Raises:
+        InvalidProgramError: the names are no distinct texts.
+    """
+    names = json.loads(text)[1].get("names", []) if text else []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidProgramError("the program's pytree is damaged: names of arguments are texts")
+    if len(set(names)) != len(names):
+        raise InvalidProgramError("the program's pytree is damaged: two arguments have one name")
+    return tuple(names)
+
+
 def _parse(node: dict[str, Any]) -> Tree:
     kind, context = node["type"], node["context"]
     if kind is None:
