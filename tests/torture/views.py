@@ -107,6 +107,9 @@ def _factors(scope: Scope, count: int) -> list[int]:
 
 def unsqueezed(scope: Scope, value: Value) -> Value:
     if value.rank >= 5 or (value.rank and scope.chance(0.4)):
+        # A dynamic dim may have one element at a call, where eager PyTorch gives another rank.
+        if any(value.dynamic(axis) for axis in range(value.rank)):
+            raise Refused("a dynamic size")
         return scope.add(
             scope.rng.choice(("{}.squeeze()", "{}.squeeze(0)", "{}.squeeze(-1)", "torch.atleast_2d({})")),
             value,

@@ -204,3 +204,20 @@ def test_an_input_beyond_its_bounds_is_refused() -> None:
     program = compiled(_Function(lambda x: x * 2), torch.randn(2, 3), dynamic=({0: Dim("n", max=4)},))
     with pytest.raises(RushlightError):
         program(torch.randn(5, 3))
+
+
+def test_a_product_of_a_transposed_constant_on_the_left() -> None:
+    class Products(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Parameter(torch.randn(3, 3))
+            self.b = nn.Parameter(torch.randn(3, 3))
+
+        def forward(self) -> tuple[torch.Tensor, torch.Tensor]:
+            left = self.a.mT
+            return left @ self.b, left @ left
+
+    module = Products().eval()
+    compiled = rushlight.compile(module, (), partitioner=[XnnpackPartitioner()])
+    for result, expected in zip(rushlight.load(compiled)(), module(), strict=True):
+        torch.testing.assert_close(torch.as_tensor(result), expected.detach())

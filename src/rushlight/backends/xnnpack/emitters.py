@@ -14,6 +14,7 @@ from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
 from rushlight.backends.xnnpack.facts import (
     is_channels_last,
+    is_weight_alone,
     operation,
     pair,
     rank_of,
@@ -460,7 +461,7 @@ def _permute(builder: GraphBuilder, node: Node) -> None:
     assert isinstance(source, Node)
     rank = rank_of(source)
     perm = [int(axis) % rank for axis in node.args[1]]  # type: ignore[union-attr, arg-type]
-    is_taken_along = all(operation(user) in _TAKES_TRANSPOSED for user in node.users)
+    is_taken_along = all(is_weight_alone(node, user) for user in node.users)
     if is_taken_along and transposed_constant(builder.facts, node) is not None:
         return
     layout = Layout.PLAIN
@@ -469,9 +470,6 @@ def _permute(builder: GraphBuilder, node: Node) -> None:
         perm = [_IN_NHWC[axis] for axis in perm]
     in_id = builder.value(source, layout)
     builder.add(g.XNNStaticTranspose(rank, perm, in_id, builder.define(node), 0), node)
-
-
-_TAKES_TRANSPOSED = (aten.addmm.default, aten.mm.default, aten.linear.default)
 
 
 def _cat(builder: GraphBuilder, node: Node) -> None:

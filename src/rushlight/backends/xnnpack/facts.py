@@ -20,6 +20,12 @@ from rushlight.ir.sym import bounds, upper_bound
 MAX_RANK = 6
 CHANNELS_LAST = (0, 2, 3, 1)
 CAST = "dim_order_ops._to_dim_order_copy.default"
+WEIGHT_POSITIONS = {
+    torch.ops.aten.linear.default: 1,
+    torch.ops.aten.addmm.default: 2,
+    torch.ops.aten.mm.default: 1,
+}
+"""The position of the weight among the arguments of matrix products."""
 
 
 class ConfigPrecisionType(enum.Enum):
@@ -154,3 +160,9 @@ def transposed_constant(facts: Facts, node: object) -> Node | None:
     """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
     matrix = transposed(node)
     return matrix if facts.is_weight(matrix) else None
+
+
+def is_weight_alone(node: Node, user: Node) -> bool:
+    """Whether a product reads the node as its weight and nowhere else."""
+    position = WEIGHT_POSITIONS.get(operation(user))
+    return position is not None and [i for i, arg in enumerate(user.args) if arg is node] == [position]

@@ -12,6 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.xnnpack.backend import XnnpackBackend
 from rushlight.backends.xnnpack.facts import (
+    WEIGHT_POSITIONS,
     ConfigPrecisionType,
     Facts,
     operation,
@@ -37,9 +38,6 @@ from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.edge_ops import argument
 
 logger = logging.getLogger(__name__)
-aten = torch.ops.aten
-# Position of the weight among the arguments.
-_WEIGHTS = {aten.linear.default: 1, aten.addmm.default: 2, aten.mm.default: 1}
 
 
 class XnnpackPartitioner(Partitioner):
@@ -124,7 +122,7 @@ class XnnpackPartitioner(Partitioner):
                 log(node, reason)
                 continue
             taken.add(node)
-            position = _WEIGHTS.get(operation(node))
+            position = WEIGHT_POSITIONS.get(operation(node))
             weight = argument(node, position) if position is not None else None
             if weight is not None and transposed_constant(facts, weight) is not None:
                 groups.append([weight, node])
@@ -197,7 +195,7 @@ class XnnpackPartitioner(Partitioner):
     @staticmethod
     def _release_weights(graph: Graph, facts: Facts) -> None:
         for node in graph.nodes:
-            position = _WEIGHTS.get(operation(node)) if node.op == "call_function" else None
+            position = WEIGHT_POSITIONS.get(operation(node)) if node.op == "call_function" else None
             if position is not None and meta.get_delegation_tag(node) is not None:
                 weight = argument(node, position)
                 if facts.is_constant(weight):
