@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -69,8 +70,11 @@ def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -
         (["run", "absent.pte"], "absent.pte"),
         (["info", "absent.pte"], "absent.pte"),
         (["run", "PROGRAM", "--method", "encode"], "no method 'encode'; it has forward, version, label"),
-        (["run", "PROGRAM", "--inputs", "nothing"], "'nothing' is neither a .npy file nor"),
-        (["run", "PROGRAM", "--inputs", "PROGRAM"], "is not a .npy file of numbers"),
+        (
+            ["run", "PROGRAM", "--inputs", "nothing"],
+            "'nothing' is neither a .npy, .npz, .png or .jpg file nor",
+        ),
+        (["run", "PROGRAM", "--inputs", "PROGRAM"], "is not a .npy or .npz file of numbers"),
         (["run", "PROGRAM", "--inputs", "1.5"], "input 0 takes float32[2], not float"),
         (["run", "PROGRAM", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["run", "PROGRAM", "--data", "absent.ptd"], "absent.ptd"),
@@ -130,6 +134,86 @@ def test_bench(program: Path, capsys: Capture) -> None:
     assert main(["bench", str(program), "--seconds", "0", "--warmup", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["load", "first", "run", "memory"]
+
+
+def test_bench_as_json(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "net.pte"
+    rushlight.compile(torch.nn.Linear(32, 64), (torch.ones(4, 32),)).save(path)
+    options = ["--seconds", "0", "--warmup", "0", "--threads", "1", "--roofline", "--json"]
+    assert main(["bench", str(path), *options]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["run_seconds"]["runs"] == 1
+    assert facts["memory_bytes"].keys() == {"planned", "structures", "scratch"}
+    steps = [row for row in facts["roofline"]["rows"] if row["is_step"]]
+    assert steps[0]["shape"][-2:] == [4, 64] and steps[0]["operations"] == 2 * 4 * 32 * 64
+
+
+def test_run_as_json(program: Path, tmp_path: Path, capsys: Capture) -> None:
+    np.save(tmp_path / "x.npy", np.array([1, np.nan], np.float32))
+    assert main(["run", str(program), "--json", "--inputs", str(tmp_path / "x.npy")]) == 0
+    output = {"dtype": "float32", "shape": [2], "values": [11.0, "nan"]}
+    assert json.loads(capsys.readouterr().out) == {"outputs": [output]}
+    assert main(["run", str(program), "--json", "--method", "label"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"outputs": ["digits"]}
+
+
+def test_run_on_arrays_of_one_file(tmp_path: Path, capsys: Capture) -> None:
+    class Sub(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x - y
+
+    rushlight.compile(Sub(), (torch.ones(2), torch.zeros(2))).save(tmp_path / "sub.pte")
+    np.savez(tmp_path / "xy.npz", x=np.array([5, 7], np.float32), y=np.array([1, 2], np.float32))
+    assert main(["run", str(tmp_path / "sub.pte"), "--inputs", str(tmp_path / "xy.npz")]) == 0
+    assert capsys.readouterr().out == "output 0: float32[2] [4., 5.]\n"
+
+
+@pytest.fixture
+def picture_program(tmp_path: Path) -> Path:
+    path = tmp_path / "picture.pte"
+    rushlight.compile(torch.nn.Flatten(), (torch.ones(1, 3, 2, 4),)).save(path)
+    return path
+
+
+@pytest.mark.parametrize(("size", "suffix"), [((4, 2), "png"), ((8, 4), "PNG"), ((8, 8), "jpg")])
+def test_run_on_pictures(
+    picture_program: Path, tmp_path: Path, capsys: Capture, size: tuple[int, int], suffix: str
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path / f"red.{suffix}"
+    image.new("RGB", size, (255, 0, 0)).save(path)
+    assert main(["run", str(picture_program), "--json", "--inputs", str(path)]) == 0
+    ((values,),) = (o["values"] for o in json.loads(capsys.readouterr().out)["outputs"])
+    np.testing.assert_allclose(values, [1.0] * 8 + [0.0] * 16, atol=0.01)
+
+
+def test_wrong_pictures(program: Path, tmp_path: Path, capsys: Capture) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (2, 2)).save(tmp_path / "grey.png")
+    for name, message in (
+        (
+            "grey.png",
+            "is given for input 0 of method 'forward', which has the shape [2]: a picture is",
+        ),
+        ("absent.png", "which has the shape [2]"),
+    ):
+        assert main(["run", str(program), "--inputs", str(tmp_path / name)]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_a_damaged_picture(picture_program: Path, tmp_path: Path, capsys: Capture) -> None:
+    pytest.importorskip("PIL")
+    (tmp_path / "text.png").write_text("text")
+    assert main(["run", str(picture_program), "--inputs", str(tmp_path / "text.png")]) == 1
+    assert "cannot identify image file" in capsys.readouterr().err
+
+
+def test_pictures_without_pillow(
+    picture_program: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert main(["run", str(picture_program), "--inputs", "cat.jpg"]) == 1
+    assert "'cat.jpg': pictures need Pillow: pip install pillow" in capsys.readouterr().err
 
 
 def test_kernels(capsys: Capture) -> None:
@@ -208,6 +292,8 @@ def test_compile_for_a_backend(tmp_path: Path, capsys: Capture) -> None:
     assert compiled("--target", "avx2", "--float32-matmul-precision", "highest")[1] == whole
     assert compiled("--target", "avx2", "--weights", "float16")[1] < 0.6 * compact
     assert compiled("--backend", "xnnpack")[2] == {"XnnpackBackend"}
+    if importlib.util.find_spec("openvino"):
+        assert compiled("--backend", "openvino")[2] == {"OpenvinoBackend"}
     printed, _, backends = compiled("--backend", "none", "--explain")
     assert not backends and "all operators run on kernels" in printed
     assert main(["compile", f"{tmp_path}/net.py:make", "--backend", "none", "--target", "neon"]) == 1

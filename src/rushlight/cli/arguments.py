@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +14,8 @@ import numpy as np
 
 from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo, load_library
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
+
+_PICTURES = (".png", ".jpg", ".jpeg")
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -39,9 +42,12 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="VALUE",
-        help='one value for each input: a .npy file, or a number, true, false, null or "text" as JSON '
-        "(default: tensors of ones)",
+        help="values for the inputs: a .npy file; a .npz file, which gives one input for each of its arrays; "
+        "a .png or .jpg file (needs Pillow), which is resized to the input's height and width, with values "
+        "from 0 to 1 for a float input and from 0 to 255 for an integer one; or a number, true, false, null "
+        'or "text" as JSON (default: tensors of ones)',
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_library_option(parser: argparse.ArgumentParser) -> None:
@@ -128,9 +134,12 @@ def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
             inputs other than tensors.
         OSError: a file cannot be read.
     """
-    if given:
-        return [_read_value(text) for text in given]
-    return [_ones(meta, index) for index in range(meta.num_inputs())]
+    if not given:
+        return [_ones(meta, index) for index in range(meta.num_inputs())]
+    values: list[Any] = []
+    for text in given:
+        values += _read_values(text, meta, len(values))
+    return values
 
 
 def load_array(path: str) -> Any:
@@ -140,22 +149,62 @@ def load_array(path: str) -> Any:
         InvalidArgumentError: the file is not a .npy file.
         OSError: the file cannot be read.
     """
+    array = _load_arrays(path)
+    if isinstance(array, np.ndarray):
+        return array
+    raise InvalidArgumentError(f"{path!r} is not a .npy file of numbers")
+
+
+def _load_arrays(path: str) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
+    """The array of a .npy file, or those of a .npz file."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
-        raise InvalidArgumentError(f"{path!r} is not a .npy file of numbers") from None
+        found = np.load(path, allow_pickle=False)
+        return found if isinstance(found, np.ndarray) else [found[name] for name in found.files]
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise InvalidArgumentError(f"{path!r} is not a .npy or .npz file of numbers") from None
 
 
-def _read_value(text: str) -> Any:
+def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
+    """What one value of --inputs gives, the first of which is the input `index`."""
     path = Path(text)
-    if path.suffix == ".npy" or path.is_file():
-        return load_array(text)
+    if path.suffix.lower() in _PICTURES:
+        return [_read_picture(path, meta, index)]
+    if path.suffix in (".npy", ".npz") or path.is_file():
+        arrays = _load_arrays(text)
+        return arrays if isinstance(arrays, list) else [arrays]
     try:
-        return json.loads(text)
+        return [json.loads(text)]
     except ValueError:
         raise InvalidArgumentError(
-            f'{text!r} is neither a .npy file nor a number, true, false, null or "text"'
+            f'{text!r} is neither a .npy, .npz, .png or .jpg file nor a number, true, false, null or "text"'
         ) from None
+
+
+def _read_picture(path: Path, meta: MethodMeta, index: int) -> np.ndarray[Any, Any]:
+    """A picture as the tensor that an input takes: [1, channels, height, width], or without the first dim."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise NotSupportedError(f"{str(path)!r}: pictures need Pillow: pip install pillow") from None
+    where = f"{str(path)!r} is given for input {index} of method {meta.name()!r}"
+    if index >= meta.num_inputs() or meta.input_tag(index) != "Tensor":
+        raise InvalidArgumentError(f"{where}, which is no tensor")
+    tensor = meta.input_tensor_meta(index)
+    sizes, dtype = list(tensor.sizes()), numpy_dtype(tensor)
+    if len(sizes) not in (3, 4) or sizes[-3] not in (1, 3) or 0 in sizes:
+        shape = ", ".join(map(str, sizes))
+        raise InvalidArgumentError(
+            f"{where}, which has the shape [{shape}]: a picture is [1, 3, height, width] or, without "
+            "colours, [1, 1, height, width]"
+        )
+    try:
+        with Image.open(path) as picture:
+            picture = picture.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
+    except (SyntaxError, ValueError) as error:
+        raise InvalidArgumentError(f"{str(path)!r} is no picture: {error}") from None
+    levels = np.asarray(picture).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
+    values = levels if dtype.kind in "iu" else levels / np.float32(255)
+    return np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape)), dtype)
 
 
 def _ones(meta: MethodMeta, index: int) -> Any:

@@ -14,10 +14,10 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     """Adds the option for the backend, and the options of the CPU backend."""
     parser.add_argument(
         "--backend",
-        choices=("cpu", "xnnpack", "none"),
+        choices=("cpu", "xnnpack", "openvino", "none"),
         default="cpu",
-        help="the backend that runs the model: the CPU backend, XNNPACK, or none, which uses kernels only "
-        "(default: %(default)s)",
+        help="the backend that runs the model: the CPU backend, XNNPACK, OpenVINO (needs "
+        "rushlight[openvino]), or none, which uses kernels only (default: %(default)s)",
     )
     parser.add_argument(
         "--target",
@@ -77,6 +77,10 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
             )
     if options.backend == "none":
         return []
+    if options.backend == "openvino":
+        from rushlight.backends.openvino.partitioner import OpenvinoPartitioner
+
+        return [OpenvinoPartitioner()]
     from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 
     return [XnnpackPartitioner()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Callable
@@ -55,21 +56,33 @@ def run(options: argparse.Namespace) -> None:
     end = time.perf_counter() + options.seconds
     while not runs or time.perf_counter() < end:
         runs.append(_timed(method.execute, inputs))
-    low, median, high = np.percentile(runs, [0, 50, 90])
+    low, median, high = (float(value) for value in np.percentile(runs, [0, 50, 90]))
     planned, structures, scratch = method.memory()
-    print(f"load       {_text(loaded)}")
-    print(f"first run  {_text(first)}")
-    print(
-        f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {len(runs)}"
-    )
     memory = {"planned": planned, "structures": structures, "scratch": scratch}
-    print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
+    found = None
     if options.roofline:
         name = method_name(program.method_names, options)
         timed = program.load_timed_method(name)
         data = Path(options.program).read_bytes()
         threads = options.threads or int(os.environ.get("RUSHLIGHT_NUM_THREADS") or os.cpu_count() or 1)
-        print("\n".join(roofline(data, timed, name, inputs, max(5, min(len(runs), 50)), threads)))
+        found = roofline(data, timed, name, inputs, max(5, min(len(runs), 50)), threads)
+    if options.json:
+        facts = {
+            "load_seconds": loaded,
+            "first_run_seconds": first,
+            "run_seconds": {"median": median, "best": low, "90th_percentile": high, "runs": len(runs)},
+            "memory_bytes": memory,
+        }
+        print(json.dumps(facts if found is None else {**facts, "roofline": found.to_dict()}, indent=2))
+        return
+    print(f"load       {_text(loaded)}")
+    print(f"first run  {_text(first)}")
+    print(
+        f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {len(runs)}"
+    )
+    print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
+    if found is not None:
+        print("\n".join(found.lines()))
 
 
 def _timed(function: Callable[[list[Any]], object], inputs: list[Any]) -> float:

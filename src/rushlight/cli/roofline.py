@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
@@ -15,19 +16,106 @@ from rushlight.runtime import _native
 Timing = tuple[str, int, int, bool, float]
 
 
-def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int, threads: int) -> list[str]:
-    """Measures every instruction, and every step of CpuBackend, in the order in which they run.
+@dataclass(frozen=True)
+class Row:
+    """An instruction, or a step of CpuBackend within the instruction before.
+
+    Attributes:
+        name: of the operator or step.
+        is_step: whether it is a step.
+        seconds: the median time of a run.
+        work: the result's shape, operations and bytes; None where they are not known.
+    """
+
+    name: str
+    is_step: bool
+    seconds: float
+    work: Work | None
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The time of every instruction and step, in the order in which they run, and the machine's peaks.
+
+    Attributes:
+        rows: instructions and steps.
+        arithmetic: the machine's peak in operations per second.
+        bandwidth: its peak in bytes per second.
+        hand_off: seconds to hand tasks to all threads and back.
+        threads: how many threads ran.
+    """
+
+    rows: list[Row]
+    arithmetic: float
+    bandwidth: float
+    hand_off: float
+    threads: int
+
+    @property
+    def seconds(self) -> float:
+        """Returns the time of all instructions."""
+        return sum(row.seconds for row in self.rows if not row.is_step) or 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything in the form of JSON."""
+        rows = []
+        for row in self.rows:
+            fact: dict[str, Any] = {"name": row.name, "is_step": row.is_step, "seconds": row.seconds}
+            if row.work is not None:
+                fact |= {
+                    "shape": list(row.work.shape),
+                    "operations": row.work.operations,
+                    "bytes": row.work.bytes,
+                }
+            rows.append(fact)
+        return {
+            "threads": self.threads,
+            "peak_operations_per_second": self.arithmetic,
+            "peak_bytes_per_second": self.bandwidth,
+            "hand_off_seconds": self.hand_off,
+            "rows": rows,
+        }
+
+    def lines(self) -> list[str]:
+        """Returns the lines of a table."""
+        lines = [
+            f"{self.arithmetic / 1e9:.0f} GFLOP/s and {self.bandwidth / 1e9:.1f} GB/s"
+            + f", threads: {self.threads}"
+            + (f", {self.hand_off * 1e6:.1f} us to hand them tasks and back" if self.threads > 1 else "")
+            + ", measured",
+            f"{'step':26} {'output':>18} {'us':>9} {'share':>6} "
+            f"{'GFLOP/s':>8} {'peak':>5} {'GB/s':>6} {'peak':>5}",
+        ]
+        lines += [self._line(row) for row in self.rows]
+        total = self.seconds
+        works = [row.work for row in self.rows if row.work is not None and row.seconds > 0]
+        rate = sum(work.operations for work in works) / total
+        lines.append(
+            f"{'all':26} {'':18} {total * 1e6:9.1f} {'':6} {rate / 1e9:8.1f} {rate / self.arithmetic:5.0%}"
+        )
+        return lines
+
+    def _line(self, row: Row) -> str:
+        label, work = f"  {row.name}" if row.is_step else row.name, row.work
+        shape = "" if work is None else "x".join(map(str, work.shape))
+        line = f"{label[:26]:26} {shape:>18} {row.seconds * 1e6:9.1f} {row.seconds / self.seconds:6.1%}"
+        if work is not None and row.seconds > 0:
+            rate, moved = work.operations / row.seconds, work.bytes / row.seconds
+            line += f" {rate / 1e9:8.1f} {rate / self.arithmetic:5.0%}"
+            line += f" {moved / 1e9:6.1f} {moved / self.bandwidth:5.0%}"
+        return line
+
+
+def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int, threads: int) -> Roofline:
+    """Measures every instruction of a method, and every step of CpuBackend.
 
     Args:
-        program: the bytes of the .pte file.
+        program: the bytes of a .pte file.
         method: the timed method, loaded from `program`.
         name: the name of the method.
         inputs: the inputs of the method.
         runs: the number of runs, whose median times are shown.
         threads: the number of threads, with which the peak speeds are measured too.
-
-    Returns:
-        The lines of a table.
     """
     file = read_pte(program)
     plan = next(plan for plan in file.program.execution_plan if plan.name == name)
@@ -40,12 +128,7 @@ def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: in
         timings = method.timings()
         times.append([seconds for *_, seconds in timings])
     medians = [statistics.median(column) for column in zip(*times, strict=True)]
-    return [
-        f"{arithmetic / 1e9:.0f} GFLOP/s and {bandwidth / 1e9:.1f} GB/s, threads: {threads}"
-        + (f", {hand_off * 1e6:.1f} us to hand them tasks and back" if threads > 1 else "")
-        + ", measured",
-        *_table(timings, medians, works, arithmetic, bandwidth),
-    ]
+    return Roofline(_rows(timings, medians, works), arithmetic, bandwidth, hand_off, threads)
 
 
 def _works(file: PTEFile, plan: ExecutionPlan) -> dict[tuple[int, int], list[Work]]:
@@ -60,38 +143,17 @@ def _works(file: PTEFile, plan: ExecutionPlan) -> dict[tuple[int, int], list[Wor
     return found
 
 
-def _table(
-    timings: list[Timing],
-    seconds: list[float],
-    works: Mapping[tuple[int, int], list[Work]],
-    arithmetic: float,
-    bandwidth: float,
-) -> list[str]:
-    total = sum(s for (*_, is_step, _), s in zip(timings, seconds, strict=True) if not is_step) or 1.0
-    lines = [
-        f"{'step':26} {'output':>18} {'us':>9} {'share':>6} "
-        f"{'GFLOP/s':>8} {'peak':>5} {'GB/s':>6} {'peak':>5}"
-    ]
+def _rows(
+    timings: list[Timing], seconds: list[float], works: Mapping[tuple[int, int], list[Work]]
+) -> list[Row]:
+    rows = []
     at = 0
-    operations = 0
     for (name, chain, instruction, is_step, _), time in zip(timings, seconds, strict=True):
-        label = f"  {name}" if is_step else name
-        line = f"{label[:26]:26} "
         work = None
         if not is_step:
             at = 0
         elif (chain, instruction) in works:
             work = works[chain, instruction][at]
             at += 1
-        shape = "" if work is None else "x".join(map(str, work.shape))
-        line += f"{shape:>18} {time * 1e6:9.1f} {time / total:6.1%}"
-        if work is not None and time > 0:
-            operations += work.operations
-            rate, moved = work.operations / time, work.bytes / time
-            line += f" {rate / 1e9:8.1f} {rate / arithmetic:5.0%} {moved / 1e9:6.1f} {moved / bandwidth:5.0%}"
-        lines.append(line)
-    lines.append(
-        f"{'all':26} {'':18} {total * 1e6:9.1f} {'':6} {operations / total / 1e9:8.1f} "
-        f"{operations / total / arithmetic:5.0%}"
-    )
-    return lines
+        rows.append(Row(name, is_step, time, work))
+    return rows

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +42,16 @@ def run(options: argparse.Namespace) -> None:
     """Runs the method, and prints its outputs or saves tensors as .npy files.
 
     Raises:
-        NotSupportedError: ATen mode without torch, or --steps without ATen mode.
+        NotSupportedError: ATen mode without torch, --steps without ATen mode, or --steps with --json.
     """
+    if options.json and options.steps:
+        raise NotSupportedError("--json: --steps prints a table; leave one of them out")
     outputs = _run_on_torch(options) if options.aten else _run(options)
     if options.outputs:
         _save(options.outputs, outputs)
+    if options.json:
+        print(json.dumps({"outputs": [_fact(value) for value in outputs]}))
+        return
     for index, value in enumerate(outputs):
         print(f"output {index}: {_text(value)}")
 
@@ -82,6 +89,21 @@ def _run_on_torch(options: argparse.Namespace) -> list[Any]:
     if steps is not None:
         print(steps.table(), end="")
     return [aten.to_numpy(value) for value in outputs]
+
+
+def _fact(value: Any) -> Any:
+    """An output as JSON: a tensor has its dtype, shape and values."""
+    if isinstance(value, np.ndarray):
+        return {"dtype": str(value.dtype), "shape": list(value.shape), "values": _plain(value.tolist())}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON does not have become text: "nan", "inf", "-inf", "(1+2j)"."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    is_other = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))
+    return str(value) if is_other else value
 
 
 def _text(value: Any) -> str:
