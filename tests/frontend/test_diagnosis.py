@@ -99,3 +99,41 @@ def test_sparse_constants_are_named() -> None:
 def test_complex_numbers() -> None:
     function = Function(lambda x: torch.view_as_real(torch.complex(x, x) * 2j + (1 - 2j)))
     assert torch.equal(rushlight.load(rushlight.compile(function, (X,)))(X), function(X))
+
+
+class Net(nn.Module):
+    def __init__(self, last: nn.Module) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 3), last)
+
+    def forward(self, x: Any) -> Any:
+        return self.body(x)
+
+
+WRONG_SHAPES = {
+    "channels": (
+        Net(nn.BatchNorm2d(4)),
+        r"test_diagnosis.py:\d+: return self.body\(x\): running_mean should contain 8 elements not 4 "
+        r"\(in module 'body.1', BatchNorm2d\)",
+    ),
+    "columns": (Net(nn.Linear(5, 2)), r"return self.body\(x\): .*\(in module 'body.1', Linear\)"),
+    "a view": (
+        Function(lambda x: x.view(7, -1)),
+        r"test_diagnosis.py:\d+: .*shape '\[7, -1\]' is invalid.* \(in the model, Function\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_shape_errors_name_the_line_and_the_module(name: str) -> None:
+    model, message = WRONG_SHAPES[name]
+    with pytest.raises(ExportError, match=message):
+        rushlight.compile(model, (torch.randn(1, 3, 8, 8),))
+
+
+def test_errors_that_a_model_raises_itself_stay_as_they_are() -> None:
+    def check(x: Any) -> Any:
+        raise KeyError("no such language")
+
+    with pytest.raises(KeyError, match="no such language"):
+        rushlight.compile(Function(check), (X,))

@@ -111,8 +111,13 @@ def _place(node: Node) -> str:
 
 
 @contextmanager
-def plain_words() -> Iterator[None]:
-    """Raises ExportError, with the user's line, for torch's errors of whose cause something can be said."""
+def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
+    """Raises ExportError, with the user's line, for torch's errors of whose cause something can be said.
+
+    Args:
+        model: the module that is exported. An error that torch raises while it runs one of the model's
+            modules becomes an ExportError that names this module too.
+    """
     try:
         yield
     except CompileError:
@@ -123,12 +128,32 @@ def plain_words() -> Iterator[None]:
         )
         if help_text is None and _SPARSE in str(error):
             help_text = "programs hold dense tensors: use to_dense() of the sparse one"
-        if help_text is None:
-            raise
-        reason = next((line for line in str(error).splitlines() if line), type(error).__name__)
         place = _line_of_user(error)
+        if help_text is None:
+            called = None if model is None else _module_called(error, model)
+            if called is None:
+                raise
+            where = f"{place}: " if place else ""
+            raise ExportError(f"{where}{error} (in {called})") from error
+        reason = next((line for line in str(error).splitlines() if line), type(error).__name__)
         where = f"{place}: " if place else ""
         raise ExportError(f"{where}{help_text} (torch: {reason})") from error
+
+
+def _module_called(error: BaseException, model: torch.nn.Module) -> str | None:
+    """Returns which module of the model torch was running; None if torch did not raise the error there."""
+    names = {id(module): name for name, module in model.named_modules()}
+    called: torch.nn.Module | None = None
+    file = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module) and id(owner) in names:
+            called = owner
+    if called is None or Path(torch.__file__).parent not in Path(file).parents:
+        return None
+    name = names[id(called)]
+    return f"module {name!r}, {type(called).__name__}" if name else f"the model, {type(called).__name__}"
 
 
 def _line_of_user(error: BaseException) -> str | None:

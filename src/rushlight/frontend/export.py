@@ -34,7 +34,7 @@ def export_module(
     with suppress(NotImplementedError):  # a captured graph
         module.eval()
     try:
-        with plain_words():
+        with plain_words(module):
             return torch.export.export(
                 module,
                 inputs,
