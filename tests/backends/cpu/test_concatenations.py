@@ -141,3 +141,14 @@ def test_maps_that_wait_long_do_not_hold_the_place_of_the_whole() -> None:
     # The map at the top, what comes to it from below, the result.
     largest = 16 * 64 * 64 * 4
     assert plan_of(program).arena_bytes <= 3.1 * largest
+
+
+def test_parts_without_elements_have_no_place() -> None:
+    def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        empty = x[None, :, -1:0, 1:1:1]
+        empty *= empty
+        return y
+
+    inputs = (torch.randn(1, 1, 1), torch.randn(()))
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs))

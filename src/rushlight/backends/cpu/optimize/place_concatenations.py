@@ -166,7 +166,7 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
     dims = sorted(
         (s, n, t) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
     )
-    if len(dims) < 2 or dims[0][2] != 1 or not source.is_dense():
+    if len(dims) < 2 or dims[0][2] != 1 or 0 in source.sizes or not source.is_dense():
         return None
     channels, step = dims[0][1], dims[1][2]
     if step < channels or any(t != s // channels * step for s, _, t in dims[1:]):
