@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from rushlight.backends.cpu.target import TARGETS, host_target
@@ -24,4 +28,27 @@ def test_plans_are_for_this_machine_if_no_such_set_is_known(monkeypatch: pytest.
     monkeypatch.delenv("RUSHLIGHT_ISA", raising=False)
     own = host_target()
     monkeypatch.setenv("RUSHLIGHT_ISA", "altivec")
-    assert host_target() is own
+    with pytest.warns(
+        UserWarning, match="RUSHLIGHT_ISA=altivec names no instruction set.*avx2.*neon_dotprod"
+    ):
+        assert host_target() is own
+
+
+@pytest.mark.parametrize(
+    ("isa", "warns"), [("foo", True), ("AVX2", True), ("avx2", False), ("neon", False), ("", False)]
+)
+def test_the_runtime_warns_of_names_that_no_machine_has(isa: str, warns: bool) -> None:
+    script = (
+        "import numpy as np, torch, rushlight\n"
+        "compiled = rushlight.compile(torch.nn.Linear(8, 8), (torch.ones(2, 8),))\n"
+        "rushlight.load(compiled)(np.ones((2, 8), np.float32))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        env={**os.environ, "RUSHLIGHT_ISA": isa},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    message = f"RUSHLIGHT_ISA={isa} names no instruction set and has no effect; the names are generic, avx2,"
+    assert done.stderr.count(message) == int(warns)

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <cstring>
 
 #include "kernels/optimized/tiles/byte_tiles.h"
@@ -126,7 +125,7 @@ constexpr Entry kEntries[] = {
 };
 
 const ByteTiles* choose() {
-  if (const char* wanted = std::getenv("RUSHLIGHT_ISA")) {
+  if (const char* wanted = wanted_isa()) {
     if (const ByteTiles* set = byte_tiles_named(wanted)) return set;
   }
   for (const Entry& entry : kEntries) {

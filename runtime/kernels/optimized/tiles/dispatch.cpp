@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "kernels/optimized/tiles/tiles.h"
+#include "rushlight/platform/platform.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #define RL_TILES_X86 1
@@ -74,8 +75,30 @@ constexpr struct {
   const char* floats;
 } kFloats[] = {{"avx512vnni", "avx512"}, {"avxvnni", "avx2"}, {"neon_i8mm", "neon"}, {"neon_dotprod", "neon"}};
 
+// The names that RUSHLIGHT_ISA may have, those of other machines among them.
+constexpr const char* kNames[] = {
+    "generic", "avx2",  "avxvnni", "avx512", "avx512vnni", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256",
+#if RUSHLIGHT_STAND_INS
+    "wide",    "fours",
+#endif
+};
+
+const char* read_wanted_isa() {
+  const char* const wanted = std::getenv("RUSHLIGHT_ISA");
+  if (wanted == nullptr || *wanted == '\0') return nullptr;
+  for (const char* name : kNames) {
+    if (std::strcmp(wanted, name) == 0) return name;
+  }
+  platform::log(
+      platform::LogLevel::Warning,
+      "RUSHLIGHT_ISA=%.40s names no instruction set and has no effect; the names are generic, avx2, avxvnni, avx512, "
+      "avx512vnni, neon, neon_dotprod, neon_i8mm, rvv and rvv256",
+      wanted);
+  return nullptr;
+}
+
 const Tiles* choose() {
-  if (const char* wanted = std::getenv("RUSHLIGHT_ISA")) {
+  if (const char* wanted = wanted_isa()) {
     for (const auto& set : kFloats) {
       if (std::strcmp(wanted, set.bytes) == 0) wanted = set.floats;
     }
@@ -88,6 +111,11 @@ const Tiles* choose() {
 }
 
 }  // namespace
+
+const char* wanted_isa() {
+  static const char* const wanted = read_wanted_isa();
+  return wanted;
+}
 
 const Tiles* tiles_named(const char* name) {
 #if RL_TILES_X86

@@ -171,6 +171,9 @@ inline int64_t tile_rows(int64_t most, int64_t step) {
   return step != 0 && step % kSetFloats == 0 && most > kWays ? kWays : most;
 }
 
+// The instruction set that RUSHLIGHT_ISA in the environment asks for, or null. It is read once; the log warns of a name
+// that no machine has.
+const char* wanted_isa();
 // The best set for this machine, chosen once. RUSHLIGHT_ISA (generic, avx2, rvv, ...) in the environment asks for a
 // lesser one.
 const Tiles& tiles();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,11 +57,20 @@ def target_named(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """That of this machine, or of the lesser instruction set that RUSHLIGHT_ISA asks the tiles for."""
+    """Returns the target of this machine, or of the lesser instruction set that RUSHLIGHT_ISA asks for.
+
+    Warns of a RUSHLIGHT_ISA that names no instruction set.
+    """
     wanted = os.environ.get("RUSHLIGHT_ISA", "")
     wanted = _FLOATS.get(wanted, wanted)
     if wanted in TARGETS:
         return TARGETS[wanted]
+    if wanted:
+        names = ", ".join([*TARGETS, *_FLOATS])
+        warnings.warn(
+            f"RUSHLIGHT_ISA={wanted} names no instruction set and has no effect; the names are {names}",
+            stacklevel=2,
+        )
     machine = platform.machine().lower()
     if machine in ("aarch64", "arm64"):
         return TARGETS["neon"]
