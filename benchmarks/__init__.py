@@ -1,1 +1,1 @@
-"""Measurements beside the peers: the systems of a table run in turn, in one session; outputs are checked."""
+"""Benchmarks: all systems of a table run in turn in one session, and their outputs are checked."""

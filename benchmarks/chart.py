@@ -41,7 +41,7 @@ def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 
 def _bars(results: Results, threads: int) -> list[tuple[str, list[tuple[str, float]]]]:
-    """For each network its name and its bars: a kind of bar and a ratio."""
+    """Returns for each network its name and its bars: a kind of bar and a ratio."""
     rows = []
     for model, name in NAMES.items():
         block = results.block(model, threads, False)
@@ -55,14 +55,15 @@ def _bars(results: Results, threads: int) -> list[tuple[str, list[tuple[str, flo
 
 
 def chart(results: Results, threads: int = 1) -> str:
-    """The text of an SVG file with one group of bars for each network.
+    """Draws an SVG chart with one group of bars for each network.
 
     Args:
         results: the measured figures.
         threads: the number of threads of the figures to show.
 
     Returns:
-        Bars of our time divided by the time of the fastest other system, from 0 to 1, with a line at 1.
+        The text of the file: bars of our time divided by the time of the fastest other system, from 0 to 1,
+        with a line at 1.
     """
     rows = _bars(results, threads)
     bars = sum(len(values) for _, values in rows)

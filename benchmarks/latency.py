@@ -1,4 +1,6 @@
-"""Whole networks in all systems: written once, then run in turn, outputs checked against eager."""
+"""Measures whole networks in all systems: each network is prepared once, runs in turn, and is checked against
+eager.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ TOLERANCE = 1e-3
 
 @dataclass
 class Row:
-    """A system with a model; `reason` says why it has no time."""
+    """The figures of a system with a model. `reason` says why there is no time."""
 
     model: str
     threads: int

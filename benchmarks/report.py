@@ -51,7 +51,7 @@ _KIND = {False: "", True: " int8"}
 
 
 def page(results: Results, without_avx512: Results | None = None) -> str:
-    """The text of docs/benchmarks.md.
+    """Makes the text of docs/benchmarks.md.
 
     Args:
         results: the figures of a processor with all its instructions.
@@ -79,13 +79,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _columns(results: Results, int8: bool) -> list[str]:
-    """The systems of a table, except Rushlight's float32 beside int8, which has tables of its own."""
+    """Returns the systems of a table, without Rushlight's float32 beside int8, which has its own tables."""
     used = {row.system for row in results.rows} - {"rushlight_float"}
     return [name for name, system in SYSTEMS.items() if name in used and system.int8 == int8]
 
 
 def _main(results: Results, int8: bool) -> list[str]:
-    """The networks with a table of all systems: those with a ratio that must be reached."""
+    """Returns the networks that have a table of all systems: those with a limit of the ratio."""
     return [model for model in results.models(int8) if model in RATIOS]
 
 
@@ -108,7 +108,7 @@ def _latency(results: Results, threads: int, int8: bool) -> list[str]:
 
 
 def _both(block: dict[str, Row], int8: bool) -> list[str]:
-    """The ratio of int8; of float32 those of both precisions."""
+    """Returns the ratio of int8, or the ratios of both precisions of float32."""
     found = [ratio(block, int8), *([] if int8 else [ratio(block, int8, "rushlight_high")])]
     return [f"{item[0]:.2f}" if item else "" for item in found]
 
@@ -125,7 +125,7 @@ def _time(row: Row | None, int8: bool) -> str:
 
 
 def _ratios(results: Results) -> list[str]:
-    """The ratios of all networks, without the times of each system."""
+    """Makes a table of the ratios of all networks, without times."""
     head = [""]
     for threads in results.threads():
         head += [f"highest, {_threads(threads)}", f"high, {_threads(threads)}"]
@@ -141,7 +141,9 @@ def _ratios(results: Results) -> list[str]:
 
 
 def _quantized_networks(results: Results) -> list[str]:
-    """Top-1 agreement with float32, and the size of the file beside the smallest of float32."""
+    """Makes a table of the top-1 agreement with float32, and of the file size relative to the smallest
+    float32 file.
+    """
     systems = _columns(results, True)
     body = []
     for model in results.models(True):
@@ -206,7 +208,9 @@ def _compile(results: Results) -> list[str]:
 
 
 def _others(results: Results) -> list[str]:
-    """Networks outside the main tables: ours beside the fastest peer, and the memory planned."""
+    """Makes a table of the networks outside the main tables: our time, that of the fastest peer, and planned
+    memory.
+    """
     models = [model for model in results.models(False) if model not in RATIOS]
     if not models:
         return []
@@ -235,7 +239,7 @@ def _others(results: Results) -> list[str]:
 
 
 def _beside(block: dict[str, Row]) -> list[str]:
-    """Our time, the fastest peer's, and the ratios of both precisions."""
+    """Returns our time, the fastest peer's, and the ratios of both precisions."""
     found = ratio(block, False) or ratio(block, False, "rushlight_high")
     if not found:
         return ["", "", "", ""]
@@ -268,7 +272,7 @@ def _error(row: Row | None) -> str:
 
 
 def _same_library(results: Results) -> list[str]:
-    """Ours through XnnpackBackend over ExecuTorch's through its own, float32."""
+    """Makes a table of the time of our XnnpackBackend divided by that of ExecuTorch's, in float32."""
     head = ("", *(_threads(threads) for threads in results.threads()))
     body = []
     for model in _main(results, False):

@@ -1,4 +1,4 @@
-"""What was measured, as one JSON file that later runs add to."""
+"""The measured figures as one JSON file, to which later runs add."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATIOS = {
     **dict.fromkeys(("deit_tiny", "vit_b_16", "gpt2_step"), 0.85),
     **dict.fromkeys(("bert", "lstm"), 0.80),
 }
-"""The largest ratio of our time to the fastest peer's that we allow ourselves, float32."""
+"""The largest allowed ratio of our time to that of the fastest peer, in float32."""
 INT8_RATIO = 0.90
 
 
@@ -36,7 +36,7 @@ class Results:
 
     @staticmethod
     def read(path: Path) -> Results:
-        """What the file has, or nothing if there is none."""
+        """Reads a file. If it does not exist, the result is empty."""
         if not path.exists():
             return Results()
         values = json.loads(path.read_text())
@@ -44,7 +44,7 @@ class Results:
         return Results(**values)
 
     def write(self, path: Path) -> None:
-        """Writes the file, one measured row a line; fields without a value are left out."""
+        """Writes a file with one measured row in each line. Fields without a value are left out."""
         path.parent.mkdir(parents=True, exist_ok=True)
         values = dataclasses.asdict(self)
         rows = [
@@ -56,13 +56,13 @@ class Results:
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Rows of the same model, thread count and system are replaced."""
+        """Adds rows. They replace rows with the same model, thread count and system."""
         new = {(row.model, row.threads, row.system): row for row in rows}
         self.rows = [row for row in self.rows if (row.model, row.threads, row.system) not in new]
         self.rows += new.values()
 
     def block(self, model: str, threads: int, int8: bool) -> dict[str, Row]:
-        """By system, in the order of the systems."""
+        """Returns the rows of a model and thread count by system, in the order of the systems."""
         rows = {r.system: r for r in self.rows if r.model == model and r.threads == threads}
         return {name: rows[name] for name, s in SYSTEMS.items() if name in rows and s.int8 == int8}
 
@@ -74,7 +74,10 @@ class Results:
 
 
 def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | None:
-    """Of the systems named, the one with the least time; float32 results must be right to count."""
+    """Returns the row with the least time of the named systems, or None.
+
+    Float32 results count only if they are correct.
+    """
     able = [
         row
         for name in names
@@ -86,7 +89,13 @@ def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | No
 
 
 def ratio(block: dict[str, Row], int8: bool, system: str | None = None) -> tuple[float, Row, Row] | None:
-    """Our time, of `system` or by rushlight.compile as it is, over the fastest peer's, and the two."""
+    """Returns our time divided by the fastest peer's, and the two rows.
+
+    Args:
+        block: the rows of a model and thread count.
+        int8: whether the rows are int8.
+        system: the system that counts as ours; None means rushlight.compile with its defaults.
+    """
     ours = fastest(block, [system or (OURS_INT8 if int8 else OURS)[0]], int8)
     theirs = fastest(block, PEER_NAMES_INT8 if int8 else PEER_NAMES, int8)
     if ours is None or theirs is None or not ours.milliseconds or not theirs.milliseconds:
@@ -95,7 +104,7 @@ def ratio(block: dict[str, Row], int8: bool, system: str | None = None) -> tuple
 
 
 WITHHELD = "kept from every system"
-"""The key of what a run did without."""
+"""The key of the instruction set that a run did not use."""
 _INSTRUCTIONS = {
     "avx2": "AVX2",
     "avx_vnni": "AVX-VNNI",
@@ -106,7 +115,7 @@ _INSTRUCTIONS = {
     "asimddp": "dot products",
     "i8mm": "i8mm",
 }
-"""Names of what tiles are chosen by, as Linux lists it."""
+"""The processor features that select microkernels, by their names in Linux."""
 
 
 def describe_machine(without_avx512: bool = False) -> dict[str, str]:

@@ -17,7 +17,9 @@ def number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
 
 
 def block(results: Results, model: str, threads: int, int8: bool) -> Group:
-    """One network with one thread count: every system, and why those without a time have none."""
+    """Makes a table of all systems for one network and thread count, with the reasons of those without a
+    time.
+    """
     rows = results.block(model, threads, int8)
     found = ratio(rows, int8)
     title = f"{model}, {'int8' if int8 else 'float32'}, {threads} thread{'s' if threads > 1 else ''}"
@@ -88,7 +90,7 @@ COMPILE = (
 
 
 def compile_cells(systems: dict[str, dict[str, float]]) -> list[str]:
-    """Seconds of each system, planned megabytes of each, and the share that ours of the first is."""
+    """Returns the seconds and the planned megabytes of each system, and the ratio of the planned memory."""
     ours, theirs, share = planned_cells(systems)
     return [
         *(number(systems.get(system, {}).get("seconds")) for system in COMPILERS),
@@ -100,7 +102,9 @@ def compile_cells(systems: dict[str, dict[str, float]]) -> list[str]:
 
 
 def planned_cells(systems: dict[str, dict[str, float]]) -> list[str]:
-    """Megabytes that rushlight.compile plans, those of ExecuTorch without a delegate, and their ratio."""
+    """Returns the planned megabytes of rushlight.compile and of ExecuTorch without a delegate, and their
+    ratio.
+    """
     ours, theirs = (systems.get(system, {}).get("planned") for system in ("rushlight", "executorch"))
     return [number(ours, 1e-6), number(theirs, 1e-6), number(ours / theirs) if ours and theirs else ""]
 
@@ -109,7 +113,7 @@ LOWERING = ("", "ours, s", "ExecuTorch, s", "ratio", "our delegates", "ExecuTorc
 
 
 def lowering_cells(results: Results) -> list[list[str]]:
-    """Kind, our seconds, ExecuTorch's, their ratio, our delegates, ExecuTorch's."""
+    """Returns rows of: kind, our seconds, ExecuTorch's, their ratio, our delegates, ExecuTorch's."""
     rows = []
     for kind, by_package in results.lowering.items():
         seconds, delegates = (

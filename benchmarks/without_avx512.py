@@ -22,9 +22,11 @@ _X87_SSE_AVX = b"\x6a\x07\x58"  # push 7; pop rax
 
 
 def keep_from_avx512(folder: Path) -> None:
-    """Sets this process's environment, which those of the systems inherit; copies packages into `folder`.
+    """Sets environment variables that all systems inherit, and copies the patched packages into `folder`.
 
-    Raises RuntimeError if a package asks nowhere, and FileNotFoundError if there is no objdump.
+    Raises:
+        RuntimeError: a package has no instruction to patch.
+        FileNotFoundError: objdump is not installed.
     """
     environment = PEERS.parents[1]
     packages = next((environment / "lib").glob("python3*")) / "site-packages"

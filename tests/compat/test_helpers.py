@@ -62,7 +62,7 @@ def test_visualize(program: ExecutorchProgramManager, monkeypatch: pytest.Monkey
     graph_module = program.exported_program().graph_module
     visualize_graph(graph_module, program, reuse_server=False)
     assert shown[1]["config"].programs[0].graph_module is graph_module
-    with pytest.raises(TypeError, match="int is no program"):
+    with pytest.raises(TypeError, match="int is not a program"):
         visualize(3)  # type: ignore[arg-type]
 
 

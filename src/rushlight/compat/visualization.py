@@ -64,7 +64,7 @@ def _program(visualizable: Visualizable) -> ExportedProgram:
         return visualizable
     if isinstance(visualizable, (EdgeProgramManager, ExecutorchProgramManager)):
         return visualizable.exported_program()
-    raise TypeError(f"a {type(visualizable).__name__} is no program to show")
+    raise TypeError(f"a {type(visualizable).__name__} is not a program")
 
 
 def _explorer() -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from rushlight.compile.config import EdgeCompileConfig
 from rushlight.export.recipe_parts import LoweringRecipe, QuantizationRecipe
 
-# The order of these lists means nothing.
+# Lists whose order has no meaning.
 _SETS = {"preserve_ops", "_core_aten_ops_exception_list"}
 _QUANTIZATION_LISTS = (
     "quantizers",

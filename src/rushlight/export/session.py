@@ -30,7 +30,7 @@ from rushlight.format.program import Program
 
 logger = logging.getLogger(__name__)
 
-# Stages that a model which is already this far does not take.
+# The stages that a model of each type has already passed, and the reason for error messages.
 _DONE: dict[str, tuple[frozenset[StageType], str]] = {
     "GraphModule": (
         frozenset({StageType.SOURCE_TRANSFORM, StageType.QUANTIZE}),
@@ -41,7 +41,7 @@ _DONE: dict[str, tuple[frozenset[StageType], str]] = {
         "ExportedProgram is already exported",
     ),
 }
-# Where the edge program manager is, the last one first.
+# The stages whose result is an edge program manager, with the last one first.
 _EDGE_STAGES = (
     StageType.TO_EDGE_TRANSFORM_AND_LOWER,
     StageType.TO_BACKEND,

@@ -29,7 +29,7 @@ from rushlight.format.program import (
     TensorShapeDynamism,
 )
 
-# Of the runtime; a tensor of more dimensions cannot be loaded.
+# The limit of the runtime: it cannot load a tensor with more dimensions.
 MAX_RANK = 16
 
 
@@ -150,7 +150,7 @@ class _PlanChecker:
         held = self._plan.values[call.cond_value_index].val
         if not isinstance(held, (Bool, Tensor)):
             raise self._error(f"{what} jumps on value {call.cond_value_index}, a {type(held).__name__}")
-        # The end of the chain is a place to jump to.
+        # A jump to the end of the chain is valid.
         if not 0 <= call.destination_instruction <= count:
             raise self._error(f"{what} jumps to instruction {call.destination_instruction} of {count}")
 

@@ -50,7 +50,7 @@ from rushlight.format.segments import (
 
 __all__ = ["MAX_VERSION", "NamedDataEntry", "PTEFile", "read_pte", "write_pte", "write_pte_to_file"]
 
-# The newest schema version that is known.
+# The newest known schema version.
 MAX_VERSION = 0
 
 
@@ -202,7 +202,7 @@ def _assemble(
     if program.named_data:
         raise EncodeError("the program already has named data; give them in PTEFile.named_data instead")
     check_program(program)
-    # Plans are replaced, never changed: they are the caller's.
+    # Plans belong to the caller: they are replaced, never changed.
     program = copy.copy(program)
     program.execution_plan = list(program.execution_plan)
     writer = SegmentWriter(segment_alignment)
@@ -292,7 +292,7 @@ def _add_delegates(
     data = _either("delegate data", file.delegate_data, inside)
     program.backend_delegate_data = []
     known = Deduplicator()
-    # Place of each entry of `data` that is used, by its index.
+    # The place of each used entry of `data`, by its index.
     places: dict[int, BackendDelegateDataReference] = {}
 
     def place(index: int) -> BackendDelegateDataReference:

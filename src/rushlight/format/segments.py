@@ -203,7 +203,7 @@ def _write_all(pieces: Iterable[Piece], file: BinaryIO) -> int:
     for piece in pieces:
         rest = memoryview(piece)
         while rest.nbytes:
-            # Raw files may take less than they are given.
+            # An unbuffered file may write fewer bytes than requested.
             written = file.write(rest)
             rest = rest[written:]
             count += written

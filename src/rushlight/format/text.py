@@ -160,7 +160,7 @@ def _instruction(plan: ExecutionPlan, instruction: Instruction) -> str:
         return f"if not %{call.cond_value_index}: go to {call.destination_instruction}"
     if isinstance(call, FreeCall):
         return f"free %{call.value_index}"
-    raise TypeError(f"a {type(call).__name__} is no instruction")
+    raise TypeError(f"a {type(call).__name__} is not an instruction")
 
 
 def _data(file: PTEFile) -> Iterator[str]:

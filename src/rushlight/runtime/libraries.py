@@ -89,7 +89,7 @@ def library_dir() -> Path:
 
 
 def _existing(*parts: str) -> Path:
-    # Beside the extension module: in an editable installation, the Python sources are elsewhere.
+    # The folders lie next to the extension module; an editable installation keeps the sources elsewhere.
     path = Path(_native.__file__).parents[1].joinpath(*parts)
     if not path.is_dir():
         raise NotFoundError(

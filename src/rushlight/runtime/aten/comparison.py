@@ -142,7 +142,7 @@ def _difference(result: torch.Tensor, expected: torch.Tensor) -> float:
     a, b = _wide(result), _wide(expected)
     same = (a == b) | (a.isnan() & b.isnan())
     distance = torch.where(same, 0.0, (a - b).abs())
-    # One is NaN or infinite where the other is not.
+    # A NaN remains if only one of the values is NaN or infinite.
     return float(distance.nan_to_num(nan=torch.inf).max()) if distance.numel() else 0.0
 
 

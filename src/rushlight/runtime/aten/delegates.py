@@ -74,7 +74,7 @@ class LoweredDelegate:
     def __call__(self, slots: list[Slot]) -> None:
         """Runs the callable on the values of the call. The last values receive the results."""
         values = [slot.tensor if isinstance(slot, TensorSlot) else slot for slot in slots]
-        # How many results there are is known once it has run, and modules of one program take a fixed number.
+        # The number of results is known only after the module has run; the number of inputs is fixed.
         count = _input_count(self._module, len(values))
         with torch.no_grad():
             results = pytree.tree_leaves(self._module(*values[:count]))
@@ -112,6 +112,6 @@ def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
 
 
 def _without_guards(file: PTEFile) -> dict[str, Any]:
-    # Those are of the method's inputs, not the delegate's.
+    # The guards belong to the inputs of the method, not to those of the delegate.
     guards = ("rushlight.shape_guards.", "rushlight.relations.")
     return {key: data for key, data in file.named_data.items() if not key.startswith(guards)}

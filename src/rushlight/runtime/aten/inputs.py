@@ -27,7 +27,7 @@ class InputChecker:
             for index, item in enumerate(plan.values)
         ]
         self._tensors = [i for i, index in enumerate(plan.inputs) if isinstance(values[index].val, p.Tensor)]
-        # A number that nothing reads is one that the program was specialised for.
+        # A number that nothing reads is a constant of the program.
         read = set(_read_values(plan))
         moves = []
         for index in plan.inputs:

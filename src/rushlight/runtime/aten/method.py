@@ -125,7 +125,7 @@ class Method:
             if not isinstance(slot, TensorSlot):
                 self._values[index] = value
             elif slot.memory is None:
-                # The caller's memory, which the program may write.
+                # The tensor uses the caller's memory, which the program may write.
                 slot.tensor = given.detach() if isinstance(given, torch.Tensor) else value
             else:
                 slot.write(value)

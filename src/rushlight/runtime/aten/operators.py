@@ -49,7 +49,7 @@ _DISPATCH_KEYS = (
 )
 
 
-# These define their operators, and reference implementations of them, when they are imported.
+# Importing these modules defines operators and their reference implementations.
 _DEFINING = (custom_ops, quantized_ops)
 
 
@@ -114,7 +114,7 @@ def check(name: str, overload: str) -> None:
     library, _, base = name.partition("::")
     if library == "executorch_prim":
         if base not in PRIMS and base not in ("et_view", "et_copy_index"):
-            raise OperatorMissingError(f"there is no operator {name}")
+            raise OperatorMissingError(f"the runtime has no operator {name}")
     elif library not in ("dim_order_ops", "et_copy"):
         find_operator(name, overload)
 

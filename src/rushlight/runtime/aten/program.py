@@ -159,7 +159,7 @@ def load(source: ProgramSource, *, data_path: DataSource | None = None) -> Modul
         source: a path, bytes, a file object, or a compiled program.
         data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
     """
-    # A module asks of its program and methods what those of both modes have.
+    # Module uses only functions that the programs and methods of both modes have.
     return Module(cast(Any, Runtime.get().load_program(source, data_path=data_path)))
 
 

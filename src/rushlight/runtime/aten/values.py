@@ -186,7 +186,7 @@ class ValueReader:
                 memory[: data.numel()].copy_(data)
         held = memory if memory is not None else data
         if held is None:
-            # Memory comes with an input or a result.
+            # An input or a result provides the memory.
             shape = tuple(0 for _ in sizes) if tensor.shape_dynamism else sizes
             value = torch.zeros(shape, dtype=dtype)
         else:
@@ -215,7 +215,7 @@ class ValueReader:
 
 
 def _bytes_tensor(data: Any) -> torch.Tensor:
-    # A copy: torch wants memory that may be written, and aligned for every dtype.
+    # The data are copied, because torch needs memory that is writable and aligned for every dtype.
     view = memoryview(data).cast("B")
     return (
         torch.frombuffer(bytearray(view), dtype=torch.uint8)
