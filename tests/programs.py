@@ -92,17 +92,17 @@ def _materialise(item: Any, generator: torch.Generator) -> Any:
 
 
 @case("add", f32(1), f32(1))
-def _add(x, y):
+def _add(x: Any, y: Any) -> Any:
     return x + y
 
 
 @case("add_scalar", f32(2, 3))
-def _add_scalar(x):
+def _add_scalar(x: Any) -> Any:
     return x + 1
 
 
 @case("scalars", f32(2, 3), i64(2, 3))
-def _scalars(x, n):
+def _scalars(x: Any, n: Any) -> Any:
     return (
         x * 2.5 - 1,
         n * 2 + 1,
@@ -119,12 +119,12 @@ def _scalars(x, n):
 
 
 @case("alpha", f32(2, 3), f32(2, 3))
-def _alpha(x, y):
+def _alpha(x: Any, y: Any) -> Any:
     return torch.add(x, y, alpha=2), torch.sub(x, y, alpha=0.5), torch.rsub(x, 3)
 
 
 @case("views", f32(2, 3, 4))
-def _views(x):
+def _views(x: Any) -> Any:
     y = x.view(6, 4)
     a = y.transpose(0, 1)
     b = x.permute(2, 0, 1).reshape(4, 6)
@@ -146,26 +146,26 @@ def _views(x):
 
 
 @case("noops", f32(2, 3))
-def _noops(x):
+def _noops(x: Any) -> Any:
     y = x.expand(2, 3) + x[:] + x.clone() + x.contiguous() + x.to(torch.float32) + F.dropout(x, 0.5, False)
     return y + torch.zeros_like(x) + x.detach() + x.view(2, 3)
 
 
 @case("split", f32(4, 6))
-def _split(x):
+def _split(x: Any) -> Any:
     a, b = torch.split(x, 2)[0], torch.chunk(x, 3, 1)[1]
     c, d = x.split([1, 5], 1)
     return a.sum(), b * 2, c, d, x.unbind(0)[1], torch.tensor_split(x, 3, 1)[2]
 
 
 @case("max_dim", f32(4, 6))
-def _max_dim(x):
+def _max_dim(x: Any) -> Any:
     values, indices = torch.max(x, 1)
     return values, indices, x.max(), x.argmax(1), torch.topk(x, 2)[0], x.min(0).values, torch.sort(x, 1)[0]
 
 
 @case("reductions", f32(4, 6, 2))
-def _reductions(x):
+def _reductions(x: Any) -> Any:
     return (
         x.sum(),
         x.mean(),
@@ -180,7 +180,7 @@ def _reductions(x):
 
 
 @case("activations", f32(4, 6))
-def _activations(x):
+def _activations(x: Any) -> Any:
     return (
         F.relu(x),
         F.relu6(x),
@@ -213,12 +213,12 @@ class Linear(nn.Module):
         self.a = nn.Linear(4, 6)
         self.b = nn.Linear(6, 3, bias=False)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         return self.b(self.a(x)), self.a(x[0])
 
 
 @case("matmul", f32(2, 3, 4), f32(2, 4, 5), f32(4))
-def _matmul(x, y, v):
+def _matmul(x: Any, y: Any, v: Any) -> Any:
     return (
         x @ y,
         torch.bmm(x, y),
@@ -239,12 +239,13 @@ class ConvBn(nn.Module):
         self.conv1 = nn.Conv2d(4, 4, 3, groups=4, stride=2, padding=1)
         self.up = nn.ConvTranspose2d(4, 2, 2, stride=2)
         with torch.no_grad():
-            self.bn.running_mean.uniform_(-1, 1)
-            self.bn.running_var.uniform_(0.5, 2)
+            for statistic, low, high in ((self.bn.running_mean, -1, 1), (self.bn.running_var, 0.5, 2)):
+                assert statistic is not None
+                statistic.uniform_(low, high)
             self.bn.weight.uniform_(0.5, 2)
             self.bn.bias.uniform_(-1, 1)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.up(F.relu6(self.conv1(F.relu(self.bn(self.conv(x))))))
 
 
@@ -255,7 +256,7 @@ class Conv1dSame(nn.Module):
         self.conv = nn.Conv1d(3, 4, 3, padding="same")
         self.bn = nn.BatchNorm1d(4)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.bn(self.conv(x))
 
 
@@ -275,12 +276,12 @@ class DigitsCnn(nn.Module):
         )
         self.head = nn.Linear(32 * 16, 10)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.head(self.features(x))
 
 
 @case("pooling", f32(1, 3, 8, 8))
-def _pooling(x):
+def _pooling(x: Any) -> Any:
     return (
         F.max_pool2d(x, 2),
         F.avg_pool2d(x, 3, 2, 1),
@@ -303,7 +304,7 @@ class Norms(nn.Module):
         self.instance = nn.InstanceNorm1d(4)
         self.rms = nn.RMSNorm(6)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         return self.layer(x), self.group(x), self.instance(x), self.rms(x), F.normalize(x, dim=1)
 
 
@@ -314,7 +315,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(8, 24)
         self.mha = nn.MultiheadAttention(8, 2, batch_first=True)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         q, k, v = self.qkv(x).reshape(2, 5, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
         y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(2, 5, 8)
         z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -327,12 +328,12 @@ class Embedding(nn.Module):
         super().__init__()
         self.table = nn.Embedding(10, 4, padding_idx=0)
 
-    def forward(self, index):
+    def forward(self, index: torch.Tensor) -> tuple[Any, ...]:
         return self.table(index) + torch.arange(5).unsqueeze(-1), F.one_hot(index, 8)
 
 
 @case("indexing", f32(4, 6), i64(3), Rand((4, 6), torch.bool))
-def _indexing(x, index, mask):
+def _indexing(x: Any, index: Any, mask: Any) -> Any:
     return (
         x[index % 4],
         x.index_select(0, index % 4),
@@ -353,7 +354,7 @@ def _indexing(x, index, mask):
 
 
 @case("creation", f32(4, 6))
-def _creation(x):
+def _creation(x: Any) -> Any:
     return (
         torch.zeros(2, 3) + 1,
         torch.ones_like(x) * x,
@@ -368,7 +369,7 @@ def _creation(x):
 
 
 @case("inplace", f32(2, 3))
-def _inplace(x):
+def _inplace(x: Any) -> Any:
     y = x * 2
     y.add_(1)
     y.mul_(x).relu_()
@@ -378,7 +379,7 @@ def _inplace(x):
 
 
 @case("inplace_views", f32(4, 4))
-def _inplace_views(x):
+def _inplace_views(x: Any) -> Any:
     y = x.clone()
     y[0].add_(1)
     y.t()[1] = 3.0
@@ -388,30 +389,35 @@ def _inplace_views(x):
 
 
 @case("input_mutation", f32(2, 3), f32(2, 3))
-def _input_mutation(x, y):
+def _input_mutation(x: Any, y: Any) -> Any:
     x.add_(y)
     return x * 2
 
 
 @case("counter", f32(2))
 class Counter(nn.Module):
+    count: torch.Tensor
+    scale: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("count", torch.zeros(1))
         self.register_buffer("scale", torch.ones(2), persistent=False)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.count += 1
         return x * self.count * self.scale
 
 
 @case("kv_cache", f32(1, 2, 4), i64(1))
 class KvCache(nn.Module):
+    cache: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("cache", torch.zeros(8, 2, 4))
 
-    def forward(self, x, position):
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         self.cache[position] = x
         return self.cache.sum(0)
 
@@ -423,13 +429,13 @@ class Lstm(nn.Module):
         self.lstm = nn.LSTM(4, 6, num_layers=2)
         self.gru = nn.GRU(4, 3, bidirectional=True)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         y, (h, c) = self.lstm(x)
         return y, h, c, self.gru(x)[0]
 
 
 @case("pytree", {"a": Rand((2, 3)), "b": (Rand((2, 3)), Rand((2, 3)))}, bias=2.0)
-def _pytree(inputs, bias):
+def _pytree(inputs: Any, bias: Any) -> Any:
     a, (b, c) = inputs["a"], inputs["b"]
     return {"sum": a + b, "list": [c * bias, (a, b)], "const": 3}
 
@@ -441,7 +447,7 @@ def _pytree(inputs, bias):
     Rand((3,), torch.bool),
     Rand((3,), torch.uint8),
 )
-def _dtypes(h, i, b, u):
+def _dtypes(h: Any, i: Any, b: Any, u: Any) -> Any:
     return (
         h + i,
         i + b,
@@ -463,7 +469,7 @@ class ChannelsLast(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 3)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         y = self.conv(x)
         return (
             y.to(memory_format=torch.contiguous_format),
@@ -474,13 +480,15 @@ class ChannelsLast(nn.Module):
 
 @case("unused", f32(2, 3), f32(2, 3))
 class Unused(nn.Module):
+    unused_buffer: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.a = nn.Linear(3, 3)
         self.unused = nn.Linear(7, 7)
         self.register_buffer("unused_buffer", torch.ones(3))
 
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         _ = self.a(x) * 2
         return self.a(x)
 
@@ -493,22 +501,24 @@ class SharedWeight(nn.Module):
         self.b = nn.Linear(3, 3)
         self.b.weight = self.a.weight
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         return self.b(self.a(x)), x
 
 
 @case("passthrough", f32(2, 3))
 class Passthrough(nn.Module):
+    table: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("table", torch.arange(3.0))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         return x, x.view(3, 2), self.table, 5, None
 
 
 @case("complex_slices", f32(4, 8, 6))
-def _complex_slices(x):
+def _complex_slices(x: Any) -> Any:
     a, b = x.chunk(2, -1)
     rotated = torch.cat((-b, a), -1)
     return rotated, x[:, ::2, 1:4], x[1:-1], x[..., None, 0], x.select(1, 2), x.diagonal(dim1=0, dim2=1)
@@ -520,7 +530,7 @@ class DynamicBatch(nn.Module):
         super().__init__()
         self.linear = nn.Linear(4, 5)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         y = self.linear(x).view(x.shape[0] * 5)
         return F.softmax(y.view(-1, 5), -1), torch.zeros(x.shape[0], 2) + x.size(0), x.sum(0)
 
@@ -538,7 +548,7 @@ class DynamicSequence(nn.Module):
         self.qkv = nn.Linear(8, 24)
         self.norm = nn.LayerNorm(8)
 
-    def forward(self, tokens):
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         length = tokens.shape[1]
         x = self.norm(self.table(tokens) + self.position(torch.arange(length)))
         q, k, v = self.qkv(x).view(1, length, 3, 2, 4).permute(2, 0, 3, 1, 4)
@@ -549,18 +559,18 @@ class DynamicSequence(nn.Module):
 
 @case("cond", f32(2, 3))
 class Cond(nn.Module):
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.cond(x.sum() > 0, lambda t: t.sin() + 1, lambda t: t.cos().view(2, 3), (x,))
 
 
 @case("data_dependent", Rand((4,), torch.bool))
-def _data_dependent(mask):
+def _data_dependent(mask: Any) -> Any:
     index = mask.nonzero()
     return index + 1
 
 
 @case("item", i64(1), f32(8))
-def _item(n, x):
+def _item(n: Any, x: Any) -> Any:
     k = n.item()
     torch._check(k >= 0)
     torch._check(k <= 8)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -12,16 +15,16 @@ from rushlight.runtime import Runtime
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.linear = torch.nn.Linear(4, 3)
         self.drop = torch.nn.Dropout(0.5)
 
-    def forward(self, x, scale=1.0):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor | float = 1.0) -> torch.Tensor:
         return self.drop(self.linear(x)) * scale
 
 
-def test_a_module_in_one_call(tmp_path):
+def test_a_module_in_one_call(tmp_path: Path) -> None:
     net = Net().train()
     compiled = compile(net, (torch.randn(2, 4),))
     assert isinstance(compiled, CompiledProgram) and compiled.methods == {"forward"}
@@ -31,12 +34,12 @@ def test_a_module_in_one_call(tmp_path):
     assert "forward" in repr(compiled)
 
 
-def test_a_single_tensor_stands_for_a_tuple():
+def test_a_single_tensor_stands_for_a_tuple() -> None:
     x = torch.randn(2, 4)
     assert compile(Net(), x).buffer[4:8] == b"ET12"
 
 
-def test_keyword_inputs_and_dynamic_shapes():
+def test_keyword_inputs_and_dynamic_shapes() -> None:
     batch = torch.export.Dim("batch", max=8)
     compiled = compile(
         Net(),
@@ -45,22 +48,22 @@ def test_keyword_inputs_and_dynamic_shapes():
         dynamic_shapes={"x": {0: batch}, "scale": None},
     )
     plan = compiled.manager.executorch_program.execution_plan[0]
-    assert plan.values[plan.inputs[0]].val.sizes == [8, 4]
+    assert plan.values[plan.inputs[0]].val.sizes == [8, 4]  # type: ignore[union-attr]
 
 
-def test_programs_are_taken_too():
+def test_programs_are_taken_too() -> None:
     program = torch.export.export(Net().eval(), (torch.randn(2, 4),))
     assert compile({"a": program, "b": program}).methods == {"a", "b"}
 
 
-def test_inputs_are_asked_for():
+def test_inputs_are_asked_for() -> None:
     with pytest.raises(ExportError, match="example_inputs are needed"):
         compile(Net())
 
 
-def test_settings_of_the_default_partitioner_work_or_are_refused():
+def test_settings_of_the_default_partitioner_work_or_are_refused() -> None:
     with pytest.raises(ValueError, match="is 'highest' or 'high', not 'medium'"):
-        compile(Net(), torch.randn(2, 4), float32_matmul_precision="medium")
+        compile(Net(), torch.randn(2, 4), float32_matmul_precision="medium")  # type: ignore[arg-type]
     for setting in ({"float32_matmul_precision": "high"}, {"compact": True}, {"weights": torch.float16}):
         with pytest.raises(ValueError, match="give them to CpuPartitioner"):
             compile(Net(), torch.randn(2, 4), partitioner=(), **setting)
@@ -69,7 +72,7 @@ def test_settings_of_the_default_partitioner_work_or_are_refused():
 class Counting(torch.nn.Module):
     """Writes to its input."""
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         x.add_(1)
         return x * 2
 
@@ -77,17 +80,17 @@ class Counting(torch.nn.Module):
 class Sorting(torch.nn.Module):
     """Looks at its input in another shape, outside of a backend."""
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.reshape(-1).sort().values
 
 
 @pytest.mark.parametrize(
     ("model", "is_copied"), [(Net().eval(), False), (Counting(), True), (Sorting(), True)]
 )
-def test_inputs_are_read_where_they_are_if_a_backend_alone_reads_them(model, is_copied):
+def test_inputs_are_read_where_they_are_if_a_backend_alone_reads_them(model: Any, is_copied: Any) -> None:
     compiled = compile(model, (torch.zeros(2, 4),))
     plan = compiled.manager.executorch_program.execution_plan[0]
-    assert (plan.values[plan.inputs[0]].val.allocation_info is not None) == is_copied
+    assert (plan.values[plan.inputs[0]].val.allocation_info is not None) == is_copied  # type: ignore[union-attr]
     x = np.ones((2, 4), np.float32)
     x.setflags(write=False)
     given = (x, 1.0) if len(plan.inputs) > 1 else (x,)
@@ -97,14 +100,14 @@ def test_inputs_are_read_where_they_are_if_a_backend_alone_reads_them(model, is_
     assert (x == 1).all()
 
 
-def test_memory_for_inputs_is_planned_on_request_and_with_other_backends():
+def test_memory_for_inputs_is_planned_on_request_and_with_other_backends() -> None:
     config = ExecutorchBackendConfig()
     for options in ({"backend_config": config}, {"partitioner": ()}):
         plan = compile(Net(), torch.zeros(2, 4), **options).manager.executorch_program.execution_plan[0]
-        assert plan.values[plan.inputs[0]].val.allocation_info is not None
+        assert plan.values[plan.inputs[0]].val.allocation_info is not None  # type: ignore[union-attr]
 
 
-def test_several_modules_in_one_call():
+def test_several_modules_in_one_call() -> None:
     x, y = torch.randn(2, 4), torch.randn(3, 4)
     net = Net().eval()
     program = torch.export.export(net, (x,))
@@ -123,7 +126,7 @@ def test_several_modules_in_one_call():
         compile({"a": net}, (x,))
 
 
-def test_a_captured_graph_is_taken():
+def test_a_captured_graph_is_taken() -> None:
     """Such as what convert_pt2e gives: its mode cannot be set."""
     x = torch.randn(2, 4)
     captured = torch.export.export(Net().eval(), (x,)).module()

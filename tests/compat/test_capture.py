@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import torch
 
 from rushlight.compat.capture import capture
@@ -5,7 +7,7 @@ from rushlight.exir import CaptureConfig
 from rushlight.runtime import Runtime
 
 
-def test_capture_of_a_function_runs():
+def test_capture_of_a_function_runs() -> None:
     x = torch.randn(10)
     captured = capture(lambda x: torch.add(torch.add(x, x), x), (x,), CaptureConfig())
     assert [str(n.target) for n in captured.graph_module.graph.nodes][1:3] == ["aten.add.Tensor"] * 2

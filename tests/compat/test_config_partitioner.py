@@ -69,7 +69,7 @@ def test_it_takes_what_its_configurations_match() -> None:
     program = to_edge_transform_and_lower(
         torch.export.export(model, (x,)), partitioner=[partitioner]
     ).exported_program()
-    left = {str(node.target._op) for node in get_non_lowered_nodes(program.graph)}
+    left = {str(node.target._op) for node in get_non_lowered_nodes(program.graph)}  # type: ignore[union-attr]
     assert left == {"aten.permute_copy.default", "aten.mm.default"}
     lowered = get_lowered_backend_modules(program.graph_module)
     operators = [

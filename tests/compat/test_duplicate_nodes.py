@@ -21,6 +21,8 @@ assert quantized_ops
 
 
 class _Shared(nn.Module):
+    state: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(4))
@@ -71,11 +73,12 @@ def test_dequantize_nodes() -> None:
     x = torch.randn(4)
     expected = program.module()(x)
     result = DuplicateDequantNodePass()(program.graph_module)
-    assert result.modified
+    assert result is not None and result.modified
     found = _dequantizes(result.graph_module)
     assert [len(node.users) for node in found] == [1, 1, 1]
     torch.testing.assert_close(program.module()(x), expected)
-    assert not DuplicateDequantNodePass()(result.graph_module).modified
+    again = DuplicateDequantNodePass()(result.graph_module)
+    assert again is not None and not again.modified
 
 
 def _dynamic(annotated: tuple[bool, ...]) -> GraphModule:
@@ -105,7 +108,7 @@ def test_dynamic_chains(annotated: tuple[bool, ...], chains: int) -> None:
     x = torch.randn(4)
     expected = module(x)
     result = DuplicateDynamicQuantChainPass()(module)
-    assert result.modified == (chains > 1)
+    assert result is not None and result.modified == (chains > 1)
     for kind in ("choose_qparams", "quantize_per_tensor", "dequantize_per_tensor"):
         nodes = [n for n in module.graph.nodes if str(n.target).startswith(f"quantized_decomposed.{kind}.")]
         assert len(nodes) == chains, kind

@@ -51,7 +51,7 @@ def _while(layer: nn.Module, count: torch.Tensor, x: torch.Tensor) -> Any:
 
 
 def _map(layer: nn.Module, rows: torch.Tensor) -> Any:
-    return map_rows(lambda row: torch.relu(layer(row)) * 2 + 1, rows)
+    return map_rows(lambda row: torch.relu(layer(row)) * 2 + 1, rows)  # type: ignore[arg-type, misc]
 
 
 def _scan(layer: nn.Module, state: torch.Tensor, rows: torch.Tensor) -> Any:
@@ -63,7 +63,7 @@ def _scan(layer: nn.Module, state: torch.Tensor, rows: torch.Tensor) -> Any:
 
 
 def _cond_in_map(layer: nn.Module, predicate: torch.Tensor, rows: torch.Tensor) -> Any:
-    return map_rows(lambda row: torch.sigmoid(_cond(layer, predicate, row)) * 2, rows)
+    return map_rows(lambda row: torch.sigmoid(_cond(layer, predicate, row)) * 2, rows)  # type: ignore[arg-type, misc]
 
 
 def _constants(layer: nn.Module, count: torch.Tensor, x: torch.Tensor) -> Any:
@@ -111,7 +111,7 @@ def test_parts_in_bodies(name: str, backend: str) -> None:
     run, calls, expected = CASES[name]
     torch.manual_seed(0)
     model = Layer(run).eval()
-    edge = to_edge_transform_and_lower(export(model, calls[0]), partitioner=PARTITIONERS[backend])
+    edge = to_edge_transform_and_lower(export(model, calls[0]), partitioner=PARTITIONERS[backend])  # type: ignore[arg-type]
     program = edge.exported_program()
     assert _distinct(backends(program.graph_module)) == _named(expected, backend)
     method = load(edge.to_executorch().buffer)

@@ -142,6 +142,9 @@ def test_weights_in_common_are_stored_once(
 
 
 class Memory(nn.Module):
+    total: torch.Tensor
+    factor: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("total", torch.tensor([[1.0, 2.0]]))

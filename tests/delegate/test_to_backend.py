@@ -79,7 +79,7 @@ def test_saved_alone(whole: LoweredBackendModule, inner: Inner) -> None:
     (chain,) = plan.chains
     assert len(chain.instructions) == 1 and not plan.operators
     for options in ({}, {"extract_delegate_segments": True, "segment_alignment": 4096}):
-        method = load(whole.buffer(**options))
+        method = load(whole.buffer(**options))  # type: ignore[arg-type]
         for inputs in (INPUTS, MORE):
             assert_close(outputs_of(method, inputs), inner(*inputs))
 
@@ -106,7 +106,7 @@ def test_inside_another_module(
     chosen = partitioner()
     again = edge.to_backend(chosen)
     found = backends(again.exported_program().graph_module)
-    assert found[0] == whole.backend_id and chosen.delegation_spec.backend_id in found[1:]
+    assert found[0] == whole.backend_id and chosen.delegation_spec.backend_id in found[1:]  # type: ignore[attr-defined]
     assert_close(again.exported_program().module()(*INPUTS), [expected])
     assert_close(outputs_of(load(again.to_executorch().buffer), INPUTS), [expected])
 

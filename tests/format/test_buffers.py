@@ -25,7 +25,7 @@ from rushlight.format.buffers import byte_view
     ids=lambda data: f"{type(data).__name__}{getattr(data, 'shape', '')}",
 )
 def test_shows_the_bytes_without_a_copy(data: bytes | bytearray | np.ndarray) -> None:
-    for source in (data, memoryview(data)):
+    for source in (data, memoryview(data)):  # type: ignore[arg-type]
         view = byte_view(source)
         assert view.readonly and view.format == "B" and view.ndim == 1
         assert bytes(view) == (data.tobytes() if isinstance(data, np.ndarray) else bytes(data))

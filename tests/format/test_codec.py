@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import enum
 import types
 import typing
@@ -42,7 +44,7 @@ def elements(field: FieldBinding, depth: int) -> st.SearchStrategy[Any]:
     if wire.kind is Kind.STRING:
         return st.text(st.characters(codec="utf-8"), max_size=8)
     if wire.kind is Kind.UNION:
-        return st.one_of(tables(table, depth + 1) for table in field.tags.values())
+        return st.one_of([tables(table, depth + 1) for table in field.tags.values()])
     if wire.kind is Kind.TABLE:
         assert field.table is not None
         return tables(field.table, depth + 1)

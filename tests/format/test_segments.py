@@ -3,7 +3,7 @@ from __future__ import annotations
 from rushlight.format.segments import Deduplicator
 
 
-def test_a_duplicate_leaves_no_trace_for_the_next_buffer():
+def test_a_duplicate_leaves_no_trace_for_the_next_buffer() -> None:
     """Equal length and ends, so only digests tell the buffers apart."""
     ends = bytes(64)
     first, second = (memoryview(ends + bytes([byte]) * 64 + ends) for byte in (1, 2))

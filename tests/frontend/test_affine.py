@@ -21,19 +21,22 @@ from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import BackendRegistry, Runtime
 
+INT4: torch.dtype = getattr(torch, "int4")  # noqa: B009  (the stubs of torch lack it)
 DYNAMIC = {
     "int4 by groups": Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=PerGroup(32)
+        weight_dtype=INT4,
+        weight_granularity=PerGroup(32),
     ),
     "int4 by channels": Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=PerAxis(0)
+        weight_dtype=INT4,
+        weight_granularity=PerAxis(0),
     ),
     "int8 by channels": Int8DynamicActivationIntxWeightConfig(
         weight_dtype=torch.int8, weight_granularity=PerAxis(0)
     ),
 }
 WEIGHT_ONLY = {
-    "int4 weights alone": IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(32)),
+    "int4 weights alone": IntxWeightOnlyConfig(weight_dtype=INT4, granularity=PerGroup(32)),
     "int8 weights alone": IntxWeightOnlyConfig(weight_dtype=torch.int8, granularity=PerAxis(0)),
     "int8 weights as aten has them": Int8WeightOnlyConfig(),
 }

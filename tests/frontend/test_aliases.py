@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from rushlight.frontend.decompose import decompose, why_general
 
 
-def view_then_write(x):
+def view_then_write(x: Any) -> Any:
     y = x.clone()
     v = y.view(8, 2)
     v[0] = 7.0
     return y, v
 
 
-def write_base_then_read_view(x):
+def write_base_then_read_view(x: Any) -> Any:
     y = x.clone()
     v = y[1:3]
     y.mul_(2)
     return v + 1, y
 
 
-def overlapping_slices(x):
+def overlapping_slices(x: Any) -> Any:
     y = x.clone()
     a, b = y[:3], y[2:]
     a.add_(1)
@@ -30,26 +32,26 @@ def overlapping_slices(x):
     return y, a, b
 
 
-def chain_of_views(x):
+def chain_of_views(x: Any) -> Any:
     y = x.clone()
     y.t()[1:].unsqueeze(0).squeeze(0)[0].fill_(3)
     return y
 
 
-def diagonal(x):
+def diagonal(x: Any) -> Any:
     y = x.clone()
     y.diagonal().zero_()
     return y
 
 
-def converting_write(x):
+def converting_write(x: Any) -> Any:
     y = x.clone()
     y[0] = torch.tensor([1, 2, 3, 4])
     y[1].copy_(x[2].double())
     return y
 
 
-def twice_through_one_view(x):
+def twice_through_one_view(x: Any) -> Any:
     y = x.clone()
     v = y[0]
     v += 1
@@ -57,19 +59,19 @@ def twice_through_one_view(x):
     return y.sum(), v
 
 
-def input_through_view(x):
+def input_through_view(x: Any) -> Any:
     x[0] = 0.0
     return x * 1
 
 
-def a_view_read_anew_where_another_is_taken(x):
+def a_view_read_anew_where_another_is_taken(x: Any) -> Any:
     y = x * 2
     v = y[1:2]
     y[:3] = 0
     return y[1:1], v
 
 
-def a_view_read_anew_while_one_like_it_is_written(x):
+def a_view_read_anew_while_one_like_it_is_written(x: Any) -> Any:
     y = x + x
     v = y[1:4:2]
     y[3:3] = y[3:3].clone()
@@ -77,7 +79,7 @@ def a_view_read_anew_while_one_like_it_is_written(x):
     return v * 1
 
 
-def content_in_another_order(x):
+def content_in_another_order(x: Any) -> Any:
     y = torch.stack([x, x + 1], 1)
     y.permute(0, 2, 1).index_copy_(0, torch.tensor([3]), x.reshape(1, 4, 4)[..., :2])
     return y
@@ -99,18 +101,18 @@ CASES = [
 
 
 class Net(torch.nn.Module):
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.function(x)
 
 
 class Shapes(torch.fx.Interpreter):
     """Runs a graph and compares the shape of each tensor with what the graph says of it."""
 
-    def run_node(self, node):
+    def run_node(self, node: Any) -> Any:
         result = super().run_node(node)
         if isinstance(result, torch.Tensor):
             assert result.shape == node.meta["val"].shape, node.format_node()
@@ -118,7 +120,7 @@ class Shapes(torch.fx.Interpreter):
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
-def test_writes_through_views(function):
+def test_writes_through_views(function: Any) -> None:
     x = torch.arange(16.0).reshape(4, 4)
     program = torch.export.export(Net(function), (x.clone(),))
     assert why_general(program) is None
@@ -135,13 +137,15 @@ def test_writes_through_views(function):
     torch.testing.assert_close(actual_input, expected_input)
 
 
-def test_a_buffer_written_through_a_view_is_a_mutation():
+def test_a_buffer_written_through_a_view_is_a_mutation() -> None:
     class Cache(torch.nn.Module):
-        def __init__(self):
+        cache: torch.Tensor
+
+        def __init__(self) -> None:
             super().__init__()
             self.register_buffer("cache", torch.zeros(4, 4))
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.cache[1:2].copy_(x)
             return self.cache.sum(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -22,15 +23,15 @@ GENERAL = {
 FEWER = {"inplace_views"}
 
 
-def operators(graph_module):
-    counts = Counter()
+def operators(graph_module: Any) -> Any:
+    counts: Counter[str] = Counter()
     for module in graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             counts.update(str(node.target) for node in module.graph.nodes if node.op == "call_function")
     return counts
 
 
-def assert_same(expected, actual):
+def assert_same(expected: Any, actual: Any) -> None:
     expected, actual = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
     assert len(expected) == len(actual)
     for want, got in zip(expected, actual, strict=True):
@@ -40,14 +41,14 @@ def assert_same(expected, actual):
             assert got == want
 
 
-def test_same_operators_as_torch(case_name, program):
+def test_same_operators_as_torch(case_name: str, program: Any) -> None:
     ours = decompose(program)
     torchs = program.run_decompositions(tables.general_table())
     expected, actual = operators(torchs.graph_module), operators(ours.graph_module)
     assert actual <= expected if case_name in FEWER else actual == expected
 
 
-def test_same_results_as_the_module(case, program):
+def test_same_results_as_the_module(case: Any, program: Any) -> None:
     torch.manual_seed(0)
     module = case.make().eval()
     core = decompose(program)
@@ -56,7 +57,7 @@ def test_same_results_as_the_module(case, program):
         assert_same(module(*case.inputs(), **case.kwargs), run(*case.inputs(), **case.kwargs))
 
 
-def test_the_result_is_valid(program):
+def test_the_result_is_valid(program: Any) -> None:
     core = decompose(program)
     core.validate()
     assert len(core.graph_signature.user_outputs) == len(program.graph_signature.user_outputs)
@@ -64,33 +65,33 @@ def test_the_result_is_valid(program):
         assert node.op in ("output", "get_attr") or meta.has_val(node)
 
 
-def test_the_program_is_left_alone(program):
+def test_the_program_is_left_alone(program: Any) -> None:
     before = str(program.graph)
     decompose(program)
     assert str(program.graph) == before
 
 
-def test_only_the_listed_programs_need_torchs_decomposer(case_name, program):
+def test_only_the_listed_programs_need_torchs_decomposer(case_name: str, program: Any) -> None:
     assert why_general(program) == GENERAL.get(case_name)
 
 
-def test_source_lines_survive(export_case):
+def test_source_lines_survive(export_case: Any) -> None:
     core = decompose(export_case("conv_bn"))
     calls = [node for node in core.graph.nodes if node.op == "call_function"]
-    assert all(meta.source_of(node).code.startswith("return self.up(") for node in calls)
+    assert all(meta.source_of(node).code.startswith("return self.up(") for node in calls)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
     "op", [torch.ops.aten.linear.default, torch.ops.aten.hardswish.default, torch.ops.aten.layer_norm.default]
 )
-def test_preserved_operators_stay_whole(op):
+def test_preserved_operators_stay_whole(op: Any) -> None:
     class Net(torch.nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.linear = torch.nn.Linear(4, 4)
             self.norm = torch.nn.LayerNorm(4)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.nn.functional.hardswish(self.norm(self.linear(x)))
 
     program = torch.export.export(Net().eval(), (torch.randn(2, 4),))
@@ -101,20 +102,20 @@ def test_preserved_operators_stay_whole(op):
     assert operators(core.graph_module) == operators(torchs.graph_module)
 
 
-def test_a_decomposed_program_decomposes_to_itself(export_case):
+def test_a_decomposed_program_decomposes_to_itself(export_case: Any) -> None:
     core = decompose(export_case("kv_cache"))
     again = decompose(core)
     assert operators(again.graph_module) == operators(core.graph_module)
     assert again.graph_signature.buffers_to_mutate.keys() == core.graph_signature.buffers_to_mutate.keys()
 
 
-def test_repeated_layers_are_expanded_once(monkeypatch):
+def test_repeated_layers_are_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from rushlight.frontend import recorder
 
     count = 0
     original = recorder.Recorder.expand
 
-    def counted(self, *args):
+    def counted(self: Any, *args: Any) -> Any:
         nonlocal count
         count += 1
         return original(self, *args)
@@ -126,9 +127,9 @@ def test_repeated_layers_are_expanded_once(monkeypatch):
     assert count == 2
 
 
-def test_no_grad_blocks_are_inlined():
+def test_no_grad_blocks_are_inlined() -> None:
     class Net(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             with torch.no_grad():
                 y = x * 2
                 y.add_(1)

@@ -1,5 +1,9 @@
 """Operators by decompositions of our own, compiled and run beside eager."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -45,27 +49,27 @@ CASES = {
 
 
 class Module(torch.nn.Module):
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.function(x)
 
 
-def run(function, x):
+def run(function: Any, x: Any) -> Any:
     return rushlight.load(rushlight.compile(Module(function), (x,), partitioner=()).buffer)(x)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_as_eager(name):
+def test_as_eager(name: str) -> None:
     function, x = CASES[name]
     torch.testing.assert_close(
         run(function, x), tuple(function(x)) if name == "nanmedian of a dim" else function(x), equal_nan=True
     )
 
 
-def test_exponential():
+def test_exponential() -> None:
     samples = run(lambda x: x.exponential_(4.0), torch.empty(20000))
     assert samples.min() >= 0
     # Mean and standard deviation of this distribution are 1 / lambd.
@@ -90,11 +94,11 @@ DISTRIBUTIONS = {
     "multinomial of 16 bits": (lambda x: torch.multinomial(ODDS.half().expand(len(x), 3), 1), 1.25, 0.829),
     "multinomial with replacement": (lambda x: torch.multinomial(ODDS, len(x), True), 1.25, 0.829),
 }
-ODDS = torch.tensor([1.0, 1.0, 2.0])
+ODDS: torch.Tensor = torch.tensor([1.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distributions(name):
+def test_distributions(name: str) -> None:
     function, mean, deviation = DISTRIBUTIONS[name]
     samples = run(function, torch.zeros(20000)).float()
     assert abs(samples.mean() - mean) < 0.05 * max(deviation, 1)
@@ -102,7 +106,7 @@ def test_distributions(name):
 
 
 @pytest.mark.parametrize("replacement", [False, True])
-def test_nothing_without_weight_is_drawn(replacement):
+def test_nothing_without_weight_is_drawn(replacement: Any) -> None:
     weights = torch.tensor([[0.0, 3.0, 0.0, 1.0, 0.0]] * 50)
     drawn = run(lambda x: torch.multinomial(x, 2, replacement), weights)
     assert set(drawn.flatten().tolist()) == {1, 3}

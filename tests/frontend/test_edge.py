@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,8 +23,8 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "frontend" / "edge_o
 FEWER = {"inplace_views"}
 
 
-def operator_names(graph_module):
-    counts = Counter()
+def operator_names(graph_module: Any) -> Any:
+    counts: Counter[str] = Counter()
     for module in graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
@@ -32,16 +33,16 @@ def operator_names(graph_module):
     return counts
 
 
-def edge_of(function, *inputs, **config):
+def edge_of(function: Any, *inputs: Any, **config: Any) -> Any:
     class Net(torch.nn.Module):
-        def forward(self, *args):
+        def forward(self, *args: torch.Tensor) -> torch.Tensor:
             return function(*args)
 
     program = torch.export.export(Net(), inputs)
     return to_edge(program, compile_config=EdgeCompileConfig(**config)).exported_program()
 
 
-def test_same_operators_as_the_reference(case_name, program):
+def test_same_operators_as_the_reference(case_name: str, program: Any) -> None:
     """The golden counts are those of ExecuTorch 1.5.1's to_edge."""
     edge = to_edge(program).exported_program()
     expected = Counter(GOLDEN[case_name])
@@ -49,7 +50,7 @@ def test_same_operators_as_the_reference(case_name, program):
     assert actual <= expected if case_name in FEWER else actual == expected
 
 
-def test_nodes_bear_the_names_of_their_operators(export_case):
+def test_nodes_bear_the_names_of_their_operators(export_case: Any) -> None:
     edge = to_edge(export_case("digits_cnn")).exported_program()
     names = [node.name for node in edge.graph.nodes if node.op == "call_function"]
     assert names[:3] == [
@@ -61,7 +62,7 @@ def test_nodes_bear_the_names_of_their_operators(export_case):
     assert "executorch_exir_dialects_edge__ops_aten_relu_default(" in edge.graph_module.code
 
 
-def test_scalars_become_buffers_before_the_first_input(export_case):
+def test_scalars_become_buffers_before_the_first_input(export_case: Any) -> None:
     edge = to_edge(export_case("counter")).exported_program()
     kinds = [(spec.kind.name, spec.arg.name) for spec in edge.graph_signature.input_specs]
     assert kinds == [
@@ -74,7 +75,7 @@ def test_scalars_become_buffers_before_the_first_input(export_case):
     assert list(edge.graph_signature.buffers_to_mutate.values()) == ["count"]
 
 
-def test_clone_names_its_dim_order():
+def test_clone_names_its_dim_order() -> None:
     x = torch.randn(1, 3, 4, 4)
     edge = edge_of(lambda x: x.clone(memory_format=torch.channels_last), x)
     node = next(node for node in edge.graph.nodes if node.op == "call_function")
@@ -83,14 +84,14 @@ def test_clone_names_its_dim_order():
     assert meta.get_val(node).stride() == (48, 1, 12, 3)
 
 
-def test_without_dim_order_memory_formats_stay():
+def test_without_dim_order_memory_formats_stay() -> None:
     x = torch.randn(1, 3, 4, 4)
     edge = edge_of(lambda x: x.clone(memory_format=torch.channels_last), x, _skip_dim_order=True)
     node = next(node for node in edge.graph.nodes if node.op == "call_function")
     assert node.target is ops.edge.aten.clone.default
 
 
-def test_layouts_follow_copies(export_case):
+def test_layouts_follow_copies(export_case: Any) -> None:
     """Views are copies here, so what follows a permute is row-major again."""
     edge = to_edge(export_case("attention")).exported_program()
     for node in edge.graph.nodes:
@@ -99,25 +100,27 @@ def test_layouts_follow_copies(export_case):
 
 
 class ToFloat(torch.nn.Module):
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.to(torch.float32).add(1).clone()
 
 
 @pytest.mark.parametrize("axes", [(0, 2, 1), (2, 0, 1), (0, 1, 2)])
-def test_copies_of_transposed_inputs_become_row_major(axes):
+def test_copies_of_transposed_inputs_become_row_major(axes: Any) -> None:
     x = torch.arange(24).reshape(2, 3, 4).permute(axes)
     program = rushlight.load(rushlight.compile(ToFloat(), (x,), partitioner=()).buffer)
     torch.testing.assert_close(program(x), ToFloat()(x))
 
 
-def test_constants_of_odd_layout_become_row_major():
+def test_constants_of_odd_layout_become_row_major() -> None:
     class Net(torch.nn.Module):
-        def __init__(self):
+        table: torch.Tensor
+
+        def __init__(self) -> None:
             super().__init__()
             self.weight = torch.nn.Parameter(torch.randn(3, 4).t())
             self.register_buffer("table", torch.randn(3, 4).t())
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x @ self.weight + self.table
 
     program = torch.export.export(Net(), (torch.randn(4, 4),))
@@ -128,7 +131,7 @@ def test_constants_of_odd_layout_become_row_major():
     torch.testing.assert_close(edge.module()(x), program.module()(x))
 
 
-def assert_same(expected, actual):
+def assert_same(expected: Any, actual: Any) -> None:
     expected, actual = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
     for want, got in zip(expected, actual, strict=True):
         if isinstance(want, torch.Tensor):
@@ -137,7 +140,7 @@ def assert_same(expected, actual):
             assert got == want
 
 
-def test_edge_programs_run_and_validate(case):
+def test_edge_programs_run_and_validate(case: Any) -> None:
     edge = to_edge(case.export()).exported_program()
     edge.validate()
     assert edge.dialect == "EDGE"
@@ -146,7 +149,7 @@ def test_edge_programs_run_and_validate(case):
 
 
 @pytest.mark.parametrize("name", ["counter", "pytree", "dynamic_batch", "cond"])
-def test_an_empty_transform_changes_nothing(name, export_case):
+def test_an_empty_transform_changes_nothing(name: str, export_case: Any) -> None:
     manager = to_edge(export_case(name))
     again = manager.transform([])
     before, after = manager.exported_program(), again.exported_program()
@@ -154,9 +157,9 @@ def test_an_empty_transform_changes_nothing(name, export_case):
     assert str(after.graph_signature) == str(before.graph_signature)
 
 
-def test_empty_memory_keeps_a_dynamic_size():
+def test_empty_memory_keeps_a_dynamic_size() -> None:
     class Net(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.nn.functional.pad(x, (1, 1), mode="circular")
 
     batch = torch.export.Dim("batch", min=1, max=6)

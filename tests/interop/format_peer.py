@@ -6,23 +6,27 @@ python -m tests.interop.format_peer run FILE FILE       whether both give the sa
 python -m tests.interop.format_peer classes             fields of ExecuTorch's dataclasses
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.export import Dim, export
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
     if isinstance(value, enum.Enum):
-        return int(value)
+        return int(value.value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if isinstance(value, (list, tuple)):
@@ -35,37 +39,39 @@ def plain(value):
 
 
 class Small(torch.nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.conv = torch.nn.Conv2d(3, 4, 3)
         self.linear = torch.nn.Linear(4, 5)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
         x = torch.nn.functional.relu(self.conv(x))
         return torch.softmax(self.linear(x.mean((2, 3))), -1), x.clamp(-float("inf"), 2.5)
 
 
 class Counter(torch.nn.Module):
-    def __init__(self):
+    count: torch.Tensor
+
+    def __init__(self) -> None:
         super().__init__()
         self.register_buffer("count", torch.tensor([3.0, 4.0]))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.count.add_(1)
         return x + self.count
 
 
 class Branch(torch.nn.Module):
-    def forward(self, flag, x):
+    def forward(self, flag: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return torch.cond(flag, lambda y: y + 1, lambda y: torch.cat([y[:1], y[1:] * 2]), (x,))
 
 
 class Add(torch.nn.Module):
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x + y
 
 
-def models():
+def models() -> Iterator[Any]:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
     from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
@@ -96,7 +102,7 @@ def models():
     yield "state", to_edge(export(Counter(), (torch.ones(2),))).to_executorch(keep), (torch.ones(2),)
 
 
-def make(folder):
+def make(folder: Any) -> None:
     inputs = {}
     for name, program, arguments in models():
         (folder / f"{name}.pte").write_bytes(program.buffer)
@@ -106,7 +112,7 @@ def make(folder):
     torch.save(inputs, folder / "inputs.pt")
 
 
-def dump_pte(data):
+def dump_pte(data: Any) -> Any:
     from executorch.exir._serialize import _program
 
     header = _program._get_extended_header(data)
@@ -118,7 +124,7 @@ def dump_pte(data):
     }
 
 
-def dump_ptd(data):
+def dump_ptd(data: Any) -> Any:
     from executorch.exir._serialize._cord import Cord
     from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 
@@ -129,7 +135,7 @@ def dump_ptd(data):
     }
 
 
-def run(first, second):
+def run(first: Any, second: Any) -> Any:
     from executorch.runtime import Runtime
 
     arguments = torch.load(first.with_name("inputs.pt"))[first.stem]
@@ -143,17 +149,17 @@ def run(first, second):
     )
 
 
-def classes():
+def classes() -> Any:
     from executorch.exir import schema, tensor_layout
     from executorch.exir.scalar_type import ScalarType
     from executorch.extension.flat_tensor.serialize import flat_tensor_schema
 
-    described = {}
+    described: dict[str, Any] = {}
     for module in (schema, flat_tensor_schema, tensor_layout):
         for name, cls in vars(module).items():
             key = f"{module.__name__.rpartition('.')[2]}.{name}"
             if dataclasses.is_dataclass(cls):
-                parameters = inspect.signature(cls).parameters.values()
+                parameters = inspect.signature(cls).parameters.values()  # type: ignore[arg-type]
                 described[key] = [
                     [
                         parameter.name,
@@ -167,7 +173,7 @@ def classes():
     return described
 
 
-def main():
+def main() -> None:
     command, arguments = sys.argv[1], [Path(argument) for argument in sys.argv[2:]]
     result = None
     if command == "make":

@@ -15,6 +15,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 
 warnings.filterwarnings("ignore")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -67,7 +68,7 @@ def quantized(
     )
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(**QUANTIZED[name]))
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(**(QUANTIZED[name] or {})))
     prepared = prepare_pt2e(torch.export.export(module, inputs).module(), quantizer)
     prepared(*inputs)
     return torch.export.export(convert_pt2e(prepared), inputs)
@@ -80,7 +81,7 @@ def quantized_by_groups(
     from torchao.quantization.granularity import PerGroup
     from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))  # type: ignore[attr-defined]
     quantize_(module, config)
     return torch.export.export(module, inputs)
 
@@ -102,7 +103,7 @@ for line in sys.stdin:
             quantize_case(request["quantize"], Path(request["folder"]))
         else:
             run(Path(request["run"]), Path(request["tensors"]))
-        answer = {"ok": True}
+        answer: dict[str, Any] = {"ok": True}
     except Exception:
         answer = {"error": traceback.format_exc()}
     answers.write(json.dumps(answer) + "\n")

@@ -65,7 +65,7 @@ def test_our_files_run_there(name: str, peer: Ask, tmp_path: Path) -> None:
 
 def test_our_files_of_quantized_tensors_run_there(peer: Ask, tmp_path: Path) -> None:
     module, inputs = build_quantized("dynamic_4_bit_groups")
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))  # type: ignore[attr-defined]
     quantize_(module, config)
     edge = to_edge_transform_and_lower(
         torch.export.export(module, inputs), partitioner=[XnnpackPartitioner()]

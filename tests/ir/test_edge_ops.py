@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import pytest
 import torch
@@ -13,13 +14,13 @@ from rushlight.ir.errors import MissingOutVariantError
 add = ops.edge.aten.add.Tensor
 
 
-def test_one_object_for_each_operator():
+def test_one_object_for_each_operator() -> None:
     assert add is ops.edge.aten.add.Tensor is to_edge_op(torch.ops.aten.add.Tensor)
     assert copy.deepcopy(add) is copy.copy(add) is pickle.loads(pickle.dumps(add)) is add
     assert add != torch.ops.aten.add.Tensor and edge_ops.aten_op(add) is torch.ops.aten.add.Tensor
 
 
-def test_names():
+def test_names() -> None:
     assert add.__name__ == "aten.add.Tensor" and add.name() == "aten::add.Tensor"
     assert str(add).startswith("<EdgeOpOverload: aten.add.Tensor>: schema = aten::add.Tensor(Tensor self")
     assert str(ops.edge.aten.add) == "aten.add"
@@ -29,7 +30,7 @@ def test_names():
         _ = ops.edge.aten.no_such_operator
 
 
-def test_graph_text():
+def test_graph_text() -> None:
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     alloc = graph.call_function(memory_ops.alloc, (((2, 2), torch.float32),))
@@ -43,16 +44,16 @@ def test_graph_text():
     assert result.tolist() == [2.0] * 4 and memory.shape == (2, 2)
 
 
-def test_allocations():
+def test_allocations() -> None:
     one, two = memory_ops.alloc([((2,), torch.int64), ((), torch.bool)])
     assert one.dtype is torch.int64 and two.shape == ()
 
 
-def test_operators_run_in_eager_mode():
+def test_operators_run_in_eager_mode() -> None:
     assert add(torch.tensor(1), torch.tensor(2), alpha=3) == 7
 
 
-def test_schemas_tell_dtypes():
+def test_schemas_tell_dtypes() -> None:
     embedding = ops.edge.aten.embedding.default._schema
     weight, indices, padding = embedding.arguments[:3]
     assert torch.float16 in weight.allowed_types
@@ -71,18 +72,18 @@ def test_schemas_tell_dtypes():
         (torch.ops.aten._to_copy.default, torch.ops.aten._to_copy.out, ("out",), False),
     ],
 )
-def test_out_variants(op, out, names, is_list):
+def test_out_variants(op: Any, out: Any, names: Any, is_list: Any) -> None:
     variant = out_variants.out_variant(op)
     assert (variant.op, variant.outs, variant.is_list) == (out, names, is_list)
     assert to_edge_op(op).to_out_variant() is out and out_variants.is_out_variant(out)
 
 
-def test_operators_without_out_variant_are_named():
+def test_operators_without_out_variant_are_named() -> None:
     with pytest.raises(MissingOutVariantError, match="aten.alias.default has no out variant"):
         ops.edge.aten.alias.default.to_out_variant()
 
 
-def test_dim_order_operators():
+def test_dim_order_operators() -> None:
     x = torch.randn(1, 2, 3, 4)
     clone = ops.edge.dim_order_ops._clone_dim_order.default
     assert clone(x, dim_order=[0, 2, 3, 1]).stride() == (24, 1, 8, 2)
@@ -93,11 +94,11 @@ def test_dim_order_operators():
         clone(x, dim_order=[3, 2, 1, 0])
 
 
-def test_backend_operators():
+def test_backend_operators() -> None:
     library = torch.library.Library("rushlight_ir_tests", "FRAGMENT")
 
     @bind_pattern_to_op(library, "add_relu(Tensor a, Tensor b) -> Tensor")
-    def add_relu(a, b):
+    def add_relu(a: Any, b: Any) -> Any:
         return torch.relu(a + b)
 
     op = ops.backend.rushlight_ir_tests.add_relu.default
@@ -109,7 +110,7 @@ def test_backend_operators():
         _ = ops.backend.aten
 
 
-def test_symbolic_arithmetic():
+def test_symbolic_arithmetic() -> None:
     import math
     import operator
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -13,13 +14,13 @@ from rushlight.ir.report import Refusal, refusal_table
 from rushlight.ir.text import format_graph, inspect_node, pretty_print, print_program
 
 
-def node_with_trace(trace):
+def node_with_trace(trace: Any) -> Any:
     node = torch.fx.Graph().placeholder("x")
     node.meta["stack_trace"] = trace
     return node
 
 
-def test_source_is_the_innermost_line_outside_torch():
+def test_source_is_the_innermost_line_outside_torch() -> None:
     torch_file = torch.nn.functional.__file__
     node = node_with_trace(
         '  File "/me/net.py", line 3, in forward\n    return self.block(x)\n'
@@ -27,6 +28,7 @@ def test_source_is_the_innermost_line_outside_torch():
         f'  File "{torch_file}", line 1700, in relu\n    result = torch.relu(input)\n'
     )
     source = meta.source_of(node)
+    assert source is not None
     assert (source.file, source.line, source.function, source.code) == (
         "/me/block.py",
         9,
@@ -37,7 +39,7 @@ def test_source_is_the_innermost_line_outside_torch():
     assert meta.source_of(node_with_trace("")) is None
 
 
-def test_accessors():
+def test_accessors() -> None:
     graph = torch.fx.Graph()
     a, b = graph.placeholder("a"), graph.placeholder("b")
     with pytest.raises(InternalError, match="node a .* has no value metadata"):
@@ -54,7 +56,7 @@ def test_accessors():
     assert meta.tensor_specs(a) == [] and meta.origin_of(a) == "a"
 
 
-def test_bounds_of_symbolic_sizes(export_case):
+def test_bounds_of_symbolic_sizes(export_case: Any) -> None:
     x = next(node for node in export_case("dynamic_batch").graph.nodes if node.name == "x")
     batch = meta.get_val(x).shape[0]
     assert sym.is_symbolic(batch) and sym.hint(batch) == 3 and sym.has_hint(batch)
@@ -65,7 +67,7 @@ def test_bounds_of_symbolic_sizes(export_case):
     assert sym.upper_bound(meta.get_val(nonzero).shape[0]) == 4
 
 
-def test_text_of_each_stage(export_case):
+def test_text_of_each_stage(export_case: Any) -> None:
     manager = to_edge(export_case("digits_cnn"))
     lines = format_graph(manager.exported_program().graph_module).splitlines()
     convolution = next(line for line in lines if line.startswith("%aten_convolution_default:"))
@@ -76,14 +78,14 @@ def test_text_of_each_stage(export_case):
     assert re.search(r"%aten_relu_default: f32\[1, 16, 8, 8\] @1\+\d+ = relu.out\(", planned)
 
 
-def test_text_of_control_flow_and_symbols(export_case):
+def test_text_of_control_flow_and_symbols(export_case: Any) -> None:
     text = format_graph(to_edge(export_case("cond")).exported_program().graph_module)
     assert "submodule_0:" in text and "    %aten_sin_default: f32[2, 3]" in text
     text = format_graph(to_edge(export_case("dynamic_batch")).exported_program().graph_module)
     assert re.search(r"%x: f32\[s\d+, 4\] = input x", text)
 
 
-def test_print_program(export_case):
+def test_print_program(export_case: Any) -> None:
     manager = to_edge(export_case("digits_cnn")).to_executorch()
     out = io.StringIO()
     print_program(manager.executorch_program, mark_dynamic_shape_tensor=True, out=out)
@@ -97,7 +99,7 @@ def test_print_program(export_case):
     assert "UBTm1." in dynamic.getvalue()
 
 
-def test_pretty_print(export_case):
+def test_pretty_print(export_case: Any) -> None:
     program = to_edge(export_case("add")).to_executorch().executorch_program
     out = io.StringIO()
     pretty_print(program, out=out)
@@ -106,14 +108,14 @@ def test_pretty_print(export_case):
         pretty_print(torch.fx.GraphModule({}, torch.fx.Graph()))
 
 
-def test_inspect_node(export_case):
+def test_inspect_node(export_case: Any) -> None:
     program = to_edge(export_case("conv_bn")).exported_program()
     node = next(node for node in program.graph.nodes if "relu" in node.name)
     text = inspect_node(program.graph, node)
     assert "--> %aten_relu_default" in text and "Traceback" in text and "return self.up(" in text
 
 
-def test_tables_of_refusals(export_case):
+def test_tables_of_refusals(export_case: Any) -> None:
     node = next(node for node in export_case("add").graph.nodes if node.op == "call_function")
     refusal = Refusal.of(node, "do this")
     lines = refusal_table([refusal, refusal]).splitlines()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -24,23 +26,23 @@ from rushlight.ir.spec import (
         ((0, 1), (0, 1)),
     ],
 )
-def test_dim_order_from_strides(strides, order):
+def test_dim_order_from_strides(strides: Any, order: Any) -> None:
     assert dim_order_from_strides(strides) == order
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)])
-def test_strides_and_dim_orders_are_inverse(order):
+def test_strides_and_dim_orders_are_inverse(order: Any) -> None:
     strides = strides_from_dim_order((2, 3, 4), order)
     assert dim_order_from_strides(strides) == order
     assert sorted(strides)[0] == 1
 
 
-def test_empty_dims_count_as_one():
+def test_empty_dims_count_as_one() -> None:
     assert contiguous_strides((2, 0, 3)) == (3, 3, 1)
     assert contiguous_strides((2, 0, 3)) == torch.empty(2, 0, 3).stride()
 
 
-def test_from_tensor():
+def test_from_tensor() -> None:
     tensor = torch.empty(1, 3, 4, 4, dtype=torch.float16).to(memory_format=torch.channels_last)
     spec = TensorSpec.from_tensor(tensor)
     assert spec.dtype is spec.scalar_type is torch.float16 and spec.shape == [1, 3, 4, 4]
@@ -49,19 +51,19 @@ def test_from_tensor():
     assert spec.mem_id is None and spec.lifetime == [None, None]
 
 
-def test_a_constant_keeps_its_storage_alone():
+def test_a_constant_keeps_its_storage_alone() -> None:
     base = torch.arange(10.0)
     spec = TensorSpec.from_tensor(base[2:4], const=True)
     assert spec.const and spec.storage is not None and spec.storage.nbytes() == 8
 
 
-def test_alignment():
+def test_alignment() -> None:
     spec = TensorSpec(torch.float32, (3,))
     assert spec.allocated_memory == 16
     assert spec.realign(64) == 64 and spec.allocated_memory == 64
 
 
-def test_in_place_base():
+def test_in_place_base() -> None:
     base, spec = TensorSpec(torch.float32, (3,)), TensorSpec(torch.float32, (3,))
     spec.inplace_base = base
     assert spec.inplace_base is base is spec.storage_base
@@ -72,7 +74,7 @@ def test_in_place_base():
     assert spec.inplace_base is None
 
 
-def test_dynamism(export_case):
+def test_dynamism(export_case: Any) -> None:
     node = next(node for node in export_case("dynamic_batch").graph.nodes if node.name == "x")
     spec = TensorSpec.from_tensor(node.meta["val"])
     assert spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND == 1 and spec.is_upper_bound_tensor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch._export.verifier import SpecViolationError
@@ -17,7 +19,7 @@ FLOAT = torch.empty(2, 2)
 INT = torch.empty(2, 2, dtype=torch.int64)
 
 # (rule, dialect, operator, arguments by value, keyword arguments, what it says)
-BROKEN = [
+BROKEN: list[tuple[Any, ...]] = [
     (4, ATEN, aten.add_.Tensor, (FLOAT, FLOAT), {}, "writes its arguments"),
     (
         5,
@@ -37,7 +39,7 @@ BROKEN = [
 ]
 
 
-def graph_of(target, args, kwargs, result=FLOAT):
+def graph_of(target: Any, args: Any, kwargs: Any, result: Any = FLOAT) -> Any:
     graph = torch.fx.Graph()
     nodes = []
     for index, value in enumerate(args):
@@ -56,14 +58,14 @@ def graph_of(target, args, kwargs, result=FLOAT):
     return torch.fx.GraphModule(module, torch.fx.Graph()), graph
 
 
-def module_of(*args, **kwargs):
+def module_of(*args: Any, **kwargs: Any) -> Any:
     module, graph = graph_of(*args, **kwargs)
     module._graph = graph
     return module
 
 
 @pytest.mark.parametrize(("number", "dialect", "target", "args", "kwargs", "text"), BROKEN)
-def test_rules(number, dialect, target, args, kwargs, text):
+def test_rules(number: Any, dialect: Any, target: Any, args: Any, kwargs: Any, text: str) -> None:
     found = violations(module_of(target, args, kwargs), dialect)
     assert [violation.rule.number for violation in found] == [number]
     message = str(found[0])
@@ -71,26 +73,26 @@ def test_rules(number, dialect, target, args, kwargs, text):
     assert "node guilty" in message and "/home/me/net.py:12: y = x + 1" in message
 
 
-def test_targets_must_be_callable():
+def test_targets_must_be_callable() -> None:
     module = module_of(edge.relu.default, (FLOAT,), {})
     next(node for node in module.graph.nodes if node.name == "guilty").target = "no function"
     found = violations(module, EDGE)
     assert [violation.rule.number for violation in found] == [2] and "cannot be called" in str(found[0])
 
 
-def test_values_are_required():
+def test_values_are_required() -> None:
     module = module_of(edge.relu.default, (FLOAT,), {}, result=None)
     assert [violation.rule.number for violation in violations(module, EDGE)] == [3]
 
 
-def test_nodes_of_other_kinds_are_refused():
+def test_nodes_of_other_kinds_are_refused() -> None:
     graph = torch.fx.Graph()
     graph.output(graph.call_method("relu", (graph.placeholder("x"),)))
     found = violations(torch.fx.GraphModule({}, graph), EDGE)
     assert [violation.rule.number for violation in found] == [1]
 
 
-def test_exceptions_let_operators_through():
+def test_exceptions_let_operators_through() -> None:
     module = module_of(edge.linear.default, (FLOAT, FLOAT), {})
     assert not violations(module, EDGE, Options(exceptions=frozenset({aten.linear.default})))
     assert not violations(module, EDGE, Options(preserve=frozenset({aten.linear.default})))
@@ -98,20 +100,20 @@ def test_exceptions_let_operators_through():
     assert not violations(clone, EDGE, Options(dim_order=False))
 
 
-def test_errors_are_of_both_trees():
+def test_errors_are_of_both_trees() -> None:
     module = module_of(edge.linear.default, (FLOAT, FLOAT), {})
     for kind in (DialectError, ExportError, SpecViolationError):
         with pytest.raises(kind, match="on \\(float32, float32\\)"):
             verify(module, EDGE)
-    assert not edge_verifier()().is_valid(module)
-    assert edge_verifier(enabled=False)().is_valid(module)
+    assert not edge_verifier()().is_valid(module)  # type: ignore[attr-defined]
+    assert edge_verifier(enabled=False)().is_valid(module)  # type: ignore[attr-defined]
 
 
-def test_rules_are_numbered_in_order():
+def test_rules_are_numbered_in_order() -> None:
     assert [rule.number for rule in RULES] == list(range(1, len(RULES) + 1))
 
 
-def test_every_row_of_the_dtype_table_is_of_an_operator():
+def test_every_row_of_the_dtype_table_is_of_an_operator() -> None:
     from rushlight.ir import dtype_rules
 
     for name, rule in dtype_rules._rules().items():
@@ -123,7 +125,7 @@ def test_every_row_of_the_dtype_table_is_of_an_operator():
         assert {*rule.arguments.values(), rule.result or "T"} <= set(LETTERS), name
 
 
-def test_bodies_of_control_flow_are_verified(export_case):
+def test_bodies_of_control_flow_are_verified(export_case: Any) -> None:
     from rushlight.compile.edge import to_edge
 
     module = to_edge(export_case("cond")).exported_program().graph_module

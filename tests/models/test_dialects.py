@@ -16,6 +16,8 @@ from rushlight.runtime import Runtime
 class Net(torch.nn.Module):
     """In-place operators, views that are written, normalisation with state, a buffer that changes."""
 
+    calls: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.conv = torch.nn.Conv1d(3, 4, 3)

@@ -131,8 +131,8 @@ def compute(
     results = []
     for out, shape in zip(outs, shapes[-len(outs) :], strict=True):
         numel = int(torch.Size(shape).numel())  # type: ignore[arg-type]
-        same = tuple(out.shape) == tuple(shape)
-        results.append(out if same else out.flatten()[:numel].view(shape))
+        same = tuple(out.shape) == tuple(shape)  # type: ignore[arg-type]
+        results.append(out if same else out.flatten()[:numel].view(shape))  # type: ignore[arg-type]
     return results
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-from tests.ops.harness import BOOL, REAL, Case
-from tests.ops.reduction_cases import FLOATS, INF, NAN, NUMBERS, Make, distinct, over_dim, whole
+from tests.ops.harness import BOOL, FLOATS, REAL, Case
+from tests.ops.reduction_cases import INF, NAN, NUMBERS, Make, distinct, over_dim, whole
 from tests.ops.samples import channels_last, tensor
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from tests.ops.harness import BOOL, COMPLEX, FLOAT16_TYPES, FLOATS, INTS, REAL, Case
@@ -256,7 +257,7 @@ def group_norm_gradients() -> list[Case]:
     return cases
 
 
-POSITIVE_SMALL = {"low": 0.5, "high": 1.5}
+POSITIVE_SMALL: dict[str, Any] = {"low": 0.5, "high": 1.5}
 CASES: dict[str, Make] = {
     "aten::_cdist_forward.out": cdists,
     "aten::_log_softmax.out": softmaxes,
@@ -299,7 +300,8 @@ CASES: dict[str, Make] = {
         with_dtype(over_dim(INTS + FLOATING), [torch.float32, torch.int64, torch.float64]),
     ),
     "aten::prod.out": several(
-        whole(REAL + COMPLEX, **POSITIVE_SMALL), with_dtype(whole(INTS), [torch.float32])
+        whole(REAL + COMPLEX, **POSITIVE_SMALL),
+        with_dtype(whole(INTS), [torch.float32]),
     ),
     "aten::std.correction_out": lambda: [
         Case(c.args[0], c.args[1], correction=k, keepdim=c.args[2])

@@ -33,8 +33,8 @@ def special(dtype: torch.dtype) -> torch.Tensor:
     if not dtype.is_floating_point:
         limits = torch.iinfo(dtype)
         return torch.tensor([limits.min, limits.min + 1, 0, 1, 2, limits.max - 1, limits.max], dtype=dtype)
-    limits = torch.finfo(dtype)
-    return torch.tensor([*SPECIAL, limits.max, limits.min, limits.tiny], dtype=dtype)
+    bounds = torch.finfo(dtype)
+    return torch.tensor([*SPECIAL, bounds.max, bounds.min, bounds.tiny], dtype=dtype)
 
 
 def pairs(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ SIZES = [
 EMPTY = [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 4, 0), (0, 0, 0)]
 
 
-def close(depth: int) -> dict[str, float]:
+def close(depth: int) -> dict[str, Any]:
     return {"rtol": 1e-5, "atol": 2e-6 * math.sqrt(max(1, depth)) + 1e-7 * depth}
 
 

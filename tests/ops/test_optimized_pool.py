@@ -29,14 +29,14 @@ def test_max_pool2d(
     shape: tuple[int, ...], kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> None:
     x = torch.randint(-9, 9, shape).float()  # with many ties
-    want = functional.max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil_mode)
+    want = functional.max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil_mode)  # type: ignore[arg-type]
     lists = [[kernel, kernel], [stride, stride], [padding, padding], [dilation, dilation]]
     check("aten::max_pool2d_with_indices.out", [x, *lists, ceil_mode], *want, rtol=0, atol=0)
 
 
 def test_pooling_of_channels_last_images() -> None:
     x = torch.randn(2, 5, 12, 11).to(memory_format=torch.channels_last)
-    want = [t.to(memory_format=torch.channels_last) for t in functional.max_pool2d_with_indices(x, 3, 2, 1)]
+    want = [t.to(memory_format=torch.channels_last) for t in functional.max_pool2d_with_indices(x, 3, 2, 1)]  # type: ignore[arg-type]
     check("aten::max_pool2d_with_indices.out", [x, [3, 3], [2, 2], [1, 1], [1, 1], False], *want)
     mean = functional.avg_pool2d(x, 2).to(memory_format=torch.channels_last)
     check("aten::avg_pool2d.out", [x, [2, 2], [2, 2], [0, 0], False, True, None], mean)
@@ -47,7 +47,7 @@ def test_max_pool2d_of_not_finite_elements() -> None:
     x[0, 0, 3, 4] = x[0, 0, 3, 5] = x[0, 1, 0, 0] = math.nan
     x[0, 1, 8:14, 8:14] = -math.inf
     x[0, 0, 10:] = -math.inf
-    want = functional.max_pool2d_with_indices(x, 3, 2, 1)
+    want = functional.max_pool2d_with_indices(x, 3, 2, 1)  # type: ignore[arg-type]
     check("aten::max_pool2d_with_indices.out", [x, [3, 3], [2, 2], [1, 1], [1, 1], False], *want)
 
 
@@ -74,5 +74,5 @@ def test_avg_pool2d(
 @pytest.mark.parametrize("output_size", [[1, 1], [2, 3], [1, 4]])
 def test_adaptive_avg_pool2d(shape: tuple[int, ...], output_size: list[int]) -> None:
     x = torch.randn(shape)
-    want = functional.adaptive_avg_pool2d(x, output_size)
+    want = functional.adaptive_avg_pool2d(x, output_size)  # type: ignore[arg-type]
     check("aten::_adaptive_avg_pool2d.out", [x, output_size], want)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -82,7 +83,7 @@ def test_softmax(shape: tuple[int, ...], dim: int) -> None:
 def test_columns_of_halves(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     dim = len(shape) - 2
     x = torch.randn(shape).to(dtype)
-    tolerance = {"rtol": 2 * torch.finfo(dtype).eps, "atol": 1e-3, "dtype": dtype}
+    tolerance: dict[str, Any] = {"rtol": 2 * torch.finfo(dtype).eps, "atol": 1e-3, "dtype": dtype}
     check("aten::_softmax.out", [x, dim, False], functional.softmax(x.double(), dim), **tolerance)
     check("aten::_log_softmax.out", [x, dim, False], functional.log_softmax(x.double(), dim), **tolerance)
     if shape[dim]:
@@ -126,7 +127,7 @@ def test_layer_norm(shape: tuple[int, ...], normalized: list[int], parameters: s
     weight = None if parameters == "none" else torch.randn(normalized)
     bias = torch.randn(normalized) if parameters == "both" else None
     wide = [None if t is None else t.double() for t in (weight, bias)]
-    want = torch.native_layer_norm(x.double(), normalized, *wide, 1e-5)
+    want = torch.native_layer_norm(x.double(), normalized, *wide, 1e-5)  # type: ignore[arg-type, call-arg]
     check("aten::native_layer_norm.out", [x, normalized, weight, bias, 1e-5], *want, rtol=1e-4, atol=5e-6)
 
 
@@ -139,7 +140,7 @@ def test_group_norm(shape: tuple[int, ...], groups: int, affine: bool) -> None:
     n, c, spatial = shape[0], shape[1], math.prod(shape[2:])
     weight, bias = (torch.randn(c), torch.randn(c)) if affine else (None, None)
     wide = [None if t is None else t.double() for t in (weight, bias)]
-    want = torch.native_group_norm(x.double(), *wide, n, c, spatial, groups, 1e-5)
+    want = torch.native_group_norm(x.double(), *wide, n, c, spatial, groups, 1e-5)  # type: ignore[arg-type, call-arg]
     args = [x, weight, bias, n, c, spatial, groups, 1e-5]
     check("aten::native_group_norm.out", args, *want, rtol=1e-4, atol=1e-5)
 

@@ -30,7 +30,7 @@ def run(name: str, args: Sequence[Any], want: torch.Tensor, **tolerance: float) 
         out = torch.empty_like(want).fill_(77)
         call_kernel(f"{namespace}::{name}", [*args, out], library, threads=2)  # type: ignore[arg-type]
         if want.is_floating_point():
-            torch.testing.assert_close(out, want, equal_nan=True, **tolerance)
+            torch.testing.assert_close(out, want, equal_nan=True, **tolerance)  # type: ignore[arg-type]
         elif want.numel():
             difference = (out.int() - want.int()).abs()
             assert difference.max() <= 1, (name, library)

@@ -1,5 +1,9 @@
 """Special functions to the precision of the type, against eager's in double; and exported, beside eager."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -24,7 +28,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_relative_error(name):
+def test_relative_error(name: str) -> None:
     function, x = FUNCTIONS[name]
     for dtype, error in ((torch.float64, 1e-12), (torch.float32, 3e-7)):
         given = x.to(dtype)
@@ -51,7 +55,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "wanted"), EXACT)
-def test_double_precision(name, arguments, wanted):
+def test_double_precision(name: str, arguments: Any, wanted: Any) -> None:
     out = torch.empty(1, dtype=D)
     tensors = [a if isinstance(a, int) else torch.tensor([a], dtype=D) for a in arguments]
     call_kernel(f"aten::{name}.out", [*tensors, out])
@@ -59,7 +63,7 @@ def test_double_precision(name, arguments, wanted):
 
 
 class Specials(torch.nn.Module):
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[Any, ...]:
         mantissa, exponent = torch.frexp(x)
         return (
             mantissa, exponent, S.erfcx(x), torch.igamma(x, y), torch.igammac(x, y), S.zeta(x + 1, y),
@@ -71,7 +75,7 @@ class Specials(torch.nn.Module):
         )  # fmt: skip
 
 
-def test_exported():
+def test_exported() -> None:
     inputs = torch.rand(12) * 6 + 0.2, torch.rand(12) * 6 + 0.2
     program = rushlight.compile(Specials(), inputs)
     results = Runtime.get().load_program(bytes(program.buffer)).load_method("forward").execute(list(inputs))

@@ -38,7 +38,7 @@ from rushlight.format.program import (
 from rushlight.format.pte import PTEFile, write_pte
 
 ROOT = Path(__file__).parents[2]
-LEAF = {"type": None, "context": None, "children_spec": []}
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
 
 
 def tree(kind: str, children: Sequence[dict[str, Any]], keys: Sequence[str] | None = None) -> dict[str, Any]:

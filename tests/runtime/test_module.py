@@ -153,7 +153,7 @@ def test_sources(add_program: Callable[..., bytes], tmp_path: Path) -> None:
     with open(path, "rb") as file:
         sources = [data, bytearray(data), memoryview(data), path, str(path), file]
         for source in sources:
-            assert rushlight.load(source)(two(1), two(2)).tolist() == [3, 3]
+            assert rushlight.load(source)(two(1), two(2)).tolist() == [3, 3]  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not as int"):
         rushlight.load(3)  # type: ignore[arg-type]
 
@@ -166,7 +166,7 @@ def test_sources(add_program: Callable[..., bytes], tmp_path: Path) -> None:
         {"x": 1, 5: [2]},
         OrderedDict(b=1, a=2),
         deque([1, 2]),
-        defaultdict(list, a=1),
+        defaultdict(list, a=1),  # type: ignore[arg-type]
         ((1, {"k": [2]}), {"flag": 3}),
         7,
         (),
@@ -185,7 +185,7 @@ def test_trees_are_those_of_torch(value: Any) -> None:
 
 
 def test_named_tuples_keep_their_fields() -> None:
-    node = {"type": None, "context": None, "children_spec": []}
+    node: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
     context = {"class_name": "model.Pair", "fields": ["left", "right"]}
     text = json.dumps(
         [1, {"type": "collections.namedtuple", "context": context, "children_spec": [node, node]}]
@@ -197,7 +197,7 @@ def test_named_tuples_keep_their_fields() -> None:
 
 
 def test_unknown_containers() -> None:
-    node = {"type": None, "context": None, "children_spec": []}
+    node: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
     with_keys = {"type": "library.Output", "context": '["logits"]', "children_spec": [node]}
     without = {"type": "library.Other", "context": "opaque", "children_spec": [node]}
     for root, value in ((with_keys, {"logits": 1}), (without, (1,))):
@@ -224,6 +224,8 @@ def test_damaged_specs(text: str) -> None:
 
 
 class Counter(torch.nn.Module):
+    count: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("count", torch.zeros(1))

@@ -161,10 +161,10 @@ def minimise_all(failed: list[dict[str, Any]], arguments: argparse.Namespace) ->
         if isinstance(made, Death):
             print(f"minimising {place}: {made.reason}: {made.message}")
             continue
-        found = reports.group(made)
-        found = groups.setdefault(found.signature, found)
-        found.seen.append(place)
-        of_label.setdefault(label, found.signature)
+        alone = reports.group(made)
+        group = groups.setdefault(alone.signature, alone)
+        group.seen.append(place)
+        of_label.setdefault(label, group.signature)
     for label, items in alike.items():
         if label in of_label:
             groups[of_label[label]].seen += [place for place, _ in items[arguments.minimise :]]

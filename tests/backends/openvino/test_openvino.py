@@ -177,7 +177,7 @@ def with_payload(file: PTEFile, payload: bytes) -> bytes:
         file.delegate_data[0] = original
 
 
-IMPORTED = {"rtol": 2e-2, "atol": 2e-2}
+IMPORTED: dict[str, Any] = {"rtol": 2e-2, "atol": 2e-2}
 """OpenVINO runs models that it imports in bfloat16 where the processor has instructions for that."""
 
 

@@ -78,7 +78,7 @@ def test_loops() -> None:
         _, y = torch._higher_order_ops.while_loop(
             lambda n, y: n < 5, lambda n, y: (n + 1, y * 1.5 + n), (count, x)
         )
-        rows = torch._higher_order_ops.map(lambda row, w: (row * w).cumsum(0), x, x.sum(0))
+        rows = torch._higher_order_ops.map(lambda row, w: (row * w).cumsum(0), x, x.sum(0))  # type: ignore[arg-type]
         return y, rows
 
     expected = module(loop)(X)
@@ -112,6 +112,8 @@ def test_relations_between_sizes_are_checked() -> None:
 
 def test_state_is_a_methods_own_and_named() -> None:
     class Sum(torch.nn.Module):
+        total: torch.Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("total", torch.full((6,), 10.0))
@@ -201,7 +203,7 @@ def test_quantized_operators_have_reference_implementations() -> None:
             out, Runtime.get().load_program(data).load_method("forward").execute([X])[0]
         )
         torch.testing.assert_close(out, net(X), atol=0.05, rtol=0.05)
-        assert all(step.difference < 1e-5 for step in steps.steps if "linear" in step.event.name)
+        assert all(step.difference < 1e-5 for step in steps.steps if "linear" in step.event.name)  # type: ignore[operator]
 
 
 def lowered(net: torch.nn.Module) -> Any:
@@ -285,7 +287,7 @@ def test_comparison_finds_the_kernel_that_differs(monkeypatch: pytest.MonkeyPatc
 
     from rushlight.runtime.aten import comparison
 
-    right = comparison.call_kernel
+    right = comparison.call_kernel  # type: ignore[attr-defined]
 
     def wrong(name: str, arguments: list[Any], library: str | None) -> Any:
         shapes = right(name, arguments, library)
@@ -310,10 +312,10 @@ def test_comparison_finds_the_kernel_that_differs(monkeypatch: pytest.MonkeyPatc
 def test_every_native_kernel_agrees_step_by_step(case: Any, program: Any) -> None:
     steps = aten.NativeComparison()
     run = aten.load(compiled(program))
-    run.program.load_method("forward").hook = steps
+    run.program.load_method("forward").hook = steps  # type: ignore[attr-defined]
     run(*case.inputs(), **case.kwargs)
     worst = steps.worst()
-    assert worst is None or worst.difference <= 1e-6 * max(worst.scale, 1)
+    assert worst is None or worst.difference <= 1e-6 * max(worst.scale, 1)  # type: ignore[operator]
     assert not [step.note for step in steps.steps if step.note]
 
 
