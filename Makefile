@@ -6,8 +6,10 @@
 # make poison  C++ tests and CASES random modules with planned memory poisoned until it is written
 # make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; the first build takes
 #              two hours of a core
+# make tsan    the C++ tests and the tests marked `threads` under ThreadSanitizer; the first build takes an hour of a core
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
+# make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
@@ -20,20 +22,20 @@ PEERS := .venv-peers
 BUILD := build/dev
 POISON := build/poison
 ASAN := build/asan
-INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) \
-	-C cmake.define.RUSHLIGHT_BUILD_TESTS=ON -e .
+TSAN := build/tsan
+INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) -e .
 WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint types unit cpp api golden interop torture poison asan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint tidy types unit cpp api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
 	$(BIN)/python examples/digits/demo.py
 
 # Some unit tests run the released executorch too, so that its environment comes first.
-test: build lint types cpp $(INTEROP)/.installed unit interop
+test: build lint tidy types cpp $(INTEROP)/.installed unit interop
 
 system:
 	scripts/system-packages
@@ -60,13 +62,21 @@ lint: $(VENV)/.environment
 	$(BIN)/ruff format -q --check src tests models examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
+# Headers are checked with the files that include them. Kernels and backends are left out: each of their files takes minutes.
+tidy: build
+	git ls-files $(addprefix runtime/,$(addsuffix /*.cpp,platform core exec program threads trace module cli)) \
+		| grep -vE '_(wasi|serial)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
+
 types: $(VENV)/.environment
 	$(BIN)/mypy src/rushlight tests
 
 unit: build
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop
 
+# The C++ tests are built here alone; `make build` leaves them out until this has been run once.
 cpp: build
+	$(BIN)/cmake -S . -B $(BUILD) -DRUSHLIGHT_BUILD_TESTS=ON
+	$(BIN)/cmake --build $(BUILD) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -j $(WORKERS)
 
 $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
@@ -92,27 +102,41 @@ torture: build
 # Native builds that nothing is installed from, by the compiler of the package's: $(call configure,FOLDER,OPTIONS).
 configure = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	-DCMAKE_CXX_COMPILER=$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt) \
-	-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON -DSKBUILD_SCRIPTS_DIR=bin -DRUSHLIGHT_POISON=ON $(2)
+	-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON -DSKBUILD_SCRIPTS_DIR=bin $(2)
 # Random modules on such a build: $(call torture_on,FOLDER).
 torture_on = $(BIN)/python -m tests.torture --native $(1)/runtime/python/_native*.so --output $(1)/torture \
 	--seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
 
 poison: build
-	$(call configure,$(POISON),-DCMAKE_BUILD_TYPE=Release)
+	$(call configure,$(POISON),-DCMAKE_BUILD_TYPE=Release -DRUSHLIGHT_POISON=ON)
 	$(BIN)/cmake --build $(POISON) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(POISON) --output-on-failure -j $(WORKERS)
 	$(call torture_on,$(POISON))
 
-# Python is not built with the sanitizers, so that their libraries are loaded before it, and what it leaks is no matter.
+# Tests with a marker on such a build: $(call tests_on,FOLDER,MARKER).
+tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tests
+
+# Python is not built with the sanitizers, so that their libraries are loaded before it. What Python leaks does not count.
+with_asan = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0
+
 asan: build
 	$(call configure,$(ASAN),-DCMAKE_BUILD_TYPE=Asan -DCMAKE_CXX_FLAGS_ASAN='-O1 -g1' \
-		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_BUILD_FUZZERS=ON)
+		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_POISON=ON -DRUSHLIGHT_BUILD_FUZZERS=ON)
 	$(BIN)/cmake --build $(ASAN) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
 	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../tests/golden/format
-	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
-		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(call torture_on,$(ASAN))
+	$(with_asan) $(call tests_on,$(ASAN),damage)
+	$(with_asan) $(call torture_on,$(ASAN))
+
+# GCC takes the lanes of a vector that are set one after the other for uninitialized ones here.
+tsan: build
+	$(call configure,$(TSAN),-DCMAKE_BUILD_TYPE=Tsan -DCMAKE_CXX_FLAGS_TSAN='-O1 -g1 -Wno-maybe-uninitialized' \
+		-DRUSHLIGHT_SANITIZE=thread)
+	$(BIN)/cmake --build $(TSAN) -j $(WORKERS)
+	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir $(TSAN) --output-on-failure -j $(WORKERS)
+	$(with_tsan) $(call tests_on,$(TSAN),threads)
 
 avx512: build
 	$(BIN)/python scripts/test_avx512.py

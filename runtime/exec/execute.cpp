@@ -187,7 +187,7 @@ void restore_views(const MethodState& state) {
 }
 
 // Poisons the planned memory in which no value of the method lies at the start.
-void poison_start(const MethodState& state) {
+[[maybe_unused]] void poison_start(const MethodState& state) {
   for (uint32_t i = 0; i < state.num_transient; ++i) {
     const TensorImpl& tensor = *state.transient[i];
     bool is_kept = false;
@@ -200,7 +200,7 @@ void poison_start(const MethodState& state) {
 
 // Poisons the arguments that a kernel is about to write: its last arguments, unless they share memory with arguments
 // that it reads.
-void poison_results(const Instruction& instruction) {
+[[maybe_unused]] void poison_results(const Instruction& instruction) {
   const BoxedKernel& boxed = instruction.row->boxed;
   for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
     const TensorImpl& tensor = *instruction.arguments[out]->to_tensor().impl();

@@ -20,6 +20,7 @@ Result<std::unique_ptr<Module>> Module::make(std::shared_ptr<LoadedProgram> prog
   module->environment_ = options.environment;
   if (!options.data_paths.empty()) {
     std::vector<const char*> paths;
+    paths.reserve(options.data_paths.size());
     for (const std::string& path : options.data_paths) paths.push_back(path.c_str());
     RL_ASSIGN(module->data_, LoadedData::from_files(Span<const char* const>(paths.data(), paths.size())));
   }
@@ -43,6 +44,7 @@ Result<std::vector<EValue>> Module::execute(std::string_view name, Span<const EV
   RL_ASSIGN(LoadedMethod * loaded, method(name));
   RL_TRY(loaded->run(inputs));
   std::vector<EValue> outputs;
+  outputs.reserve(loaded->method().outputs_size());
   for (size_t i = 0; i < loaded->method().outputs_size(); ++i) outputs.push_back(loaded->method().get_output(i));
   return outputs;
 }

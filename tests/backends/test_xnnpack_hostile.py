@@ -17,6 +17,8 @@ from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
 from rushlight.runtime import Runtime, RushlightError
 
+pytestmark = pytest.mark.damage
+
 SAMPLES = 600
 HEADER = 48  # bytes of the header, with what aligns the tables
 

@@ -15,6 +15,8 @@ from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 
+pytestmark = pytest.mark.threads
+
 CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "pointwise": (nn.Conv2d(20, 37, 1), (2, 20, 7, 9)),
     "pointwise_grouped": (nn.Conv2d(12, 9, 1, groups=3), (2, 12, 5, 6)),

@@ -7,6 +7,8 @@ import pytest
 import torch
 from tests.ops.optimized_check import check
 
+pytestmark = pytest.mark.threads
+
 SIZES = [
     (1, 1, 1), (1, 1000, 1280), (1, 17, 33), (2, 31, 64), (3, 5, 7), (5, 16, 129), (6, 16, 8), (7, 17, 23),
     (13, 48, 96), (17, 1, 65), (31, 33, 1), (49, 160, 576), (64, 49, 1153), (97, 101, 103), (128, 384, 384),

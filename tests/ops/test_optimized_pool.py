@@ -7,6 +7,8 @@ import torch
 from tests.ops.optimized_check import check
 from torch.nn import functional
 
+pytestmark = pytest.mark.threads
+
 # shape, kernel, stride, padding, dilation, ceil_mode
 CASES = [
     ((1, 64, 56, 56), 3, 2, 1, 1, False),

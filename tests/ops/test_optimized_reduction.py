@@ -8,6 +8,8 @@ import torch
 from tests.ops.optimized_check import check
 from torch.nn import functional
 
+pytestmark = pytest.mark.threads
+
 SHAPES_AND_DIMS = [
     ((5,), [0]), ((7, 17), [1]), ((7, 17), [0]), ((2, 3, 7, 7), [2, 3]), ((2, 3, 7, 7), [-1, -2]),
     ((4, 197, 64), [1]),

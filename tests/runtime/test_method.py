@@ -242,6 +242,7 @@ def test_a_kernel_that_fails_says_where(file: Any) -> None:
         loaded.execute([X, np.ones((2, 4), np.float32)])
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [None, 1, 3])
 def test_thread_counts(add_program: Build, threads: int | None) -> None:
     method = load(add_program(300, 1000), threads=threads)
@@ -254,6 +255,7 @@ def test_zero_threads_are_refused(add_program: Build) -> None:
         load(add_program(2), threads=0)
 
 
+@pytest.mark.threads
 def test_calls_from_several_threads(add_program: Build) -> None:
     method = load(add_program(64, 64), threads=1)
     failures: list[Any] = []

@@ -38,6 +38,7 @@ def test_truncated_programs(add_program: Build, size: int) -> None:
         runtime.load_program(add_program(2)[:size])
 
 
+@pytest.mark.damage
 def test_every_damaged_byte_is_an_error_or_harmless(add_program: Build) -> None:
     data = add_program(2)
     ones = np.ones(2, np.float32)

@@ -74,6 +74,7 @@ def test_panels_lie_as_tiles_read_them() -> None:
         assert torch.equal(panel[4:].contiguous().view(torch.float32), scales[:, columns])
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("target", ["avx2", "avx512"])
 def test_a_plan_runs_on_any_machine(target: str, threads: int) -> None:
@@ -140,6 +141,7 @@ def test_the_budget_bounds_how_many_there_are() -> None:
     assert kinds(program).count(BlockGemm) == 100
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2])
 def test_special_numbers_stay_in_their_rows(threads: int) -> None:
     torch.manual_seed(0)
@@ -181,6 +183,7 @@ def test_an_empty_batch() -> None:
     assert got.shape == (0, WIDTH)
 
 
+@pytest.mark.damage
 def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
     inputs = (torch.randn(ROWS, WIDTH),)
     program, _ = lower(Layer(), inputs, partitioner=coarse(None))

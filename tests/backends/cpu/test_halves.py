@@ -196,6 +196,7 @@ def test_other_types_of_weights_are_refused() -> None:
         CpuPartitioner(weights=torch.float64)
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("case", ["images", "words"])
 def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     module, inputs = CASES[case]

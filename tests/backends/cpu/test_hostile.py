@@ -38,6 +38,7 @@ CONFIGS: dict[str, Any] = {
 }
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_a_damaged_plan(kind: str) -> None:
     inputs = torch.randn(1, 3, 16, 16)

@@ -232,6 +232,7 @@ def attempt(data: bytearray, inputs: torch.Tensor) -> None:
         assert str(error)
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("change", ["flip", "zero", "ones", "increment"])
 def test_a_damaged_byte_gives_an_error_or_a_result(
     change: str, damaged: tuple[bytearray, int, int, torch.Tensor]
@@ -250,6 +251,7 @@ def test_a_damaged_byte_gives_an_error_or_a_result(
         data[at] = old
 
 
+@pytest.mark.damage
 def test_damaged_words_give_an_error_or_a_result(
     damaged: tuple[bytearray, int, int, torch.Tensor],
 ) -> None:

@@ -124,6 +124,7 @@ def chains_of(program: bytes) -> int:
     return sum(isinstance(step.operation, Elementwise) for step in plan_of(program).steps)
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_products_apply_what_is_before_them(name: str, threads: int) -> None:
@@ -155,6 +156,7 @@ def test_sizes_that_are_known_when_the_plan_runs() -> None:
         assert_close(run(program, inputs), expected(model, inputs))
 
 
+@pytest.mark.damage
 def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
     model, shape, _ = CASES["norm_relu6"]
     inputs = (torch.randn(shape),)

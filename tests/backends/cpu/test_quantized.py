@@ -378,6 +378,7 @@ def test_unsigned_numbers_at_the_ends() -> None:
     assert (got.int() - Unsigned()(x).int()).abs().max() <= 1
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("case", ["static", "dynamic", "weights", "both"])
 def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     module, shape = CASES["net"] if case == "static" else (Small(), (3, 96))

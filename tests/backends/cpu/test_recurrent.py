@@ -100,6 +100,7 @@ def test_special_numbers(kind: type[nn.RNNBase]) -> None:
         torch.testing.assert_close(got[~want.isnan()], want[~want.isnan()], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.threads
 def test_thread_counts_give_equal_results() -> None:
     torch.manual_seed(3)
     inputs = (torch.randn(1, 5, 64),)

@@ -116,6 +116,7 @@ def test_maps_of_few_channels_are_joined() -> None:
     assert_close(run(program, inputs), expected(model, inputs))
 
 
+@pytest.mark.damage
 def test_a_damaged_plan_gives_an_error_or_a_result() -> None:
     model, inputs = Skip(conv(3, padding=1)), (torch.randn(1, 3, 44, 36),)
     assert refusals(damaged(lower(model, inputs)[0], 800, 3), inputs) > 100

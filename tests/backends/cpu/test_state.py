@@ -163,6 +163,7 @@ def test_state_of_several_methods_stays_with_the_program() -> None:
         assert_close([got], [torch.sigmoid(cache + x) * 2])
 
 
+@pytest.mark.damage
 def test_damaged_words_give_an_error_or_a_result() -> None:
     inputs = (torch.randn(1, 1, 8), torch.tensor([2]))
     assert refusals(damaged(lower(Decoder("index_put"), inputs)[0], 400, 5), inputs) > 40
