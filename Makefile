@@ -117,9 +117,11 @@ poison: build
 tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tests
 
 # Python is not built with the sanitizers, so that their libraries are loaded before it. What Python leaks does not count.
+# The threads of torch are OpenMP's, whose locks ThreadSanitizer does not see.
 with_asan = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
-with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0
+with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0 \
+	OMP_NUM_THREADS=1
 
 asan: build
 	$(call configure,$(ASAN),-DCMAKE_BUILD_TYPE=Asan -DCMAKE_CXX_FLAGS_ASAN='-O1 -g1' \

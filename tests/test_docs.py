@@ -1,11 +1,14 @@
 """The Python of README.md and of every page in docs/ runs from top to bottom, as a reader would copy it.
 
 Each page is a script of its own in an empty folder; lines of the script have their numbers on the page.
+Blocks of C++ are compiled as fragments: `AROUND` holds the declarations that each one needs.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +54,67 @@ def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
 
 def test_the_pages_are_found() -> None:
     assert len(PAGES) >= 7 and SHOWN <= {page.name for page in PAGES}
+
+
+ROW = """
+#include "rushlight/core/library.h"
+using namespace rushlight;
+"""
+GATE = """
+void gate_out(KernelRuntimeContext&, const Tensor&, const std::optional<Tensor>&, double, Tensor&);
+"""
+# What stands before and after each C++ block of a page, in the order of the page.
+AROUND: dict[str, list[tuple[str, str]]] = {
+    "add-a-backend.md": [
+        (ROW + "struct StackBackend : BackendInterface {}; extern StackBackend backend;", ""),
+    ],
+    "custom-operators.md": [
+        (ROW, ""),
+        (ROW + GATE, ""),
+    ],
+    "embedding.md": [
+        (
+            """
+            #include "rushlight/module/defaults.h"
+            #include "rushlight/module/module.h"
+            #include "rushlight/module/tensor_ptr.h"
+            #include "rushlight/threads/thread_pool.h"
+            int report(const char* message);
+            int classify(float* pixels) {
+            """,
+            "return logits[0] > 0; }",
+        ),
+        (
+            """
+            #include "rushlight/core/memory.h"
+            #include "rushlight/exec/method.h"
+            #include "rushlight/program/buffer_loader.h"
+            #include "rushlight/program/program.h"
+            alignas(16) static unsigned char method_memory[1024], temporary_memory[1024];
+            using namespace rushlight;
+            void run(const void* program_bytes, size_t size, Span<Span<uint8_t>> planned,
+                     const Environment& environment, TensorImpl input) {
+            """,
+            "}",
+        ),
+    ],
+}
+
+
+def cpp_of(page: Path) -> list[str]:
+    """The C++ blocks of a page."""
+    return re.findall(r"^```(?:cpp|c\+\+)\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_cpp_compiles(page: Path, tmp_path: Path) -> None:
+    blocks, around = cpp_of(page), AROUND.get(page.name, [])
+    assert len(blocks) == len(around), f"{page.name} has {len(blocks)} blocks of C++: describe each in AROUND"
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
+    for number, (block, (before, after)) in enumerate(zip(blocks, around, strict=True)):
+        source = tmp_path / f"{page.stem}_{number}.cpp"
+        source.write_text(f'{before}\n#line 1 "{page.name}, block {number}"\n{block}\n{after}\n')
+        command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-fsyntax-only"]
+        command += ["-fno-exceptions", "-fno-rtti", f"-I{ROOT / 'runtime' / 'include'}", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
