@@ -120,7 +120,7 @@ tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tes
 # The threads of torch are OpenMP's, whose locks ThreadSanitizer does not see.
 with_asan = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
-with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0 \
+with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1 \
 	OMP_NUM_THREADS=1
 
 asan: build
@@ -137,7 +137,7 @@ tsan: build
 	$(call configure,$(TSAN),-DCMAKE_BUILD_TYPE=Tsan -DCMAKE_CXX_FLAGS_TSAN='-O1 -g1 -Wno-maybe-uninitialized' \
 		-DRUSHLIGHT_SANITIZE=thread)
 	$(BIN)/cmake --build $(TSAN) -j $(WORKERS)
-	TSAN_OPTIONS=die_after_fork=0 $(BIN)/ctest --test-dir $(TSAN) --output-on-failure -j $(WORKERS)
+	TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1 $(BIN)/ctest --test-dir $(TSAN) --output-on-failure -j $(WORKERS)
 	$(with_tsan) $(call tests_on,$(TSAN),threads)
 
 avx512: build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -19,22 +20,22 @@ LINEAR = torch.ops.aten.linear.default
 
 class KeptBackend(BackendDetails):
     @staticmethod
-    def preprocess(edge_program, compile_specs):
+    def preprocess(edge_program: Any, compile_specs: Any) -> Any:
         return PreprocessResult(b"payload")
 
 
 class Keep(Partitioner):
     """Keeps `kept`, where `accepts` says so, and lowers the calls of `lowered`."""
 
-    def __init__(self, kept, lowered, accepts=None):
+    def __init__(self, kept: Any, lowered: Any, accepts: Any = None) -> None:
         super().__init__()
         self.kept, self.lowered, self.accepts = kept, lowered, accepts
 
-    def ops_to_not_decompose(self, ep):
+    def ops_to_not_decompose(self, ep: Any) -> Any:
         return self.kept, self.accepts
 
-    def partition(self, exported_program):
-        tags = {}
+    def partition(self, exported_program: Any) -> Any:
+        tags: dict[str, Any] = {}
         for node in exported_program.graph.nodes:
             if node.op == "call_function" and node.target in self.lowered:
                 tag = f"part{len(tags)}"
@@ -44,20 +45,20 @@ class Keep(Partitioner):
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 8)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.hardswish(self.b(torch.relu(self.a(x))))
 
 
 @pytest.fixture(scope="module")
-def program():
+def program() -> Any:
     return torch.export.export(Net().eval(), (torch.randn(2, 4),))
 
 
-def names(manager):
+def names(manager: Any) -> Any:
     graph = manager.exported_program().graph
     return Counter(
         getattr(node.target, "__name__", str(node.target))
@@ -66,7 +67,7 @@ def names(manager):
     )
 
 
-def test_kept_operators_reach_the_partitioner(program):
+def test_kept_operators_reach_the_partitioner(program: Any) -> None:
     manager = to_edge_transform_and_lower(
         program, partitioner=[Keep([LINEAR], [ops.edge.aten.linear.default])]
     )
@@ -80,12 +81,12 @@ def test_kept_operators_reach_the_partitioner(program):
     torch.testing.assert_close(manager.exported_program().module()(x), program.module()(x))
 
 
-def test_without_a_partitioner_they_decompose(program):
+def test_without_a_partitioner_they_decompose(program: Any) -> None:
     assert names(to_edge_transform_and_lower(program))["aten.addmm.default"] == 2
 
 
-def test_a_partitioner_chooses_node_by_node(program):
-    def only_the_wide_one(node):
+def test_a_partitioner_chooses_node_by_node(program: Any) -> None:
+    def only_the_wide_one(node: Any) -> Any:
         return meta.get_val(node).shape[-1] == 8
 
     manager = to_edge_transform_and_lower(
@@ -97,14 +98,14 @@ def test_a_partitioner_chooses_node_by_node(program):
     torch.testing.assert_close(manager.exported_program().module()(x), program.module()(x))
 
 
-def test_what_is_kept_and_then_left_over_is_an_error(program):
+def test_what_is_kept_and_then_left_over_is_an_error(program: Any) -> None:
     with pytest.raises(CompileError, match="aten.linear.default.* was not decomposed or delegated") as error:
         to_edge_transform_and_lower(program, partitioner=[Keep([LINEAR], [])])
     assert "Keep asked to keep it whole in method forward" in str(error.value)
     assert "test_preserve.py:" in str(error.value)
 
 
-def test_what_is_left_over_may_decompose_after_all(program):
+def test_what_is_left_over_may_decompose_after_all(program: Any) -> None:
     partitioner = Keep([LINEAR], [])
     partitioner.decomposes_leftovers = True
     manager = to_edge_transform_and_lower(program, partitioner=[partitioner])
@@ -113,9 +114,9 @@ def test_what_is_left_over_may_decompose_after_all(program):
     torch.testing.assert_close(manager.exported_program().module()(x), program.module()(x))
 
 
-def test_operators_that_passes_rewrite_are_not_kept():
+def test_operators_that_passes_rewrite_are_not_kept() -> None:
     class Scaled(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x * 2.0
 
     program = torch.export.export(Scaled(), (torch.randn(2),))
@@ -125,7 +126,7 @@ def test_operators_that_passes_rewrite_are_not_kept():
     assert isinstance(node.args[1], torch.fx.Node)
 
 
-def test_partitioners_run_in_order_and_by_method(program):
+def test_partitioners_run_in_order_and_by_method(program: Any) -> None:
     relu = Keep([], [ops.edge.aten.relu.default])
     linear = Keep([LINEAR], [ops.edge.aten.linear.default])
     manager = to_edge_transform_and_lower(
@@ -141,11 +142,11 @@ def test_partitioners_run_in_order_and_by_method(program):
     assert [delegate.id for delegate in plans["both"]] == ["KeptBackend"] * 3 and plans["none"] == []
 
 
-def test_the_program_before_decomposition_may_be_replaced(program):
+def test_the_program_before_decomposition_may_be_replaced(program: Any) -> None:
     class Replace(Keep):
-        def transform_for_pre_decomposition(self, exported_program):
+        def transform_for_pre_decomposition(self, exported_program: Any) -> Any:
             class Other(torch.nn.Module):
-                def forward(self, x):
+                def forward(self, x: torch.Tensor) -> torch.Tensor:
                     return torch.sigmoid(x)
 
             return torch.export.export(Other(), (torch.randn(2, 4),))

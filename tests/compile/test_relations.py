@@ -1,7 +1,11 @@
 """Relations between sizes, and between integers read from tensors: compiled, then checked by the runtime."""
 
+from __future__ import annotations
+
 import inspect
 import struct
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +18,7 @@ from rushlight.runtime import Runtime
 
 
 class Span(torch.nn.Module):
-    def forward(self, x, ends):
+    def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
         i, j = ends.tolist()
         torch._check(i >= 0)
         torch._check(j >= i)
@@ -23,7 +27,7 @@ class Span(torch.nn.Module):
 
 
 class Sums(torch.nn.Module):
-    def forward(self, x, ends):
+    def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
         i, j = ends.tolist()
         torch._check(i + 2 * j <= x.shape[0])
         torch._check(i != j)
@@ -31,17 +35,17 @@ class Sums(torch.nn.Module):
 
 
 class Sizes(torch.nn.Module):
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         torch._check(x.shape[0] <= y.shape[0])
         torch._check((x.shape[0] + y.shape[0]) % 4 == 0)
         return x.sum() + y[: x.shape[0]].sum()
 
 
-def ends(i, j):
+def ends(i: Any, j: Any) -> Any:
     return torch.tensor([i, j])
 
 
-def line_of(module, text):
+def line_of(module: Any, text: Any) -> Any:
     lines, first = inspect.getsourcelines(module.forward)
     return f"test_relations.py:{first + next(k for k, line in enumerate(lines) if text in line)}"
 
@@ -69,7 +73,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled() -> Any:
     return {
         name: bytes(rushlight.compile(module, inputs, dynamic_shapes=dynamic, partitioner=()).buffer)
         for name, (module, inputs, dynamic) in MODULES.items()
@@ -77,7 +81,7 @@ def compiled():
 
 
 @pytest.mark.parametrize(("name", "inputs", "wrong"), CASES)
-def test_relations_are_checked(compiled, name, inputs, wrong):
+def test_relations_are_checked(compiled: Any, name: str, inputs: Any, wrong: Any) -> None:
     module, right, _ = MODULES[name]
     method = Runtime.get().load_program(compiled[name]).load_method("forward")
     if wrong is None:
@@ -92,7 +96,7 @@ def test_relations_are_checked(compiled, name, inputs, wrong):
     torch.testing.assert_close(method.execute(list(right))[0], module(*right))
 
 
-def test_a_saved_program_keeps_what_its_graph_asserts(tmp_path):
+def test_a_saved_program_keeps_what_its_graph_asserts(tmp_path: Path) -> None:
     module, inputs, dynamic = MODULES["span"]
     torch.export.save(torch.export.export(module, inputs, dynamic_shapes=dynamic), tmp_path / "span.pt2")
     program = rushlight.compile(torch.export.load(tmp_path / "span.pt2"), partitioner=())
@@ -101,7 +105,7 @@ def test_a_saved_program_keeps_what_its_graph_asserts(tmp_path):
         method.execute([torch.randn(9), ends(5, 4)])
 
 
-def with_relations(data, change):
+def with_relations(data: Any, change: Any) -> Any:
     file = read_pte(data)
     relations = bytearray(file.named_data[KEY + "forward"].data)
     change(relations)
@@ -109,7 +113,7 @@ def with_relations(data, change):
     return write_pte(file)
 
 
-def first_step(data):
+def first_step(data: Any) -> Any:
     return 16 + 24 * struct.unpack_from("<I", data, 4)[0]
 
 
@@ -126,22 +130,22 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
-def test_damaged_relations_are_refused(compiled, change):
+def test_damaged_relations_are_refused(compiled: Any, change: Any) -> None:
     data = with_relations(compiled["span"], change)
     with pytest.raises((ValueError, RuntimeError), match="damaged"):
         Runtime.get().load_program(data).load_method("forward")
 
 
-def test_relations_of_a_newer_version_are_left_alone(compiled):
+def test_relations_of_a_newer_version_are_left_alone(compiled: Any) -> None:
     data = with_relations(compiled["span"], lambda d: struct.pack_into("<I", d, 0, 2))
     assert Runtime.get().load_program(data).load_method("forward")
 
 
-def test_comparisons_of_example_sizes_in_decompositions_are_no_relations():
+def test_comparisons_of_example_sizes_in_decompositions_are_no_relations() -> None:
     """The decomposition of a diagonal compares its axes; the exported program runs with all sizes."""
 
     class Diagonal(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             v = (x + x).diagonal(-1, 0, -1)
             v.unsqueeze(2).round_()
             flat = v.flatten(0, 1)

@@ -16,12 +16,16 @@ from rushlight.runtime import Program, Runtime
 class Memory(torch.nn.Module):
     """`total` is common to both modules, under different names; `calls` is each one's own."""
 
+    total: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("total", torch.tensor([1.0, 2.0]))
 
 
 class Write(torch.nn.Module):
+    calls: torch.Tensor
+
     def __init__(self, memory: Memory) -> None:
         super().__init__()
         self.memory = memory
@@ -39,7 +43,7 @@ class Read(torch.nn.Module):
         self.nested = torch.nn.ModuleList([memory])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (self.nested[0].total * 2) + x
+        return (self.nested[0].total * 2) + x  # type: ignore[operator]
 
 
 def programs(own: bool = False) -> dict[str, ExportedProgram]:
@@ -79,7 +83,7 @@ def test_one_tensor_is_one_state() -> None:
 
 class ReadView(Read):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        total = self.nested[0].total.view(1, 2)
+        total = self.nested[0].total.view(1, 2)  # type: ignore[operator]
         return (total * 2)[0] + x
 
 
@@ -135,6 +139,8 @@ def test_equal_names_of_other_tensors_are_not_shared() -> None:
 
 def test_shared_by_name_when_asked() -> None:
     class Counter(torch.nn.Module):
+        n: torch.Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("n", torch.zeros(1))

@@ -46,7 +46,7 @@ class Interpreter:
             value = self.values[index]
             if isinstance(value, torch.Tensor):
                 tensor = self.plan.values[index].val
-                if tensor.allocation_info is None:
+                if tensor.allocation_info is None:  # type: ignore[union-attr]
                     self.values[index] = given.clone()
                 else:
                     value.resize_(given.shape).copy_(given)
@@ -157,4 +157,4 @@ class Interpreter:
     def _may_resize(self, index: int) -> bool:
         tensor = self.plan.values[index].val
         aliases = [i for i, v in enumerate(self.values) if i != index and v is self.values[index]]
-        return tensor.shape_dynamism != p.TensorShapeDynamism.STATIC and not aliases
+        return tensor.shape_dynamism != p.TensorShapeDynamism.STATIC and not aliases  # type: ignore[union-attr]

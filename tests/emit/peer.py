@@ -4,21 +4,24 @@ Lowers the cases there and runs the .pte files of the folder. Writes `peer.json`
 program looks like and whether our file's outputs equal eager's.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 from tests.emit.cases import CASES
 from torch.utils import _pytree as pytree
 
 
-def structure(program):
+def structure(program: Any) -> Any:
     """The program's calls with their arguments spelt out, and its signature; no addresses."""
     (plan,) = program.execution_plan
 
-    def spell(index):
+    def spell(index: Any) -> Any:
         value = plan.values[index].val
         kind, fields = type(value).__name__, vars(value)
         if kind == "Tensor":
@@ -47,7 +50,7 @@ def structure(program):
     }
 
 
-def agrees(make, args, data):
+def agrees(make: Any, args: Any, data: Any) -> None:
     from executorch.runtime import Runtime
 
     program = Runtime.get().load_program(data)
@@ -64,10 +67,10 @@ def agrees(make, args, data):
                 assert result == reference, (result, reference)
 
 
-def main(folder):
+def main(folder: Any) -> None:
     from executorch.exir import to_edge
 
-    report = {}
+    report: dict[str, dict[str, Any]] = {}
     for name, (make, args, dynamic_shapes) in CASES.items():
         entry = report[name] = {"structure": None, "failure": None}
         torch.manual_seed(0)

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -16,20 +20,20 @@ from rushlight.emit.constants import Constants, Pool, tensor_bytes
     ],
     ids=str,
 )
-def test_bytes_are_in_memory_order(tensor):
+def test_bytes_are_in_memory_order(tensor: Any) -> None:
     flat = tensor.permute(0, 2, 3, 1) if tensor.dim() == 4 else tensor
     expected = flat.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
     assert bytes(tensor_bytes(tensor)) == expected
 
 
-def test_bytes_are_not_copied():
+def test_bytes_are_not_copied() -> None:
     tensor = torch.zeros(4)
     view = tensor_bytes(tensor)
     tensor[0] = 1.0
     assert np.frombuffer(view, np.float32)[0] == 1.0
 
 
-def test_equal_content_is_stored_once():
+def test_equal_content_is_stored_once() -> None:
     pool = Pool()
     first, other = pool.add(memoryview(b"abcd")), pool.add(memoryview(b"abcx"))
     assert (first, other) == (1, 2)
@@ -38,7 +42,7 @@ def test_equal_content_is_stored_once():
     assert [bytes(item) for item in pool.items] == [b"", b"abcd", b"abcx", b"abcde"]
 
 
-def test_delegates_share_equal_data():
+def test_delegates_share_equal_data() -> None:
     constants = Constants()
     indices = [constants.add_delegate(memoryview(data)) for data in (b"x", b"y", b"x")]
     assert indices == [0, 1, 0] and len(constants.delegates) == 2

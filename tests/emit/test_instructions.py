@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -19,12 +23,12 @@ from rushlight.format.program import (
 )
 
 
-def plan_of(manager, method="forward"):
+def plan_of(manager: Any, method: Any = "forward") -> Any:
     (plan,) = [p for p in manager.executorch_program.execution_plan if p.name == method]
     return plan
 
 
-def listing(plan):
+def listing(plan: Any) -> Any:
     """(operator name, arguments) of kernel calls, (kind, fields...) of others."""
     lines = []
     for instruction in plan.chains[0].instructions:
@@ -37,11 +41,11 @@ def listing(plan):
     return lines
 
 
-def value(plan, index):
+def value(plan: Any, index: Any) -> Any:
     return plan.values[index].val
 
 
-def test_defaults_are_filled_in_and_the_result_follows_the_out_tensor(lowered):
+def test_defaults_are_filled_in_and_the_result_follows_the_out_tensor(lowered: Any) -> None:
     plan = plan_of(lowered("add"))
     x, y = plan.inputs
     (name, first, other, alpha, out, result), multiply = listing(plan)
@@ -52,7 +56,7 @@ def test_defaults_are_filled_in_and_the_result_follows_the_out_tensor(lowered):
     assert (total, product) == (result, multiply[-1]) and value(plan, three) == Int(3)
 
 
-def test_several_results_are_listed_once_more(lowered):
+def test_several_results_are_listed_once_more(lowered: Any) -> None:
     plan = plan_of(lowered("many_outputs"))
     calls = {line[0]: line[1:] for line in listing(plan)}
     *_, parts, again = calls["aten::split_with_sizes_copy.out"]
@@ -65,7 +69,7 @@ def test_several_results_are_listed_once_more(lowered):
     assert isinstance(sizes, IntList) and [value(plan, i) for i in sizes.items] == [Int(2), Int(2)]
 
 
-def test_missing_indices_are_minus_one(lowered):
+def test_missing_indices_are_minus_one(lowered: Any) -> None:
     plan = plan_of(lowered("indexed"))
     (call,) = [line for line in listing(plan) if line[0] == "aten::index.Tensor_out"]
     indices = value(plan, call[2])
@@ -73,7 +77,7 @@ def test_missing_indices_are_minus_one(lowered):
     assert indices.items[0] == -1 and isinstance(value(plan, indices.items[1]), Tensor)
 
 
-def test_equal_weights_are_stored_once(lowered):
+def test_equal_weights_are_stored_once(lowered: Any) -> None:
     output = lowered("shared_weights")._emitter_output
     weights = {
         v.val.data_buffer_idx for v in output.program.execution_plan[0].values if isinstance(v.val, Tensor)
@@ -82,16 +86,16 @@ def test_equal_weights_are_stored_once(lowered):
     assert weights == {0, 1, 2}
 
 
-def test_a_view_of_known_place_needs_no_instruction(lower):
+def test_a_view_of_known_place_needs_no_instruction(lower: Any) -> None:
     class Flatten(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.relu((x + x).reshape(-1))
 
     plan = plan_of(lower(Flatten(), (torch.ones(2, 3),)))
     assert [line[0] for line in listing(plan)] == ["aten::add.out", "aten::relu.out"]
 
 
-def test_a_view_of_dynamic_shape_is_a_call(lowered):
+def test_a_view_of_dynamic_shape_is_a_call(lowered: Any) -> None:
     plan = plan_of(lowered("reshaped"))
     calls = listing(plan)
     assert [line[0] for line in calls] == [
@@ -108,7 +112,7 @@ def test_a_view_of_dynamic_shape_is_a_call(lowered):
     assert plan.outputs[1] == size[-1]
 
 
-def test_branches_are_jumps_and_moves(lowered):
+def test_branches_are_jumps_and_moves(lowered: Any) -> None:
     plan = plan_of(lowered("branch"))
     lines = listing(plan)
     jumps = [i for i, line in enumerate(lines) if line[0] == "JumpFalseCall"]
@@ -120,7 +124,7 @@ def test_branches_are_jumps_and_moves(lowered):
     assert moves[0] == second - 1 and moves[1] == len(lines) - 1
 
 
-def test_a_map_slices_runs_and_stacks(lowered):
+def test_a_map_slices_runs_and_stacks(lowered: Any) -> None:
     plan = plan_of(lowered("mapped"))
     lines = listing(plan)
     names = [line[0] for line in lines[:8]]
@@ -141,7 +145,7 @@ def test_a_map_slices_runs_and_stacks(lowered):
     assert value(plan, lines[3][1]).shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND
 
 
-def test_a_loop_tests_runs_and_jumps_back(lowered):
+def test_a_loop_tests_runs_and_jumps_back(lowered: Any) -> None:
     plan = plan_of(lowered("looped"))
     lines = listing(plan)
     copies = [i for i, line in enumerate(lines) if line[0] == "aten::copy_"]
@@ -152,19 +156,19 @@ def test_a_loop_tests_runs_and_jumps_back(lowered):
     assert [lines[c][1] for c in copies] == plan.outputs * 2
 
 
-def test_dynamic_carried_values_take_over_shapes(lowered):
+def test_dynamic_carried_values_take_over_shapes(lowered: Any) -> None:
     names = [line[0] for line in listing(plan_of(lowered("looped_dynamic")))]
     assert names.count("aten::clone.out") == 2
 
 
-def test_carried_scalars_are_moved(lowered):
+def test_carried_scalars_are_moved(lowered: Any) -> None:
     plan = plan_of(lowered("looped_int"))
     moves = [line for line in listing(plan) if line[0] == "MoveCall"]
     assert {move[2] for move in moves} == {plan.outputs[0]}
 
 
 @pytest.mark.parametrize("start, data", [(1.0, [0, 8]), (0.0, [])])
-def test_initial_state_is_written_unless_it_is_zero(lower, cases, start, data):
+def test_initial_state_is_written_unless_it_is_zero(lower: Any, cases: Any, start: Any, data: Any) -> None:
     manager = lower(cases["counter"][0](start), (torch.ones(2),))
     output = manager._emitter_output
     assert [len(d) for d in output.pte.mutable_data] == data
@@ -174,7 +178,7 @@ def test_initial_state_is_written_unless_it_is_zero(lower, cases, start, data):
     assert listing(plan)[-1][0] == "aten::copy_" and len(plan.outputs) == 1
 
 
-def test_state_may_have_a_name(lower, cases):
+def test_state_may_have_a_name(lower: Any, cases: Any) -> None:
     manager = lower(cases["counter"][0](), (torch.ones(2),), emit_mutable_buffer_names=True)
     names = [
         v.val.extra_tensor_info.fully_qualified_name
@@ -184,14 +188,14 @@ def test_state_may_have_a_name(lower, cases):
     assert names == ["count"]
 
 
-def test_every_call_has_a_debug_handle(lowered):
+def test_every_call_has_a_debug_handle(lowered: Any) -> None:
     manager = lowered("many_outputs")
     calls = plan_of(manager).chains[0].instructions
     handles = manager.debug_handle_map["forward"]
     assert set(handles) == set(range(len(calls))) and None not in handles.values()
 
 
-def test_stack_traces_are_given_when_asked_for(lower, lowered, cases):
+def test_stack_traces_are_given_when_asked_for(lower: Any, lowered: Any, cases: Any) -> None:
     make, args, _ = cases["many_outputs"]
     chain = plan_of(lower(make(), args, emit_stacktrace=True)).chains[0]
     assert len(chain.stacktrace) == len(chain.instructions)
@@ -200,7 +204,7 @@ def test_stack_traces_are_given_when_asked_for(lower, lowered, cases):
     assert plan_of(lowered("many_outputs")).chains[0].stacktrace is None
 
 
-def test_external_constants_lie_outside(lower, cases):
+def test_external_constants_lie_outside(lower: Any, cases: Any) -> None:
     make, args, _ = cases["shared_weights"]
     manager = lower(make(), args, external_constants=True)
     output = manager._emitter_output
@@ -209,10 +213,10 @@ def test_external_constants_lie_outside(lower, cases):
     assert {"first.weight", "second.bias"} <= set(entries)
     assert entries["first.weight"].tensor_layout.sizes == [4, 4]
     named = [v.val for v in plan_of(manager).values if isinstance(v.val, Tensor) and v.val.extra_tensor_info]
-    assert {t.extra_tensor_info.location.name for t in named} == {"EXTERNAL"}
+    assert {t.extra_tensor_info.location.name for t in named} == {"EXTERNAL"}  # type: ignore[union-attr]
 
 
-def test_what_the_target_lacks_is_one_table(lower, cases):
+def test_what_the_target_lacks_is_one_table(lower: Any, cases: Any) -> None:
     make, args, _ = cases["many_outputs"]
     table = parse_kernel_table(
         "aten::split_with_sizes_copy.out\naten::cat.out float32\naten::max.dim_max int64,int32\n"
@@ -227,18 +231,18 @@ def test_what_the_target_lacks_is_one_table(lower, cases):
     assert "torch.max(a, dim=1)" in str(caught.value)
 
 
-def test_a_sufficient_target_is_silent(lower, lowered, cases):
+def test_a_sufficient_target_is_silent(lower: Any, lowered: Any, cases: Any) -> None:
     make, args, _ = cases["many_outputs"]
     names = {f"{o.name}.{o.overload}" for o in plan_of(lowered("many_outputs")).operators}
     lower(make(), args, target=parse_kernel_table("\n".join(f"{name} float32" for name in names)))
 
 
-def test_the_host_runs_every_case(lower, cases):
+def test_the_host_runs_every_case(lower: Any, cases: Any) -> None:
     for make, args, dynamic_shapes in cases.values():
         lower(make(), args, dynamic_shapes, target=host_target())
 
 
-def test_methods_come_by_name_and_constant_methods_last(lower, cases):
+def test_methods_come_by_name_and_constant_methods_last(lower: Any, cases: Any) -> None:
     from rushlight.compile.edge import to_edge
 
     exported = {
@@ -257,27 +261,27 @@ def test_methods_come_by_name_and_constant_methods_last(lower, cases):
     ]
     assert names.outputs == [0, 1, 2] and names.inputs == [] and names.non_const_buffer_sizes == [0]
     assert '"builtins.list"' in names.container_meta_type.encoded_out_str
-    assert plans[5].values[0].val.data_buffer_idx > 0
+    assert plans[5].values[0].val.data_buffer_idx > 0  # type: ignore[union-attr]
 
 
-def test_an_unplanned_program_is_refused(cases):
+def test_an_unplanned_program_is_refused(cases: Any) -> None:
     program = torch.export.export(cases["add"][0](), cases["add"][1])
     with pytest.raises(EmitError, match="has no memory plan"):
         emit_program(program)
 
 
-def test_constants_without_a_kind_are_named(lower):
+def test_constants_without_a_kind_are_named(lower: Any) -> None:
     with pytest.raises(EmitError, match="constant method 'z'.*complex"):
         emit_program({}, prim_getters={"z": 1j})
 
 
-def test_scalar_outputs_are_values(lowered):
+def test_scalar_outputs_are_values(lowered: Any) -> None:
     plan = plan_of(lowered("passed_through"))
     assert value(plan, plan.outputs[-1]) == Null()
     assert plan.outputs[:2] == plan.inputs
 
 
-def test_jumps_stay_inside(lowered, cases):
+def test_jumps_stay_inside(lowered: Any, cases: Any) -> None:
     for name in cases:
         (plan,) = lowered(name).executorch_program.execution_plan
         instructions = plan.chains[0].instructions

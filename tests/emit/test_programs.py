@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 from torch.utils import _pytree as pytree
@@ -25,12 +29,12 @@ NAMES = [
 ]
 
 
-def test_every_case_is_listed(cases):
+def test_every_case_is_listed(cases: Any) -> None:
     assert set(NAMES) == set(cases)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_programs_compute_what_the_module_does(name, cases, lowered, run):
+def test_programs_compute_what_the_module_does(name: str, cases: Any, lowered: Any, run: Any) -> None:
     make, args, dynamic_shapes = cases[name]
     torch.manual_seed(0)
     module = make().eval()
@@ -50,7 +54,7 @@ def test_programs_compute_what_the_module_does(name, cases, lowered, run):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_arguments_are_values_and_calls_are_operators(name, lowered):
+def test_arguments_are_values_and_calls_are_operators(name: str, lowered: Any) -> None:
     (plan,) = lowered(name).executorch_program.execution_plan
     for instruction in plan.chains[0].instructions:
         call = instruction.instr_args

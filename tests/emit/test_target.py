@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from rushlight.emit.errors import UnsupportedOperatorsError
@@ -13,7 +18,7 @@ aten::copy_
 """
 
 
-def test_a_table_is_read_from_text(tmp_path):
+def test_a_table_is_read_from_text(tmp_path: Path) -> None:
     path = tmp_path / "kernels.txt"
     path.write_text(TEXT)
     table = read_kernel_table(path)
@@ -32,34 +37,34 @@ def test_a_table_is_read_from_text(tmp_path):
         ("aten::mul.out", "float32", False),
     ],
 )
-def test_what_a_table_runs(operator, dtype, runs):
+def test_what_a_table_runs(operator: Any, dtype: str | None, runs: Any) -> None:
     assert parse_kernel_table(TEXT).runs(operator, dtype) is runs
 
 
-def test_operators_can_be_added():
+def test_operators_can_be_added() -> None:
     table = KernelTable().with_operators(["mine::op.out"])
     assert table.runs("mine::op.out", "float32") and "mine::op.out" in table
 
 
-def test_operators_may_be_trusted():
+def test_operators_may_be_trusted() -> None:
     table = KernelTable({"aten::add.out": frozenset({"float32"})}, trusts_unknown=True)
     assert table.runs("aten::addbmm.out", "float32") and table.runs("mine::op.out", None)
     assert "aten::addbmm.out" not in table and not table.runs("aten::add.out", "bool")
 
 
-def test_the_host_runs_what_it_is_made_for():
+def test_the_host_runs_what_it_is_made_for() -> None:
     host = host_target()
     assert host.runs("aten::convolution.out", "float32") and not host.runs("aten::convolution.out", "bool")
     assert len(host.kernels) > 200
 
 
 @pytest.mark.parametrize("line", ["add.out float32", "aten::add.out float32 int64"])
-def test_other_lines_are_refused(line):
+def test_other_lines_are_refused(line: Any) -> None:
     with pytest.raises(ValueError, match="line 2 of the kernel table"):
         parse_kernel_table(f"\n{line}\n")
 
 
-def test_refusals_are_one_table():
+def test_refusals_are_one_table() -> None:
     error = UnsupportedOperatorsError(
         "forward",
         [

@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -48,27 +51,27 @@ OPTIONAL_TENSOR = torch.OptionalType(TENSOR)
         ([], torch.ListType(INT), IntList([])),
     ],
 )
-def test_constants(value, kind, expected):
+def test_constants(value: Any, kind: Any, expected: Any) -> None:
     values = Values()
     assert values.items[values.constant(value, kind).index].val == expected
 
 
-def test_int_lists_refer_to_their_elements():
+def test_int_lists_refer_to_their_elements() -> None:
     values = Values()
     size = values.fresh(Int(0))
     ref = values.constant([2, size, 2], torch.ListType(INT))
-    items = values.items[ref.index].val.items
+    items = values.items[ref.index].val.items  # type: ignore[union-attr]
     assert items[1] == size.index
-    assert items[0] == items[2] and values.items[items[0]].val == Int(2)
+    assert items[0] == items[2] and values.items[items[0]].val == Int(2)  # type: ignore[index]
 
 
-def test_a_single_int_stands_for_a_list():
+def test_a_single_int_stands_for_a_list() -> None:
     values = Values()
-    (item,) = values.items[values.constant(4, torch.ListType(INT)).index].val.items
-    assert values.items[item].val == Int(4)
+    (item,) = values.items[values.constant(4, torch.ListType(INT)).index].val.items  # type: ignore[union-attr]
+    assert values.items[item].val == Int(4)  # type: ignore[index]
 
 
-def test_tensor_lists():
+def test_tensor_lists() -> None:
     values = Values()
     a, b = (values.of_spec(TensorSpec(torch.float32, [2])) for _ in range(2))
     tensors = values.constant([a, b], torch.ListType(TENSOR))
@@ -78,7 +81,7 @@ def test_tensor_lists():
     assert values.items[values.constant([a, b]).index].val == TensorList([a.index, b.index])
 
 
-def test_equal_constants_are_one_value():
+def test_equal_constants_are_one_value() -> None:
     values = Values()
     same = [(1, INT), (1.5, FLOAT), (None, None), ([1, 2], torch.ListType(INT)), (math.nan, FLOAT)]
     first = [values.constant(value, kind) for value, kind in same]
@@ -87,25 +90,25 @@ def test_equal_constants_are_one_value():
     assert len(values.items) == count
 
 
-def test_constants_that_only_compare_equal_are_apart():
+def test_constants_that_only_compare_equal_are_apart() -> None:
     values = Values()
     refs = [values.constant(v) for v in (1, 1.0, True, 0, 0.0, -0.0, False, "1")]
     assert len(set(refs)) == len(refs)
-    assert math.copysign(1, values.items[refs[5].index].val.double_val) == -1
+    assert math.copysign(1, values.items[refs[5].index].val.double_val) == -1  # type: ignore[union-attr]
 
 
-def test_fresh_values_are_never_shared():
+def test_fresh_values_are_never_shared() -> None:
     values = Values()
     fresh = values.fresh(Int(0))
     assert values.constant(0) != fresh != values.fresh(Int(0))
 
 
-def test_a_spec_has_one_value():
+def test_a_spec_has_one_value() -> None:
     values, spec = Values(), TensorSpec(torch.int8, [3])
     assert values.of_spec(spec) == values.of_spec(spec) != values.of_spec(TensorSpec(torch.int8, [3]))
 
 
 @pytest.mark.parametrize("value", [1j, object(), torch.device("cpu"), [object()]])
-def test_what_the_format_cannot_hold_is_refused(value):
+def test_what_the_format_cannot_hold_is_refused(value: Any) -> None:
     with pytest.raises(EmitError, match="cannot hold"):
         Values().constant(value)

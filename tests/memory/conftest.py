@@ -55,7 +55,7 @@ class GraphBuilder:
             )
             for out, s in zip(outs, shapes, strict=True)
         }
-        node = self.graph.call_function(op, args, allocations)
+        node = self.graph.call_function(op, args, allocations)  # type: ignore[arg-type]
         specs = [meta.get_spec(allocation) for allocation in allocations.values()]
         vals = [meta.get_val(allocation) for allocation in allocations.values()]
         meta.set_spec(node, specs[0] if len(specs) == 1 else specs)
@@ -116,15 +116,17 @@ def storage_of(node: Node) -> tuple[int | None, int | None]:
 
 
 @pytest.fixture
-def place():
+def place() -> Any:
     return storage_of
 
 
 @pytest.fixture
-def signature():
+def signature() -> Any:
     """The export signature of a hand-written graph; `buffers` are written by its first outputs in order."""
 
-    def make(graph: GraphModule, buffers=(), read_buffers=(), parameters=()) -> ExportGraphSignature:
+    def make(
+        graph: GraphModule, buffers: Any = (), read_buffers: Any = (), parameters: Any = ()
+    ) -> ExportGraphSignature:
         inputs, outputs = [], []
         for node in graph.graph.nodes:
             if node.op == "placeholder":
@@ -136,10 +138,10 @@ def signature():
                 inputs.append(
                     InputSpec(kind, TensorArgument(node.name), target, kind is InputKind.BUFFER or None)
                 )
-        for index, node in enumerate(graph.graph.output_node().args[0]):
+        for index, node in enumerate(graph.graph.output_node().args[0]):  # type: ignore[arg-type]
             written = f"qualified.{buffers[index]}" if index < len(buffers) else None
-            kind = OutputKind.BUFFER_MUTATION if written else OutputKind.USER_OUTPUT
-            outputs.append(OutputSpec(kind, TensorArgument(node.name), written))
+            role = OutputKind.BUFFER_MUTATION if written else OutputKind.USER_OUTPUT
+            outputs.append(OutputSpec(role, TensorArgument(node.name), written))
         return ExportGraphSignature(inputs, outputs)
 
     return make

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +13,7 @@ PAIR = Problem.of([Buffer(0, 32, 0, 3, name="conv"), Buffer(1, 32, 2, 5, name="r
 
 
 @pytest.mark.parametrize("offsets", [{0: 0, 1: 32}, {0: 32, 1: 0}, {0: 0, 1: 320}])
-def test_right_plans_pass(offsets):
+def test_right_plans_pass(offsets: Any) -> None:
     check_plan(PAIR, Plan(offsets))
 
 
@@ -29,12 +33,12 @@ def test_right_plans_pass(offsets):
         ({0: 0, 1: 32, 7: 64}, "buffer 7, which is not in the problem"),
     ],
 )
-def test_wrong_plans_are_refused(offsets, message):
+def test_wrong_plans_are_refused(offsets: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         check_plan(PAIR, Plan(offsets))
 
 
-def test_capacities_bound_each_memory():
+def test_capacities_bound_each_memory() -> None:
     plan = Plan({0: 0, 1: 32})
     check_plan(PAIR, plan, {1: 64})
     with pytest.raises(PlanError, match="ends at byte 64 of memory 1, which holds 63"):
@@ -43,7 +47,7 @@ def test_capacities_bound_each_memory():
         check_plan(PAIR, plan, {2: 640})
 
 
-def test_lifetimes_that_only_touch_may_share():
+def test_lifetimes_that_only_touch_may_share() -> None:
     problem = Problem.of([Buffer(0, 32, 0, 3), Buffer(1, 32, 3, 5), Buffer(2, 32, 0, 5, mem_id=2)])
     check_plan(problem, Plan({0: 0, 1: 0, 2: 0}))
 
@@ -54,11 +58,11 @@ rows = st.lists(
 
 
 @given(rows)
-def test_the_verdict_is_that_of_all_pairs(rows):
+def test_the_verdict_is_that_of_all_pairs(rows: Any) -> None:
     problem = Problem.of(Buffer(i, s, t, t + n, alignment=1) for i, (s, t, n, _) in enumerate(rows))
     plan = Plan({i: row[3] for i, row in enumerate(rows)})
 
-    def collide(a, b):
+    def collide(a: Any, b: Any) -> Any:
         x, y = plan.offsets[a.id], plan.offsets[b.id]
         return a.lower < b.upper and b.lower < a.upper and max(x, y) < min(x + a.size, y + b.size)
 

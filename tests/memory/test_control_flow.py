@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,19 +15,19 @@ SHAPE = [16, 16]
 BYTES = 1024
 
 
-def matmul_body(builder, arity=1, returns=1):
+def matmul_body(builder: Any, arity: Any = 1, returns: Any = 1) -> Any:
     """x, ... -> (x @ x, ...)"""
     g = builder()
     inputs = [g.input(f"arg{i}", SHAPE) for i in range(arity)]
     return g.output(*(g.mm(inputs[0], inputs[0]) for _ in range(returns)))
 
 
-def identity_body(builder):
+def identity_body(builder: Any) -> Any:
     g = builder()
     return g.output(g.input("arg", SHAPE))
 
 
-def program(builder, op, bodies, before, after):
+def program(builder: Any, op: Any, bodies: Any, before: Any, after: Any) -> Any:
     """Inputs `x` and a predicate, a control-flow node whose operands `before` makes, and what follows."""
     g = builder()
     x = g.input("x", SHAPE)
@@ -32,14 +36,14 @@ def program(builder, op, bodies, before, after):
     return g.output(after(g, x, node)), x, node
 
 
-def cond(builder, then, otherwise, after=lambda g, x, y: y):
-    def before(g, x, p):
+def cond(builder: Any, then: Any, otherwise: Any, after: Any = lambda g, x, y: y) -> Any:
+    def before(g: Any, x: Any, p: Any) -> Any:
         return g.item(g.control_flow(COND, [then, otherwise], [x], shapes=[SHAPE], lead=(p,)), 0)
 
     return program(builder, COND, [then, otherwise], before, after)
 
 
-def test_bodies_lie_within_the_step_of_their_node(builder):
+def test_bodies_lie_within_the_step_of_their_node(builder: Any) -> None:
     graph, _, _ = cond(builder, matmul_body(builder), matmul_body(builder))
     steps = build_timeline(graph).steps
     (outer,) = [s for s in steps if s.bodies]
@@ -49,7 +53,7 @@ def test_bodies_lie_within_the_step_of_their_node(builder):
     assert len({s.end for s in steps}) == len(steps)
 
 
-def test_branches_write_their_results_into_the_same_bytes(builder, place):
+def test_branches_write_their_results_into_the_same_bytes(builder: Any, place: Any) -> None:
     then, otherwise = matmul_body(builder), matmul_body(builder)
     graph, x, y = cond(builder, then, otherwise)
     report = plan_memory(graph)
@@ -58,12 +62,12 @@ def test_branches_write_their_results_into_the_same_bytes(builder, place):
     assert report.peak == 2 * BYTES + 16
 
 
-def test_an_operand_that_a_branch_returns_lives_as_long_as_the_result(builder, place):
-    def after(g, x, y):
+def test_an_operand_that_a_branch_returns_lives_as_long_as_the_result(builder: Any, place: Any) -> None:
+    def after(g: Any, x: Any, y: Any) -> Any:
         filler = g.mm(g.call(aten.full.out, SHAPE, 1.0, shape=SHAPE), y)
         return g.mm(filler, y)
 
-    def with_operand(then):
+    def with_operand(then: Any) -> Any:
         g = builder()
         x = g.mm(g.input("x", SHAPE), g.input("z", SHAPE))
         p = g.input("p", [], torch.bool)
@@ -79,8 +83,8 @@ def test_an_operand_that_a_branch_returns_lives_as_long_as_the_result(builder, p
     assert operand in others
 
 
-def test_operands_are_alive_until_the_last_branch_ends(builder, place):
-    def twice(builder):
+def test_operands_are_alive_until_the_last_branch_ends(builder: Any, place: Any) -> None:
+    def twice(builder: Any) -> Any:
         g = builder()
         a = g.relu(g.input("arg", SHAPE))
         return g.output(g.mm(a, a))
@@ -94,7 +98,9 @@ def test_operands_are_alive_until_the_last_branch_ends(builder, place):
 
 
 @pytest.mark.parametrize("returns_carry", [True, False])
-def test_a_loop_keeps_carried_values_apart_from_its_temporaries(builder, place, returns_carry):
+def test_a_loop_keeps_carried_values_apart_from_its_temporaries(
+    builder: Any, place: Any, returns_carry: Any
+) -> None:
     g = builder()
     test = builder()
     a, _ = test.input("a", SHAPE), test.input("b", SHAPE)
@@ -112,7 +118,7 @@ def test_a_loop_keeps_carried_values_apart_from_its_temporaries(builder, place, 
     assert len({place(n) for n in (result, w, temporary, new)}) == 4
 
 
-def test_a_scan_has_places_for_carry_slice_and_stack(builder, place):
+def test_a_scan_has_places_for_carry_slice_and_stack(builder: Any, place: Any) -> None:
     inner = builder()
     carry, piece = inner.input("carry", [16]), inner.input("piece", [16])
     new = inner.call(aten.add.out, carry, piece, shape=[16])
@@ -128,7 +134,7 @@ def test_a_scan_has_places_for_carry_slice_and_stack(builder, place):
     assert report.in_place >= 1 and place(new) != place(carry)
 
 
-def test_a_map_reads_its_input_until_the_last_iteration(builder, place):
+def test_a_map_reads_its_input_until_the_last_iteration(builder: Any, place: Any) -> None:
     inner = builder()
     body = inner.output(inner.relu(inner.input("piece", [16])))
     g = builder()
@@ -138,7 +144,7 @@ def test_a_map_reads_its_input_until_the_last_iteration(builder, place):
     assert place(mapped) != place(xs)
 
 
-def test_results_for_the_caller_are_not_planned(builder, place):
+def test_results_for_the_caller_are_not_planned(builder: Any, place: Any) -> None:
     then, otherwise = matmul_body(builder), matmul_body(builder)
     graph, x, y = cond(builder, then, otherwise)
     plan_memory(graph, options=PlanOptions(outputs=False))
@@ -147,7 +153,7 @@ def test_results_for_the_caller_are_not_planned(builder, place):
         assert place(body.graph.output_node().args[0][0])[0] == 1
 
 
-def test_every_body_has_the_sizes_of_the_whole(builder):
+def test_every_body_has_the_sizes_of_the_whole(builder: Any) -> None:
     then, otherwise = matmul_body(builder), matmul_body(builder)
     graph, _, _ = cond(builder, then, otherwise)
     plan_memory(graph)

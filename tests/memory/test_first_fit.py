@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +25,7 @@ buffers = st.lists(
 )
 
 
-def problem_of(rows):
+def problem_of(rows: Any) -> Any:
     return Problem.of(
         Buffer(i, size, lower, lower + length, mem_id, alignment)
         for i, (size, lower, length, mem_id, alignment) in enumerate(rows)
@@ -30,7 +34,7 @@ def problem_of(rows):
 
 @given(buffers)
 @pytest.mark.parametrize("order", [by_size, by_area, by_lifetime, by_start])
-def test_any_order_gives_a_right_plan(order, rows):
+def test_any_order_gives_a_right_plan(order: Any, rows: Any) -> None:
     problem = problem_of(rows)
     plan = first_fit(problem, order)
     check_plan(problem, plan, plan.peaks(problem))
@@ -39,7 +43,7 @@ def test_any_order_gives_a_right_plan(order, rows):
 
 
 @given(buffers)
-def test_a_portfolio_is_no_worse_than_by_size(rows):
+def test_a_portfolio_is_no_worse_than_by_size(rows: Any) -> None:
     problem = problem_of(rows)
     plan = best_first_fit(problem)
     check_plan(problem, plan)
@@ -48,7 +52,7 @@ def test_a_portfolio_is_no_worse_than_by_size(rows):
 
 
 @given(buffers)
-def test_naive_plans_share_nothing(rows):
+def test_naive_plans_share_nothing(rows: Any) -> None:
     problem = problem_of(rows)
     plan = naive(problem)
     check_plan(problem, plan)
@@ -57,7 +61,7 @@ def test_naive_plans_share_nothing(rows):
 
 
 @given(buffers)
-def test_each_place_is_the_lowest_possible(rows):
+def test_each_place_is_the_lowest_possible(rows: Any) -> None:
     """Every buffer lies at 0 or within one alignment of the end of a neighbour in time."""
     problem = problem_of(rows)
     plan = first_fit(problem)
@@ -81,17 +85,17 @@ def test_each_place_is_the_lowest_possible(rows):
         ([(16, 0, 3, 1, 16), (32, 2, 2, 2, 16)], {1: 16, 2: 32}, {1: 0, 2: 2}),
     ],
 )
-def test_lower_bound(rows, bound, step):
+def test_lower_bound(rows: Any, bound: Any, step: Any) -> None:
     assert lower_bound(problem_of(rows)) == bound
     assert busiest_step(problem_of(rows)) == step
 
 
-def test_a_chain_of_pairs_reaches_the_bound():
+def test_a_chain_of_pairs_reaches_the_bound() -> None:
     problem = Problem.of(Buffer(i, 64 * (1 + i % 5), i, i + 2) for i in range(200))
     assert first_fit(problem).peaks(problem) == lower_bound(problem)
 
 
-def test_many_buffers_alive_together_stack_without_gaps():
+def test_many_buffers_alive_together_stack_without_gaps() -> None:
     problem = Problem.of(Buffer(i, 16 * (1 + i % 7), i, 2001) for i in range(2000))
     assert first_fit(problem).peaks(problem) == lower_bound(problem)
 
@@ -105,11 +109,11 @@ def test_many_buffers_alive_together_stack_without_gaps():
         ((0, 1, 0, 1, 1, 0), "alignment"),
     ],
 )
-def test_ill_formed_buffers_are_refused(arguments, message):
+def test_ill_formed_buffers_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         Buffer(*arguments)
 
 
-def test_an_id_names_one_buffer():
+def test_an_id_names_one_buffer() -> None:
     with pytest.raises(PlanError, match="two buffers have the id 3"):
         Problem.of([Buffer(3, 1, 0, 1), Buffer(3, 1, 2, 3)])

@@ -1,5 +1,9 @@
 """Each row of the in-place table is a promise of the kernels: a result written over an input is the same."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,15 +15,15 @@ SHAPE = (130, 257)
 ROW = (257,)
 
 
-def floats(shape=SHAPE):
+def floats(shape: Any = SHAPE) -> Any:
     return torch.rand(shape, generator=torch.Generator().manual_seed(1)) * 0.8 + 0.1
 
 
-def ints(shape=SHAPE):
+def ints(shape: Any = SHAPE) -> Any:
     return torch.randint(1, 7, shape, generator=torch.Generator().manual_seed(2))
 
 
-def bools(shape=SHAPE):
+def bools(shape: Any = SHAPE) -> Any:
     return torch.rand(shape, generator=torch.Generator().manual_seed(3)) > 0.5
 
 
@@ -30,7 +34,7 @@ UNARY = """
 WRITTEN = torch.tensor([3, 0, 99])
 
 
-def rows():
+def rows() -> Any:
     """(kernel, arguments, position of the one that is overwritten)"""
     cases = [(f"aten::{name}.out", [floats()], 0) for name in UNARY]
     norms = [floats(ROW), floats(ROW), floats(ROW), floats(ROW)]
@@ -84,20 +88,20 @@ def rows():
     return cases
 
 
-def test_every_row_is_tried():
+def test_every_row_is_tried() -> None:
     tried = {name.rpartition(".")[0] for name, _, _ in rows()}
     assert tried == set(IN_PLACE)
     assert tried > WRITES_PARTS
 
 
-def copies(arguments):
+def copies(arguments: Any) -> Any:
     return [
         a.clone() if isinstance(a, torch.Tensor) else [t.clone() for t in a] if is_tensors(a) else a
         for a in arguments
     ]
 
 
-def is_tensors(argument):
+def is_tensors(argument: Any) -> Any:
     return isinstance(argument, list) and all(isinstance(item, torch.Tensor) for item in argument)
 
 
@@ -106,7 +110,7 @@ FURTHER_RESULTS = {"aten::_native_batch_norm_legit_no_training.out": 2}
 
 
 @pytest.mark.parametrize("name, arguments, position", rows(), ids=lambda v: v if isinstance(v, str) else "")
-def test_results_over_inputs(name, arguments, position):
+def test_results_over_inputs(name: str, arguments: Any, position: Any) -> None:
     libraries = [lib for lib in ("portable", "optimized") if name in kernels.kernel_names(lib)]
     assert libraries
     further = [torch.empty(0) for _ in range(FURTHER_RESULTS.get(name, 0))]
@@ -118,7 +122,7 @@ def test_results_over_inputs(name, arguments, position):
         torch.testing.assert_close(together[position], apart, rtol=0, atol=0)
 
 
-def aliased():
+def aliased() -> Any:
     """(kernel, arguments, positions of what is one tensor and lies under the result)"""
     cases = []
     for name, arguments, position in rows():
@@ -144,13 +148,13 @@ def aliased():
     return cases
 
 
-def test_every_argument_that_may_be_read_in_step_is_tried():
+def test_every_argument_that_may_be_read_in_step_is_tried() -> None:
     tried = {name.rpartition(".")[0] for name, _, _ in aliased()}
     assert tried == {name for name, row in IN_PLACE.items() if len(row.together) > 1}
 
 
 @pytest.mark.parametrize("name, arguments, same", aliased(), ids=lambda v: v if isinstance(v, str) else "")
-def test_results_over_several_arguments(name, arguments, same):
+def test_results_over_several_arguments(name: str, arguments: Any, same: Any) -> None:
     libraries = [lib for lib in ("portable", "optimized") if name in kernels.kernel_names(lib)]
     assert libraries
     one = arguments[same[0]]

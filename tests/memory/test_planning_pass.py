@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +22,7 @@ aten = torch.ops.aten
 KIB = 1024
 
 
-def chain(builder, length=4):
+def chain(builder: Any, length: Any = 4) -> Any:
     g = builder()
     node = g.input("x", [16, 16])
     for _ in range(length):
@@ -27,7 +30,7 @@ def chain(builder, length=4):
     return g.output(node)
 
 
-def sizes(graph):
+def sizes(graph: Any) -> Any:
     return meta.get_planned_sizes(graph)
 
 
@@ -44,7 +47,7 @@ def sizes(graph):
         (MemoryPlanningAlgorithmSuite([naive, greedy]), [0, 2 * KIB]),
     ],
 )
-def test_algorithms(builder, algorithm, expected):
+def test_algorithms(builder: Any, algorithm: Any, expected: Any) -> None:
     graph = chain(builder)
     planning = MemoryPlanningPass(algorithm)
     result = planning.run(graph)
@@ -53,7 +56,7 @@ def test_algorithms(builder, algorithm, expected):
     assert planning.reports[0].peak == expected[1]
 
 
-def test_only_the_default_planner_runs_operators_in_place(builder):
+def test_only_the_default_planner_runs_operators_in_place(builder: Any) -> None:
     for algorithm, peak in [(None, KIB), (greedy, 2 * KIB)]:
         g = builder()
         graph = g.output(g.relu(g.relu(g.input("x", [16, 16]))))
@@ -61,10 +64,12 @@ def test_only_the_default_planner_runs_operators_in_place(builder):
         assert sizes(graph) == [0, peak]
 
 
-def test_an_algorithm_may_write_the_specs_itself(builder):
-    seen = {}
+def test_an_algorithm_may_write_the_specs_itself(builder: Any) -> None:
+    seen: dict[str, Any] = {}
 
-    def upside_down(alignment, specs, graph_module, graph_signature, extra_padding):
+    def upside_down(
+        alignment: Any, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: Any
+    ) -> Any:
         seen.update(alignment=alignment, count=len(specs), padding=extra_padding)
         for number, spec in enumerate(specs):
             assert spec.lifetime[0] <= spec.lifetime[1]
@@ -82,16 +87,16 @@ def test_an_algorithm_may_write_the_specs_itself(builder):
     "offset, capacity, message",
     [(0, 9 * KIB, "both alive"), (8, 9 * KIB, "alignment"), (None, 0, "no place")],
 )
-def test_wrong_algorithms_are_caught(builder, offset, capacity, message):
-    def wrong(alignment, specs, graph_module, graph_signature, extra_padding):
+def test_wrong_algorithms_are_caught(builder: Any, offset: Any, capacity: Any, message: str) -> None:
+    def wrong(alignment: Any, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: Any) -> Any:
         return MemoryAlgoResult({s: SpecAllocResult(1, 0, offset) for s in specs}, [0, capacity])
 
     with pytest.raises(PlanError, match=message):
         MemoryPlanningPass(wrong).run(chain(builder))
 
 
-def test_a_plan_must_fit_the_sizes_returned(builder):
-    def small(alignment, specs, graph_module, graph_signature, extra_padding):
+def test_a_plan_must_fit_the_sizes_returned(builder: Any) -> None:
+    def small(alignment: Any, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: Any) -> Any:
         result = naive(alignment, specs, graph_module, graph_signature)
         return MemoryAlgoResult(result.spec_dict, [0, KIB])
 
@@ -99,8 +104,10 @@ def test_a_plan_must_fit_the_sizes_returned(builder):
         MemoryPlanningPass(small).run(chain(builder))
 
 
-def test_overlaps_may_be_allowed(builder):
-    def all_at_zero(alignment, specs, graph_module, graph_signature, extra_padding):
+def test_overlaps_may_be_allowed(builder: Any) -> None:
+    def all_at_zero(
+        alignment: Any, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: Any
+    ) -> Any:
         return MemoryAlgoResult({s: SpecAllocResult(1, 0, 0) for s in specs}, [0, KIB])
 
     graph = chain(builder)
@@ -108,9 +115,9 @@ def test_overlaps_may_be_allowed(builder):
     assert sizes(graph) == [0, KIB]
 
 
-def test_a_subclass_may_choose_memories(builder, place):
+def test_a_subclass_may_choose_memories(builder: Any, place: Any) -> None:
     class Pools(MemoryPlanningPass):
-        def run(self, graph_module, graph_signature=None):
+        def run(self, graph_module: Any, graph_signature: Any = None) -> Any:
             for node in graph_module.graph.nodes:
                 if node.target is aten.mm.out:
                     meta.get_spec(node).mem_id = 3
@@ -121,8 +128,8 @@ def test_a_subclass_may_choose_memories(builder, place):
     assert sizes(graph) == [0, KIB, 0, 2 * KIB]
 
 
-def test_suites_compare_like_with_like(builder):
-    def one_more(*args):
+def test_suites_compare_like_with_like(builder: Any) -> None:
+    def one_more(*args: Any) -> Any:
         result = greedy(*args)
         return MemoryAlgoResult(result.spec_dict, [*result.bufsizes, 0])
 
@@ -139,11 +146,11 @@ def test_suites_compare_like_with_like(builder):
         (MemoryPlanningAlgorithmSuite(), False),
     ],
 )
-def test_planners_are_told_from_algorithms(algorithm, plain):
+def test_planners_are_told_from_algorithms(algorithm: Any, plain: Any) -> None:
     assert is_plain_planner(algorithm) is plain
 
 
-def state_method(builder, signature, mutated):
+def state_method(builder: Any, signature: Any, mutated: Any) -> Any:
     """A method over the buffer `cache`, which it writes if `mutated`."""
     g = builder()
     cache, x = g.input("b_cache", [16, 16]), g.input("x", [16, 16])
@@ -159,7 +166,7 @@ def state_method(builder, signature, mutated):
     return graph, signature(graph, **kinds), cache
 
 
-def test_shared_state_has_one_place_in_all_methods(builder, place, signature):
+def test_shared_state_has_one_place_in_all_methods(builder: Any, place: Any, signature: Any) -> None:
     planning = MemoryPlanningPass(share_mutable_buffers=True)
     writer, writer_signature, written = state_method(builder, signature, True)
     reader, reader_signature, read = state_method(builder, signature, False)
@@ -171,7 +178,7 @@ def test_shared_state_has_one_place_in_all_methods(builder, place, signature):
     assert not meta.get_spec(read).const
 
 
-def test_shared_state_needs_the_second_memory(builder, signature):
+def test_shared_state_needs_the_second_memory(builder: Any, signature: Any) -> None:
     graph, cache_signature, cache = state_method(builder, signature, True)
     for node in graph.graph.nodes:
         if node.target is aten.mm.out:
@@ -180,12 +187,12 @@ def test_shared_state_needs_the_second_memory(builder, signature):
         MemoryPlanningPass(share_mutable_buffers=True).run(graph, cache_signature)
 
 
-def test_shared_state_must_be_planned():
+def test_shared_state_must_be_planned() -> None:
     with pytest.raises(ValueError, match="alloc_mutable_buffers"):
         MemoryPlanningPass(share_mutable_buffers=True, alloc_mutable_buffers=False)
 
 
-def test_specs_within_others_follow_their_base():
+def test_specs_within_others_follow_their_base() -> None:
     from rushlight.ir.spec import TensorSpec
 
     base, part = TensorSpec(torch.float32, [64]), TensorSpec(torch.float32, [16])
@@ -193,7 +200,7 @@ def test_specs_within_others_follow_their_base():
     part.storage_base, part.storage_base_offset = base, 64
     for spec in (base, part, other):
         spec.lifetime = [0, 1]
-    result = greedy(16, [part, base, other], None, None)
+    result = greedy(16, [part, base, other], None, None)  # type: ignore[arg-type]
     places = result.spec_dict
     assert places[part].mem_offset == places[base].mem_offset + 64
     assert result.bufsizes == [0, 512]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -13,7 +15,7 @@ from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgr
 
 
 class ReluToClamp(ExportPass):
-    def call_operator(self, op, args, kwargs, meta):
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
         if op != ops.edge.aten.relu.default:
             return super().call_operator(op, args, kwargs, meta)
         assert args[0].is_tensor() and args[0].to_tensor().dim() > 0
@@ -21,25 +23,25 @@ class ReluToClamp(ExportPass):
 
 
 class AddConstant(ExportPass):
-    def call_operator(self, op, args, kwargs, meta):
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
         result = super().call_operator(op, args, kwargs, meta)
         if op != ops.edge.aten.relu.default:
             return result
         return super().call_operator(ops.edge.aten.add.Tensor, (result, torch.tensor(2.0)), {}, meta)
 
 
-def names(program):
+def names(program: Any) -> Any:
     return [node.target.__name__ for node in program.graph.nodes if node.op == "call_function"]
 
 
-def test_an_empty_pass_rebuilds_the_same_graph(program):
+def test_an_empty_pass_rebuilds_the_same_graph(program: Any) -> None:
     manager = to_edge(program)
     again = manager.transform([ExportPass()])
     assert again.exported_program().graph_module.code == manager.exported_program().graph_module.code
     again.to_executorch()
 
 
-def test_operators_are_replaced(export_case):
+def test_operators_are_replaced(export_case: Any) -> None:
     manager = to_edge(export_case("digits_cnn"))
     program = manager.transform([ReluToClamp()]).exported_program()
     assert "aten.relu.default" not in names(program) and names(program).count("aten.clamp.default") == 2
@@ -50,7 +52,7 @@ def test_operators_are_replaced(export_case):
     assert "programs.py" in clamp.meta["stack_trace"] and clamp.meta["debug_handle"] > 0
 
 
-def test_constants_become_attributes_of_the_graph(export_case):
+def test_constants_become_attributes_of_the_graph(export_case: Any) -> None:
     manager = to_edge(export_case("digits_cnn"))
     program = manager.transform([AddConstant()]).exported_program()
     assert sum(node.op == "get_attr" for node in program.graph.nodes) == 2
@@ -59,9 +61,9 @@ def test_constants_become_attributes_of_the_graph(export_case):
     assert not torch.equal(program.module()(x), manager.exported_program().module()(x))
 
 
-def test_bodies_of_control_flow_are_visited(export_case):
+def test_bodies_of_control_flow_are_visited(export_case: Any) -> None:
     class SinToCos(ExportPass):
-        def call_operator(self, op, args, kwargs, meta):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
             if op == ops.edge.aten.sin.default:
                 op = ops.edge.aten.cos.default
             return super().call_operator(op, args, kwargs, meta)
@@ -71,7 +73,7 @@ def test_bodies_of_control_flow_are_visited(export_case):
     assert "aten_cos_default" in program.graph_module.submodule_0.code
 
 
-def test_metadata_that_the_pass_keeps_cannot_be_set():
+def test_metadata_that_the_pass_keeps_cannot_be_set() -> None:
     data = NodeMetadata({"val": 1, "mine": 2})
     data["mine"] = 3
     assert data["mine"] == 3 and "val" in data and data.copy().data == data.data
@@ -79,50 +81,50 @@ def test_metadata_that_the_pass_keeps_cannot_be_set():
         data["val"] = 2
 
 
-def test_changed_inputs_are_refused(export_case):
+def test_changed_inputs_are_refused(export_case: Any) -> None:
     class Grow(ExportPass):
-        def placeholder(self, name, arg, meta):
+        def placeholder(self, name: Any, arg: Any, meta: Any) -> Any:
             return super().placeholder(name, torch.cat([arg, arg]), meta)
 
     with pytest.raises(ExportPassBaseError, match="cannot change the input"):
         to_edge(export_case("add")).transform([Grow()])
 
 
-def test_a_pass_must_be_initialised(export_case):
+def test_a_pass_must_be_initialised(export_case: Any) -> None:
     class Careless(ExportPass):
-        def __init__(self):
+        def __init__(self) -> None:
             pass
 
     with pytest.raises(ExportPassBaseError, match="not initialized"):
         Careless().call(to_edge(export_case("add")).exported_program().graph_module)
 
 
-def test_map_args():
+def test_map_args() -> None:
     seen = []
     args, kwargs = map_args(
         torch.ops.aten.add.Tensor,
-        lambda value, argument: seen.append(argument.name) or value,
+        lambda value, argument: seen.append(argument.name) or value,  # type: ignore[func-returns-value]
         (1, 2),
         {"alpha": 3},
     )
     assert (args, kwargs, seen) == ((1, 2), {"alpha": 3}, ["self", "other", "alpha"])
 
 
-def test_transform_takes_functions_managers_and_methods(export_case):
-    def nothing(module):
+def test_transform_takes_functions_managers_and_methods(export_case: Any) -> None:
+    def nothing(module: Any) -> Any:
         from torch.fx.passes.infra.pass_base import PassResult
 
         return PassResult(module, False)
 
     class Touch(ExportedProgramPassBase):
-        def call(self, exported_program):
+        def call(self, exported_program: Any) -> Any:
             exported_program.graph_module.meta["touched"] = True
             return ExportedProgramPassResult(exported_program, True)
 
     manager = to_edge({"a": export_case("digits_cnn"), "b": export_case("digits_cnn")})
     for passes in (
         [nothing, ReluToClamp()],
-        PassManager([ReluToClamp()]),
+        PassManager([ReluToClamp()]),  # type: ignore[arg-type]
         ExportedProgramPassManager([nothing, ReluToClamp(), Touch()]),
     ):
         changed = manager.transform(passes)

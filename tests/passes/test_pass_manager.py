@@ -41,7 +41,7 @@ def test_functions_that_return_nothing(module: GraphModule) -> None:
             if node.target is torch.mul:
                 node.target = torch.div
 
-    manager = PassManager([to_mul, [to_div]])
+    manager = PassManager([to_mul, [to_div]])  # type: ignore[arg-type]
     assert len(manager.passes) == 2
     result = manager(module)
     assert result.modified and targets(result.graph_module) == [torch.div] * 2
@@ -54,7 +54,7 @@ def test_calls_of_methods_are_refused(module: GraphModule) -> None:
             graph_module.graph.call_method("relu", (last.args[0][0],))
 
     with pytest.raises(Exception, match="add_relu") as error:
-        PassManager([add_relu], run_checks_after_each_pass=True)(module)
+        PassManager([add_relu], run_checks_after_each_pass=True)(module)  # type: ignore[arg-type]
     assert "call_method of relu" in str(error.value.__cause__)
 
 
@@ -62,7 +62,7 @@ def test_calls_of_methods_are_refused_in_programs() -> None:
     def add_relu(graph_module: GraphModule) -> PassResult:
         output = graph_module.graph.output_node()
         with graph_module.graph.inserting_before(output):
-            relu = graph_module.graph.call_method("relu", (output.args[0][0],))
+            relu = graph_module.graph.call_method("relu", (output.args[0][0],))  # type: ignore[index]
         output.args = ((relu,),)
         return PassResult(graph_module, True)
 
@@ -90,7 +90,7 @@ def test_symbolic_sizes_of_inputs_are_kept(module: GraphModule) -> None:
     with pytest.raises(ExportPassBaseError, match="Input at position 0 did not preserve symbolic metadata"):
         collapse(module)
     collapse.preserve = False
-    (changed,) = collapse(module).graph_module.graph.find_nodes(op="placeholder")
+    (changed,) = collapse(module).graph_module.graph.find_nodes(op="placeholder")  # type: ignore[union-attr]
     assert changed.meta["val"].shape == (2, 3)
 
 

@@ -32,8 +32,8 @@ class Chain(torch.nn.Module):
         super().__init__()
         self.layers = torch.nn.ModuleList([torch.nn.Linear(16, 16) for _ in range(4)])
         with torch.no_grad():
-            self.layers[1].weight[0] *= 300
-            self.layers[2].weight[:, 0] /= 300
+            self.layers[1].weight[0] *= 300  # type: ignore[index, operator]
+            self.layers[2].weight[:, 0] /= 300  # type: ignore[index, operator]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
@@ -46,7 +46,7 @@ def chain() -> tuple[Any, list[tuple[torch.Tensor, ...]]]:
     torch.manual_seed(0)
     model = Chain().eval()
     data = [(torch.randn(8, 16),) for _ in range(4)]
-    return export_float(model, data[0]), data
+    return export_float(model, data[0]), data  # type: ignore[return-value]
 
 
 def quantizer() -> CpuQuantizer:

@@ -175,7 +175,7 @@ def test_training_folds_batch_norm_and_learns_ranges() -> None:
     for _ in range(3):
         prepared(*inputs).square().sum().backward()
         optimizer.step()
-    axes = {tuple(part.scale.shape) for part in prepared.modules() if getattr(part, "is_per_channel", False)}
+    axes = {tuple(part.scale.shape) for part in prepared.modules() if getattr(part, "is_per_channel", False)}  # type: ignore[arg-type]
     assert axes == {(8,), (10,)}
     from torchao.quantization.pt2e import move_exported_model_to_eval
 
