@@ -140,4 +140,4 @@ def test_the_deprecated_option_exact_is_a_precision() -> None:
     for exact, precision in ((True, "highest"), (False, "high")):
         with pytest.warns(DeprecationWarning, match=f'say float32_matmul_precision="{precision}"'):
             named = rushlight.compile(model, inputs, exact=exact)
-        assert named.buffer == rushlight.compile(model, inputs, float32_matmul_precision=precision).buffer
+        assert named.buffer == rushlight.compile(model, inputs, float32_matmul_precision=precision).buffer  # type: ignore[arg-type]

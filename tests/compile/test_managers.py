@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,16 +28,16 @@ from rushlight.passes.sym_shapes import HintBasedSymShapeEvalPass
 
 
 class Add(torch.nn.Module):
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x + y
 
 
 @pytest.fixture(scope="module")
-def add():
+def add() -> Any:
     return torch.export.export(Add(), (torch.ones(1), torch.ones(1)))
 
 
-def test_the_sample(add, tmp_path):
+def test_the_sample(add: Any, tmp_path: Path) -> None:
     program = to_edge(add).to_executorch()
     assert isinstance(program, ExecutorchProgramManager)
     with open(tmp_path / "add.pte", "wb") as file:
@@ -44,7 +45,7 @@ def test_the_sample(add, tmp_path):
     assert (tmp_path / "add.pte").read_bytes()[4:8] == b"ET12"
 
 
-def test_one_method_is_forward(add):
+def test_one_method_is_forward(add: Any) -> None:
     manager = to_edge(add)
     assert manager.methods == {"forward"} and manager.config_methods == set()
     assert manager.exported_program() is manager.exported_program("forward")
@@ -53,7 +54,7 @@ def test_one_method_is_forward(add):
         manager.exported_program("backward")
 
 
-def test_several_methods_and_constant_methods(add, export_case):
+def test_several_methods_and_constant_methods(add: Any, export_case: Any) -> None:
     manager = to_edge(
         {"add": add, "net": export_case("digits_cnn")}, constant_methods={"size": 3, "name": "x"}
     )
@@ -65,13 +66,13 @@ def test_several_methods_and_constant_methods(add, export_case):
     assert set(program.debug_handle_map) == {"add", "net"} == set(program.delegate_map)
 
 
-def test_shared_weights_are_stored_once(export_case):
+def test_shared_weights_are_stored_once(export_case: Any) -> None:
     one = to_edge({"a": export_case("digits_cnn")}).to_executorch()
     two = to_edge({"a": export_case("digits_cnn"), "b": export_case("digits_cnn")}).to_executorch()
     assert len(two.buffer) < 1.3 * len(one.buffer)
 
 
-def test_compiling_is_deterministic_and_leaves_its_input(export_case):
+def test_compiling_is_deterministic_and_leaves_its_input(export_case: Any) -> None:
     program = export_case("digits_cnn")
     before = str(program.graph)
     manager = to_edge(program)
@@ -81,14 +82,14 @@ def test_compiling_is_deterministic_and_leaves_its_input(export_case):
 
 
 @pytest.mark.parametrize("programs", [None, Add(), {}, {"forward": Add()}, {3: None}])
-def test_what_is_no_program_is_refused(programs):
+def test_what_is_no_program_is_refused(programs: Any) -> None:
     with pytest.raises(ExportError, match="ExportedProgram|at least one method"):
         to_edge(programs)
 
 
-def test_operators_outside_the_dialect_are_named():
+def test_operators_outside_the_dialect_are_named() -> None:
     class Pool(torch.nn.Module):
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.nn.functional.adaptive_max_pool2d(x, 2)
 
     program = torch.export.export(Pool(), (torch.randn(1, 1, 4, 4),))
@@ -104,7 +105,7 @@ def test_operators_outside_the_dialect_are_named():
         assert any("adaptive_max_pool2d" in node.name for node in edge.graph.nodes)
 
 
-def test_preserved_operators_reach_the_edge_program(export_case):
+def test_preserved_operators_reach_the_edge_program(export_case: Any) -> None:
     op = torch.ops.aten.linear.default
     config = EdgeCompileConfig(preserve_ops=[op])
     for convert in (to_edge, to_edge_transform_and_lower):
@@ -112,7 +113,7 @@ def test_preserved_operators_reach_the_edge_program(export_case):
         assert sum(node.name.startswith("aten_linear") for node in edge.graph.nodes) == 3
 
 
-def test_files(export_case, tmp_path):
+def test_files(export_case: Any, tmp_path: Path) -> None:
     program = to_edge(export_case("digits_cnn")).to_executorch()
     stream = io.BytesIO()
     program.write_to_file(stream)
@@ -126,7 +127,7 @@ def test_files(export_case, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["net.pte"]
 
 
-def test_external_constants(export_case, tmp_path):
+def test_external_constants(export_case: Any, tmp_path: Path) -> None:
     config = ExecutorchBackendConfig(external_constants=True)
     program = to_edge(export_case("digits_cnn")).to_executorch(config)
     assert list(program.data_files) == ["_default_external_constant"]
@@ -143,7 +144,7 @@ def test_external_constants(export_case, tmp_path):
     assert (tmp_path / "head.ptd").exists()
 
 
-def test_dump(export_case):
+def test_dump(export_case: Any) -> None:
     program = to_edge(export_case("add")).to_executorch()
     short, verbose = io.StringIO(), io.StringIO()
     program.dump_executorch_program(out=short)
@@ -151,7 +152,7 @@ def test_dump(export_case):
     assert "aten::add.out" in short.getvalue() and "KernelCall(" in verbose.getvalue()
 
 
-def test_options_by_method(export_case):
+def test_options_by_method(export_case: Any) -> None:
     manager = to_edge({"a": export_case("dynamic_batch"), "b": export_case("dynamic_batch")})
     config = ExecutorchBackendConfig(
         sym_shape_eval_pass={"b": HintBasedSymShapeEvalPass()},
@@ -159,16 +160,16 @@ def test_options_by_method(export_case):
     )
     plans = {plan.name: plan for plan in manager.to_executorch(config).executorch_program.execution_plan}
     inputs = {name: plan.values[plan.inputs[0]].val for name, plan in plans.items()}
-    assert inputs["a"].sizes == [16, 4] and inputs["b"].sizes == [3, 4]
-    assert inputs["a"].allocation_info is None and inputs["b"].allocation_info is not None
+    assert inputs["a"].sizes == [16, 4] and inputs["b"].sizes == [3, 4]  # type: ignore[union-attr]
+    assert inputs["a"].allocation_info is None and inputs["b"].allocation_info is not None  # type: ignore[union-attr]
 
 
-def test_passes_of_the_backend_config_run_first(export_case):
+def test_passes_of_the_backend_config_run_first(export_case: Any) -> None:
     from torch.fx.passes.infra.pass_base import PassResult
 
     seen = []
 
-    def look(module):
+    def look(module: Any) -> Any:
         seen.append([node.target.__name__ for node in module.graph.nodes if node.op == "call_function"])
         return PassResult(module, False)
 
@@ -176,7 +177,7 @@ def test_passes_of_the_backend_config_run_first(export_case):
     assert seen == [["aten.add.Tensor"]]
 
 
-def test_views_may_stay_copies(export_case):
+def test_views_may_stay_copies(export_case: Any) -> None:
     manager = to_edge(export_case("digits_cnn"))
     for remove, expected in ((True, False), (False, True)):
         plan = manager.to_executorch(
@@ -185,7 +186,7 @@ def test_views_may_stay_copies(export_case):
         assert any(operator.name == "aten::view_copy" for operator in plan.operators) is expected
 
 
-def test_without_optimisation_the_graph_stays_as_it_is(export_case):
+def test_without_optimisation_the_graph_stays_as_it_is(export_case: Any) -> None:
     manager = to_edge(export_case("conv_bn"))
     names = {
         optimize: {
@@ -200,7 +201,7 @@ def test_without_optimisation_the_graph_stays_as_it_is(export_case):
     assert norm in names[False] and norm not in names[True]
 
 
-def test_an_etrecord_is_refused(add):
+def test_an_etrecord_is_refused(add: Any) -> None:
     for way in (to_edge, to_edge_transform_and_lower):
         with pytest.raises(ExportError, match="generate_etrecord=True is not supported"):
             way(add, generate_etrecord=True)
@@ -208,14 +209,14 @@ def test_an_etrecord_is_refused(add):
         to_edge(add).to_executorch().get_etrecord()
 
 
-def test_a_manager_of_given_programs_verifies_them(add):
+def test_a_manager_of_given_programs_verifies_them(add: Any) -> None:
     manager = EdgeProgramManager(to_edge(add).exported_program())
     assert manager.methods == {"forward"}
     with pytest.raises(DialectError, match="is not an Edge operator"):
         EdgeProgramManager({"forward": add})
 
 
-def test_planned_graphs_compute_what_the_module_does(case):
+def test_planned_graphs_compute_what_the_module_does(case: Any) -> None:
     """In eager mode, with memory as separate tensors."""
     if case.name in STATEFUL or case.name in DATA_DEPENDENT:
         return

@@ -154,7 +154,7 @@ def test_comparisons_of_example_sizes_in_decompositions_are_no_relations() -> No
     half = Dim("half", min=2, max=4)
     program = torch.export.export(Diagonal(), (torch.randn(8, 1, 4),), dynamic_shapes=({0: 2 * half},))
     for options in ({"partitioner": ()}, {}):
-        module = rushlight.load(rushlight.compile(program, **options).buffer)
+        module = rushlight.load(rushlight.compile(program, **options).buffer)  # type: ignore[arg-type]
         for size in (4, 6, 8):
             x = torch.randn(size, 1, 4)
             torch.testing.assert_close(module(x), Diagonal()(x))

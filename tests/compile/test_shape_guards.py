@@ -1,6 +1,9 @@
 """Sizes of inputs against their ranges, divisors and relations: compiled, then checked by the runtime."""
 
+from __future__ import annotations
+
 import struct
+from typing import Any
 
 import pytest
 import torch
@@ -15,12 +18,12 @@ S = Dim("s", min=2, max=4)
 
 
 class Sum(torch.nn.Module):
-    def forward(self, x, y):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x.relu().sum() + y.sum()
 
 
 class Rows(torch.nn.Module):
-    def forward(self, x, n):
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
         return x[:n] * 2
 
 
@@ -54,8 +57,8 @@ SIZES = [
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    def compile(name):
+def compiled() -> Any:
+    def compile(name: Any) -> Any:
         first, second, dynamic = CASES[name]
         return rushlight.compile(
             Sum(), (torch.ones(first), torch.ones(second)), dynamic_shapes=dynamic
@@ -64,12 +67,12 @@ def compiled():
     return {name: compile(name) for name in CASES}
 
 
-def method_of(data):
+def method_of(data: Any) -> Any:
     return Runtime.get().load_program(data).load_method("forward")
 
 
 @pytest.mark.parametrize(("name", "x", "y", "reason"), SIZES)
-def test_sizes_are_checked(compiled, name, x, y, reason):
+def test_sizes_are_checked(compiled: Any, name: str, x: Any, y: Any, reason: Any) -> None:
     method = method_of(compiled[name])
     inputs = [torch.randn(x), torch.randn(y)]
     if reason is None:
@@ -83,7 +86,7 @@ def test_sizes_are_checked(compiled, name, x, y, reason):
     torch.testing.assert_close(method.execute(right)[0], Sum()(*right))
 
 
-def test_integer_inputs_are_checked():
+def test_integer_inputs_are_checked() -> None:
     program = torch.export.export(
         Rows(), (torch.randn(8, 2), 3), dynamic_shapes=(None, Dim.DYNAMIC), strict=False
     )
@@ -94,7 +97,7 @@ def test_integer_inputs_are_checked():
 
 
 class Checked(torch.nn.Module):
-    def forward(self, x, n):
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
         count = n.item()
         torch._check(count >= 2)
         torch._check(count <= 5)
@@ -102,12 +105,12 @@ class Checked(torch.nn.Module):
 
 
 class Created(torch.nn.Module):
-    def forward(self, n):
-        return torch.ones(n.item(), 3)
+    def forward(self, n: torch.Tensor) -> torch.Tensor:
+        return torch.ones(n.item(), 3)  # type: ignore[arg-type]
 
 
 class Nonzero(torch.nn.Module):
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         places = x.nonzero()
         torch._check(places.shape[0] <= 4)
         return x[places[:, 0]] * 2
@@ -121,7 +124,7 @@ READ = [
 
 
 @pytest.mark.parametrize(("module", "inputs", "wrong", "reason"), READ)
-def test_integers_read_from_tensors_are_checked(module, inputs, wrong, reason):
+def test_integers_read_from_tensors_are_checked(module: Any, inputs: Any, wrong: Any, reason: Any) -> None:
     method = method_of(rushlight.compile(module, inputs).buffer)
     with pytest.raises(ValueError, match=reason):
         method.execute([*inputs[:-1], torch.tensor(wrong)])
@@ -130,7 +133,7 @@ def test_integers_read_from_tensors_are_checked(module, inputs, wrong, reason):
         torch.testing.assert_close(method.execute([*inputs[:-1], torch.tensor(right)])[0], expected)
 
 
-def test_sizes_that_depend_on_data_keep_to_their_bound():
+def test_sizes_that_depend_on_data_keep_to_their_bound() -> None:
     method = method_of(rushlight.compile(Nonzero(), (torch.eye(6)[:, 0],)).buffer)
     x = torch.tensor([0.0, 1, 2, 0, 3, 4])
     torch.testing.assert_close(method.execute([x])[0], Nonzero()(x))
@@ -141,12 +144,12 @@ def test_sizes_that_depend_on_data_keep_to_their_bound():
 
 
 class Attention(torch.nn.Module):
-    def forward(self, x, mask):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         scores = x @ x.mT + mask[:, None, :]
         return scores.softmax(-1).view(x.shape[0], -1)
 
 
-def test_a_range_of_the_users_goes_before_what_tracing_found():
+def test_a_range_of_the_users_goes_before_what_tracing_found() -> None:
     b, s = Dim("b", min=1, max=4), Dim("s", min=2, max=8)
     example = torch.randn(2, 4, 3), torch.zeros(2, 4)
     compiled = rushlight.compile(Attention(), example, dynamic_shapes=({0: b, 1: s}, {0: b, 1: s}))
@@ -155,13 +158,13 @@ def test_a_range_of_the_users_goes_before_what_tracing_found():
     torch.testing.assert_close(got, Attention()(*inputs))
 
 
-def test_fixed_sizes_need_no_guards():
+def test_fixed_sizes_need_no_guards() -> None:
     compiled = rushlight.compile(Sum(), (torch.ones(2), torch.ones(3)))
     assert not any(key.startswith(KEY) for key in read_pte(compiled.buffer).named_data)
 
 
 @pytest.mark.parametrize("place", [4, 8 + 16, 8 + 32, 8 + 36, 8 + 40, 8 + 44])
-def test_damaged_guards_are_refused(compiled, place):
+def test_damaged_guards_are_refused(compiled: Any, place: Any) -> None:
     file = read_pte(compiled["derived"])
     data = bytearray(file.named_data[KEY + "forward"].data)
     data[place : place + 4] = struct.pack("<I", 0xFFFFFFF0)
@@ -171,7 +174,7 @@ def test_damaged_guards_are_refused(compiled, place):
         program.load_method("forward")
 
 
-def test_damaged_guards_of_values_are_refused():
+def test_damaged_guards_of_values_are_refused() -> None:
     file = read_pte(rushlight.compile(Created(), (torch.tensor(3),)).buffer)
     data = bytearray(file.named_data[KEY + "forward"].data)
     input_at = 8 + 32
@@ -182,7 +185,7 @@ def test_damaged_guards_of_values_are_refused():
             method_of(write_pte(file))
 
 
-def test_programs_without_guards_keep_their_upper_bounds(compiled):
+def test_programs_without_guards_keep_their_upper_bounds(compiled: Any) -> None:
     file = read_pte(compiled["range"])
     del file.named_data[KEY + "forward"]
     method = method_of(write_pte(file))
@@ -193,10 +196,10 @@ def test_programs_without_guards_keep_their_upper_bounds(compiled):
 
 @pytest.mark.parametrize("model", [torch.nn.ReLU(), torch.nn.Linear(8, 4)])
 @pytest.mark.parametrize("kernels", [False, True])
-def test_static_dims_beside_a_dynamic_one(model, kernels):
+def test_static_dims_beside_a_dynamic_one(model: Any, kernels: Any) -> None:
     shapes = ({0: Dim("b", min=2, max=16)},)
     options = {"partitioner": ()} if kernels else {}
-    method = rushlight.load(rushlight.compile(model, (torch.ones(4, 8),), dynamic_shapes=shapes, **options))
+    method = rushlight.load(rushlight.compile(model, (torch.ones(4, 8),), dynamic_shapes=shapes, **options))  # type: ignore[arg-type]
     for rows in (2, 16):
         x = torch.randn(rows, 8)
         torch.testing.assert_close(method(x), model(x))

@@ -1,8 +1,11 @@
 """Our programs beside those of the released executorch, and in its runtime."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.emit.peer import structure
@@ -38,23 +41,23 @@ ALIKE = ["add", "many_outputs", "reshaped", "scanned"]
 
 
 @pytest.fixture(scope="module")
-def peer(tmp_path_factory, cases, lowered):
+def peer(tmp_path_factory: pytest.TempPathFactory, cases: Any, lowered: Any) -> Any:
     folder = tmp_path_factory.mktemp("peer")
     for name in cases:
         (folder / f"{name}.pte").write_bytes(lowered(name).buffer)
     command = [PYTHON, "-m", "tests.emit.peer", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)  # type: ignore[arg-type]
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads((folder / "peer.json").read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_our_files_run_there(name, peer):
+def test_our_files_run_there(name: str, peer: Any) -> None:
     assert peer[name]["failure"] is None
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_programs_are_alike(name, peer, lowered):
+def test_programs_are_alike(name: str, peer: Any, lowered: Any) -> None:
     ours = json.loads(json.dumps(structure(lowered(name).executorch_program)))
     theirs = peer[name]["structure"]
     assert ours["calls"] == theirs["calls"]
@@ -62,7 +65,7 @@ def test_programs_are_alike(name, peer, lowered):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_signatures_are_alike_and_plans_no_larger(name, peer, lowered):
+def test_signatures_are_alike_and_plans_no_larger(name: str, peer: Any, lowered: Any) -> None:
     theirs = peer[name]["structure"]
     if theirs is None:
         pytest.skip(f"executorch cannot lower it: {peer[name]['unsupported']}")

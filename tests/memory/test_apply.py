@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,7 +15,7 @@ aten = torch.ops.aten
 KIB = 1024
 
 
-def test_a_chain_of_elementwise_operators_runs_in_place(builder, place):
+def test_a_chain_of_elementwise_operators_runs_in_place(builder: Any, place: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     a = g.relu(x)
@@ -21,7 +25,7 @@ def test_a_chain_of_elementwise_operators_runs_in_place(builder, place):
     assert report.peak == KIB and report.in_place == 2
 
 
-def test_two_matrices_alternate(builder, place):
+def test_two_matrices_alternate(builder: Any, place: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     nodes = [x]
@@ -35,33 +39,33 @@ def test_two_matrices_alternate(builder, place):
     assert meta.get_planned_sizes(graph) == [0, 2 * KIB]
 
 
-def elementwise_cases():
+def elementwise_cases() -> Any:
     """(name, build, in place): the last node's operator may or may not write over `a`."""
 
-    def used_later(g, a, b):
+    def used_later(g: Any, a: Any, b: Any) -> Any:
         return g.call(aten.add.out, a, b, shape=[16, 16]), a, b
 
-    def broadcast_other(g, a, b):
+    def broadcast_other(g: Any, a: Any, b: Any) -> Any:
         row = g.mm(g.view(b, [1, 256]), g.view(a, [256, 1]))
         return (g.call(aten.add.out, a, row, shape=[16, 16]),)
 
-    def broadcast_self(g, a, b):
+    def broadcast_self(g: Any, a: Any, b: Any) -> Any:
         column = g.mm(a, g.call(aten.full.out, [16, 1], 1.0, shape=[16, 1]))
         return g.call(aten.add.out, column, b, shape=[16, 16]), b
 
-    def other_dtype(g, a, b):
+    def other_dtype(g: Any, a: Any, b: Any) -> Any:
         return (g.call(aten.gt.Tensor_out, a, a, shape=[16, 16], dtype=torch.bool),)
 
-    def no_row_in_the_table(g, a, b):
+    def no_row_in_the_table(g: Any, a: Any, b: Any) -> Any:
         return (g.call(aten.cumsum.out, a, 0, shape=[16, 16]),)
 
-    def same_operand_twice(g, a, b):
+    def same_operand_twice(g: Any, a: Any, b: Any) -> Any:
         return (g.call(aten.mul.out, a, a, shape=[16, 16]),)
 
-    def other_view_of_the_same_bytes(g, a, b):
+    def other_view_of_the_same_bytes(g: Any, a: Any, b: Any) -> Any:
         return (g.call(aten.add.out, a, g.view(a, [1, 16, 16]), shape=[1, 16, 16]),)
 
-    def second_operand(g, a, b):
+    def second_operand(g: Any, a: Any, b: Any) -> Any:
         return (g.call(aten.where.self_out, g.input("c", [16, 16], torch.bool), b, a, shape=[16, 16]), b)
 
     return [
@@ -77,7 +81,7 @@ def elementwise_cases():
 
 
 @pytest.mark.parametrize("build, expected", elementwise_cases(), ids=lambda v: getattr(v, "__name__", ""))
-def test_which_operators_run_in_place(builder, build, expected):
+def test_which_operators_run_in_place(builder: Any, build: Any, expected: Any) -> None:
     g = builder()
     a = g.mm(g.input("x", [16, 16]), g.input("y", [16, 16]))
     b = g.input("z", [16, 16])
@@ -85,14 +89,14 @@ def test_which_operators_run_in_place(builder, build, expected):
     assert (report.in_place == 1) is expected
 
 
-def test_in_place_can_be_switched_off(builder):
+def test_in_place_can_be_switched_off(builder: Any) -> None:
     g = builder()
     graph = g.output(g.relu(g.relu(g.input("x", [16, 16]))))
     report = plan_memory(graph, options=PlanOptions(in_place=False))
     assert report.in_place == 0 and report.peak == 2 * KIB
 
 
-def test_views_share_their_base_and_keep_it_alive(builder, place):
+def test_views_share_their_base_and_keep_it_alive(builder: Any, place: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     a = g.mm(x, x)
@@ -106,7 +110,7 @@ def test_views_share_their_base_and_keep_it_alive(builder, place):
 
 @pytest.mark.parametrize("inputs", [True, False])
 @pytest.mark.parametrize("outputs", [True, False])
-def test_the_caller_may_own_inputs_and_outputs(builder, place, inputs, outputs):
+def test_the_caller_may_own_inputs_and_outputs(builder: Any, place: Any, inputs: Any, outputs: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     a = g.mm(x, x)
@@ -118,7 +122,7 @@ def test_the_caller_may_own_inputs_and_outputs(builder, place, inputs, outputs):
     assert report.peak == KIB * (2 if inputs or outputs else 1)
 
 
-def test_a_view_for_the_caller_is_copied(builder, place, signature):
+def test_a_view_for_the_caller_is_copied(builder: Any, place: Any, signature: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     a = g.mm(x, x)
@@ -130,7 +134,7 @@ def test_a_view_for_the_caller_is_copied(builder, place, signature):
     assert place(result) == (None, None) and place(a)[0] == 1
 
 
-def test_a_state_is_alive_throughout_and_never_overwritten(builder, place, signature):
+def test_a_state_is_alive_throughout_and_never_overwritten(builder: Any, place: Any, signature: Any) -> None:
     g = builder()
     state = g.input("state", [16, 16])
     x = g.input("x", [16, 16])
@@ -145,7 +149,7 @@ def test_a_state_is_alive_throughout_and_never_overwritten(builder, place, signa
     assert len({place(state), place(new), place(y)}) == 3
 
 
-def test_a_returned_state_is_copied_before_it_changes(builder, signature):
+def test_a_returned_state_is_copied_before_it_changes(builder: Any, signature: Any) -> None:
     g = builder()
     state = g.input("state", [16, 16])
     new = g.relu(state)
@@ -158,7 +162,7 @@ def test_a_returned_state_is_copied_before_it_changes(builder, signature):
     assert graph.graph.output_node().args[0][1].target is aten.clone.out
 
 
-def test_constants_have_no_planned_memory(builder, place, signature):
+def test_constants_have_no_planned_memory(builder: Any, place: Any, signature: Any) -> None:
     g = builder()
     weight = g.input("weight", [16, 16])
     y = g.mm(g.input("x", [16, 16]), weight)
@@ -170,7 +174,7 @@ def test_constants_have_no_planned_memory(builder, place, signature):
     assert report.in_place == 0
 
 
-def test_memories_are_chosen_by_the_user(builder, place):
+def test_memories_are_chosen_by_the_user(builder: Any, place: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     a = g.relu(x)
@@ -183,7 +187,7 @@ def test_memories_are_chosen_by_the_user(builder, place):
     assert [use.mem_id for use in report.memories] == [1, 3]
 
 
-def test_views_cannot_move_between_memories(builder):
+def test_views_cannot_move_between_memories(builder: Any) -> None:
     g = builder()
     a = g.relu(g.input("x", [16, 16]))
     b = g.view(a, [256])
@@ -192,13 +196,13 @@ def test_views_cannot_move_between_memories(builder):
         plan_memory(g.output(b))
 
 
-def test_a_dim_without_a_sensible_bound_is_refused(builder):
+def test_a_dim_without_a_sensible_bound_is_refused(builder: Any) -> None:
     g = builder()
     with pytest.raises(PlanError, match="Dim"):
         plan_memory(g.output(g.relu(g.input("x", [2**50]))))
 
 
-def test_a_wrong_plan_is_caught(builder):
+def test_a_wrong_plan_is_caught(builder: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     graph = g.output(g.mm(x, x))
@@ -206,7 +210,7 @@ def test_a_wrong_plan_is_caught(builder):
         plan_memory(graph, options=PlanOptions(planner=lambda p: Plan({b.id: 0 for b in p.buffers})))
 
 
-def test_the_wider_alignment_is_taken_only_if_free(builder, place):
+def test_the_wider_alignment_is_taken_only_if_free(builder: Any, place: Any) -> None:
     g = builder()
     x = g.input("x", [4])
     y = g.input("y", [4])
@@ -216,7 +220,7 @@ def test_the_wider_alignment_is_taken_only_if_free(builder, place):
     assert sorted(place(n)[1] for n in (x, y, z)) == [0, 32, 48]
 
 
-def test_the_report_reads_well(builder):
+def test_the_report_reads_well(builder: Any) -> None:
     g = builder()
     x = g.input("x", [16, 16])
     text = str(plan_memory(g.output(g.mm(x, x)), options=PlanOptions(planner=naive)))
@@ -225,7 +229,7 @@ def test_the_report_reads_well(builder):
     assert "1,024 bytes in steps 0 to 2: x" in text
 
 
-def test_a_long_chain_needs_two_buffers(builder):
+def test_a_long_chain_needs_two_buffers(builder: Any) -> None:
     g = builder()
     node = g.input("x", [4, 4])
     for _ in range(300):

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import torch
 
@@ -16,7 +20,7 @@ aten = torch.ops.aten
 SHAPE = [16, 16]
 
 
-def put(g, a, x):
+def put(g: Any, a: Any, x: Any) -> Any:
     """`a` with its first row from `x`."""
     return g.call(
         aten.select_scatter.out,
@@ -28,7 +32,7 @@ def put(g, a, x):
     )
 
 
-def branch(g, operand):
+def branch(g: Any, operand: Any) -> Any:
     """The result of a cond whose first branch returns its operand as it is."""
     first, second = type(g)(), type(g)()
     same = first.output(first.input("arg", SHAPE))
@@ -37,66 +41,66 @@ def branch(g, operand):
     return g.item(g.control_flow(COND, [same, other], [operand], shapes=[SHAPE], lead=(predicate,)), 0)
 
 
-def build_cases():
+def build_cases() -> Any:
     """name: build(g, state, x) -> (new contents, user outputs), and whether the copy can go"""
 
-    def updated(g, state, x):
+    def updated(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
         return new, [g.mm(new, x)]
 
-    def updated_twice(g, state, x):
+    def updated_twice(g: Any, state: Any, x: Any) -> Any:
         new = put(g, put(g, state, x), x)
         return new, [g.mm(new, x)]
 
-    def read_before(g, state, x):
+    def read_before(g: Any, state: Any, x: Any) -> Any:
         old = g.mm(state, x)
         return put(g, state, x), [old]
 
-    def read_afterwards(g, state, x):
+    def read_afterwards(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
         return new, [g.mm(state, x)]
 
-    def view_read_afterwards(g, state, x):
+    def view_read_afterwards(g: Any, state: Any, x: Any) -> Any:
         flat = g.view(state, [256])
         new = put(g, state, x)
         return new, [g.relu(flat)]
 
-    def middle_read_afterwards(g, state, x):
+    def middle_read_afterwards(g: Any, state: Any, x: Any) -> Any:
         middle = put(g, state, x)
         new = put(g, middle, x)
         return new, [g.mm(middle, x)]
 
-    def returned(g, state, x):
+    def returned(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
         return new, [new]
 
-    def view_returned(g, state, x):
+    def view_returned(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
         return new, [g.view(new, [256])]
 
-    def written_whole(g, state, x):
+    def written_whole(g: Any, state: Any, x: Any) -> Any:
         return g.relu(state), [g.mm(x, x)]
 
-    def from_elsewhere(g, state, x):
+    def from_elsewhere(g: Any, state: Any, x: Any) -> Any:
         return put(g, g.mm(x, x), x), [g.mm(state, x)]
 
-    def other_view_of_itself(g, state, x):
+    def other_view_of_itself(g: Any, state: Any, x: Any) -> Any:
         whole = g.view(state, SHAPE)
         return g.call(aten.slice_scatter.out, state, whole, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
 
-    def itself_as_the_source(g, state, x):
+    def itself_as_the_source(g: Any, state: Any, x: Any) -> Any:
         places = g.input("places", SHAPE, torch.int64)
         return g.call(aten.scatter_add.out, state, 0, places, state, shape=SHAPE), [g.mm(x, x)]
 
-    def itself_as_the_rows(g, state, x):
+    def itself_as_the_rows(g: Any, state: Any, x: Any) -> Any:
         rows = g.input("rows", [16], torch.int64)
         return g.call(aten.index_put.out, state, [rows], state, shape=SHAPE), [g.mm(x, x)]
 
-    def middle_as_the_source(g, state, x):
+    def middle_as_the_source(g: Any, state: Any, x: Any) -> Any:
         middle = put(g, state, x)
         return g.call(aten.slice_scatter.out, middle, middle, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
 
-    def returned_by_a_branch(g, state, x):
+    def returned_by_a_branch(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
         return new, [branch(g, state)]
 
@@ -119,7 +123,7 @@ def build_cases():
     ]
 
 
-def program(builder, signature, build):
+def program(builder: Any, signature: Any, build: Any) -> Any:
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
     new, outputs = build(g, state, x)
@@ -128,7 +132,7 @@ def program(builder, signature, build):
 
 
 @pytest.mark.parametrize("build, dropped", build_cases(), ids=lambda v: getattr(v, "__name__", ""))
-def test_which_copies_can_go(builder, signature, place, build, dropped):
+def test_which_copies_can_go(builder: Any, signature: Any, place: Any, build: Any, dropped: Any) -> None:
     graph, exported, state, new = program(builder, signature, build)
     assert write_back(graph, exported)
     plan_memory(graph, exported)
@@ -139,7 +143,7 @@ def test_which_copies_can_go(builder, signature, place, build, dropped):
         assert exported.output_specs[0].arg.name == graph.graph.output_node().args[0][0].name
 
 
-def test_state_of_the_caller_is_copied(builder, signature):
+def test_state_of_the_caller_is_copied(builder: Any, signature: Any) -> None:
     build = build_cases()[0][0]
     graph, exported, _, _ = program(builder, signature, build)
     write_back(graph, exported, in_place=False)
@@ -147,7 +151,7 @@ def test_state_of_the_caller_is_copied(builder, signature):
     assert any(n.target is aten.copy_.default for n in graph.graph.nodes)
 
 
-def test_shared_state_is_updated_in_its_own_memory(builder, signature, place):
+def test_shared_state_is_updated_in_its_own_memory(builder: Any, signature: Any, place: Any) -> None:
     graph, exported, state, new = program(builder, signature, build_cases()[1][0])
     planning = MemoryPlanningPass(share_mutable_buffers=True)
     write_back(graph, exported)
@@ -156,7 +160,7 @@ def test_shared_state_is_updated_in_its_own_memory(builder, signature, place):
     assert place(new) == place(state) == (2, 0)
 
 
-def two_states(builder, signature, contents):
+def two_states(builder: Any, signature: Any, contents: Any) -> Any:
     """Two buffers whose new contents `contents(g, a, b)` gives."""
     g = builder()
     a, b = g.input("a", SHAPE), g.input("b", SHAPE)
@@ -164,7 +168,9 @@ def two_states(builder, signature, contents):
     return graph, signature(graph, buffers=["a", "b"]), a
 
 
-def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(builder, signature):
+def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(
+    builder: Any, signature: Any
+) -> None:
     graph, exported, a = two_states(builder, signature, lambda g, a, b: (g.relu(b), g.view(a, SHAPE)))
     write_back(graph, exported)
     plan_memory(graph, exported)
@@ -174,14 +180,14 @@ def test_contents_that_lie_in_another_buffer_are_copied_before_that_is_written(b
     assert second.args[1] is copy and order.index(copy) < order.index(first)
 
 
-def test_contents_that_lie_in_a_buffer_written_later_are_not_copied(builder, signature):
+def test_contents_that_lie_in_a_buffer_written_later_are_not_copied(builder: Any, signature: Any) -> None:
     graph, exported, a = two_states(builder, signature, lambda g, a, b: (b, g.relu(b)))
     write_back(graph, exported)
     plan_memory(graph, exported)
     assert all(n.target is not aten.clone.out for n in graph.graph.nodes)
 
 
-def test_an_output_that_a_branch_takes_from_a_buffer_is_copied(builder, signature):
+def test_an_output_that_a_branch_takes_from_a_buffer_is_copied(builder: Any, signature: Any) -> None:
     g = builder()
     state = g.input("state", SHAPE)
     result = branch(g, state)
@@ -191,7 +197,7 @@ def test_an_output_that_a_branch_takes_from_a_buffer_is_copied(builder, signatur
     assert copied.target is aten.clone.out and copied.args == (result,)
 
 
-def test_programs_of_the_compiler(export_case):
+def test_programs_of_the_compiler(export_case: Any) -> None:
     program = to_edge(export_case("kv_cache")).exported_program()
     specified = run_passes(program, [SpecPropPass(), ToOutVarPass()]).exported_program
     before = fingerprint(specified)
@@ -202,13 +208,13 @@ def test_programs_of_the_compiler(export_case):
     assert result.exported_program.graph_signature.output_specs[0].arg.name == copied.name
 
 
-def test_programs_without_state_stay(export_case):
+def test_programs_without_state_stay(export_case: Any) -> None:
     program = to_edge(export_case("add")).exported_program()
     program = run_passes(program, [SpecPropPass()]).exported_program
     assert not WriteBackMutations()(program).modified
 
 
-def test_an_operator_that_wrote_the_buffer_itself_is_not_copied(builder, signature):
+def test_an_operator_that_wrote_the_buffer_itself_is_not_copied(builder: Any, signature: Any) -> None:
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
     written = g.graph.call_function(aten.copy_.default, (state, x))

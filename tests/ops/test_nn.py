@@ -214,7 +214,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 3, 7, 8), [0, 4]),
     ],
     **{
-        f"aten::{name}{n}d.out": lambda n=n: [*resizes(n), *scaled(n)]
+        f"aten::{name}{n}d.out": lambda n=n: [*resizes(n), *scaled(n)]  # type: ignore[misc]
         for name in ("upsample_nearest", "_upsample_nearest_exact")
         for n in (1, 2, 3)
     },
@@ -227,7 +227,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 8, 2, 2), None, [2.2, 1.4]),
     ],
     **{
-        f"aten::{name}.out": lambda n=n, byte=byte: [
+        f"aten::{name}.out": lambda n=n, byte=byte: [  # type: ignore[misc]
             *resizes(n, False, byte=byte),
             *resizes(n, True, byte=byte),
             *scaled(n, False),
@@ -309,7 +309,7 @@ def test_nn(name: str) -> None:
     for case in CASES[name]():
         # Sums are made in another order than eager's, and those of halves in float.
         half = any(isinstance(a, torch.Tensor) and a.dtype in FLOAT16_TYPES for a in case.args)
-        check(name, case, **({"rtol": 1e-2, "atol": 5e-2} if half else {"rtol": 1e-4, "atol": 1e-5}))
+        check(name, case, **({"rtol": 1e-2, "atol": 5e-2} if half else {"rtol": 1e-4, "atol": 1e-5}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mask", [(True, True, True), (True, False, False), (False, True, True)])

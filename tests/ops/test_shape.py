@@ -235,7 +235,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     "aten::view_as_complex_copy.out": lambda: [Case(x(3, 4, 2)), Case(x(2, dtype=torch.float64))],
     **{
         f"aten::{mode}_pad{n}d.out": (
-            lambda n=n: [
+            lambda n=n: [  # type: ignore[misc]
                 *[
                     Case(tensor(d, 2, *range(4, 4 + n)), [1, 2] * n)
                     for d in (*FLOAT16_TYPES, *FLOATS, *COMPLEX)

@@ -248,7 +248,7 @@ def test_copies_are_loaded_anew(tmp_path: Path) -> None:
     compiled.save(tmp_path / "counter.pte")
     with open(tmp_path / "counter.pte", "rb") as file:
         sources = [compiled, memoryview(compiled.buffer), tmp_path / "counter.pte", file]
-        modules = [rushlight.load(source, threads=1) for source in sources]
+        modules = [rushlight.load(source, threads=1) for source in sources]  # type: ignore[arg-type]
     for module in modules:
         module(torch.zeros(1))
         for again in (copy.copy(module), copy.deepcopy(module), pickle.loads(pickle.dumps(module))):

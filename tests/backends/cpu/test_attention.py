@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.backends.cpu.support import assert_close, expected, lower, run
-from tests.backends.cpu.test_plan import kinds
+from tests.backends.cpu.test_plan import kinds  # type: ignore[attr-defined]
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,6 +17,9 @@ from rushlight.backends.cpu.plan.tables import Attention, Copy, Gemm
 
 class Windows(nn.Module):
     """Attention within windows [n, 49, width], with a bias by place and a mask by window, as in Swin."""
+
+    bias: torch.Tensor
+    mask: torch.Tensor
 
     def __init__(self, windows: int, heads: int, width: int, is_shifted: bool) -> None:
         super().__init__()

@@ -1,5 +1,9 @@
 """What sizes are computed from at run time."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 import sympy
 import torch
@@ -13,7 +17,7 @@ S, T = sympy.symbols("s t", integer=True, nonnegative=True)
 QUOTIENT = FloorDiv(S, 16)
 
 
-def solved(*sizes):
+def solved(*sizes: Any) -> Any:
     return [
         (b.unknown, b.factor, b.shift, source)
         for b, source in Bindings().solve(zip(sizes, "abcd", strict=False))
@@ -31,11 +35,11 @@ def solved(*sizes):
         ([S * T, S], [(S, 1, 0, "b"), (S * T, 1, 0, "a")]),
     ],
 )
-def test_unknowns(sizes, expected):
+def test_unknowns(sizes: Any, expected: Any) -> None:
     assert solved(*sizes) == expected
 
 
-def test_what_follows():
+def test_what_follows() -> None:
     assert expresses([QUOTIENT + 1], [(1, 65 * QUOTIENT + 65)])
     assert not expresses([QUOTIENT + 1], [(S,)])
     assert not expresses([4], [(S,)])
@@ -47,11 +51,11 @@ def test_what_follows():
 class Frames(torch.nn.Module):
     """The plan's only argument has a size that is a quotient."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.linear = torch.nn.Linear(9, 5)
 
-    def forward(self, wave):
+    def forward(self, wave: torch.Tensor) -> torch.Tensor:
         spectrum = torch.fft.rfft(wave.unfold(-1, 16, 4)).abs()
         return self.linear(spectrum).relu().softmax(-1)
 
@@ -59,12 +63,15 @@ class Frames(torch.nn.Module):
 class Written(torch.nn.Module):
     """A buffer that is written is no weight."""
 
-    def __init__(self):
+    state: torch.Tensor
+    step: torch.Tensor
+
+    def __init__(self) -> None:
         super().__init__()
         self.register_buffer("state", torch.ones(3))
         self.register_buffer("step", torch.randn(3, 3))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         moved = self.step @ self.state
         self.state.add_(x)
         return moved
@@ -73,11 +80,13 @@ class Written(torch.nn.Module):
 class Complex(torch.nn.Module):
     """Constants of a dtype that plans lack are read outside of them."""
 
-    def __init__(self):
+    filter: torch.Tensor
+
+    def __init__(self) -> None:
         super().__init__()
         self.register_buffer("filter", torch.randn(1, 5, 2))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         filtered = torch.fft.rfft(x) * torch.view_as_complex(self.filter).squeeze(0)
         return torch.fft.irfft(filtered, 8).relu().softmax(-1)
 
@@ -85,17 +94,17 @@ class Complex(torch.nn.Module):
 class LateWeight(torch.nn.Module):
     """What a convolution's weight follows from could stand in a part before the convolution's."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.randn(4, 1, 3))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.linalg.solve(torch.eye(4), x.relu().softmax(-1))
         weight = self.weight.squeeze(1).unsqueeze(1)
         return torch.nn.functional.conv1d(y[None], weight, groups=4).relu()
 
 
-def test_weights_stand_with_what_they_follow_from():
+def test_weights_stand_with_what_they_follow_from() -> None:
     module, x = LateWeight().eval(), torch.randn(4, 8)
     compiled = rushlight.compile(module, (x,))
     plan = compiled.manager.executorch_program.execution_plan[0]
@@ -104,7 +113,7 @@ def test_weights_stand_with_what_they_follow_from():
     torch.testing.assert_close(rushlight.load(compiled.buffer)(x), module(x), rtol=1e-4, atol=1e-5)
 
 
-def test_a_quotient_of_a_size():
+def test_a_quotient_of_a_size() -> None:
     module = Frames().eval()
     program = torch.export.export(
         module, (torch.randn(1, 40),), dynamic_shapes=({1: Dim.AUTO(min=16, max=80)},)
@@ -118,18 +127,18 @@ def test_a_quotient_of_a_size():
 class Rescaled(torch.nn.Module):
     """A parameter that is written."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.linear = torch.nn.Linear(3, 3)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.linear.weight.div_(2)
         return self.linear(x).relu().softmax(-1)
 
 
 @pytest.mark.parametrize(("module", "size"), [(Written(), 3), (Rescaled(), 3), (Complex(), (2, 8))])
 @torch.no_grad()
-def test_what_is_no_constant_of_a_plan(module, size):
+def test_what_is_no_constant_of_a_plan(module: Any, size: Any) -> None:
     x = torch.randn(size)
     compiled = rushlight.load(rushlight.compile(module, (x,)).buffer)
     for _ in range(2):

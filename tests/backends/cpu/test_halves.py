@@ -141,6 +141,8 @@ def test_a_plan_for_another_machine_runs(dtype: torch.dtype) -> None:
 class Cache(nn.Module):
     """State of 16 bits."""
 
+    kept: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("kept", torch.zeros(4, 6, dtype=torch.float16))

@@ -84,7 +84,7 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(*parts.unbind(0), is_causal=self.causal)
+        y = F.scaled_dot_product_attention(*parts.unbind(0), is_causal=self.causal)  # type: ignore[misc]
         return self.out(y.transpose(1, 2).flatten(2))
 
 
@@ -97,6 +97,8 @@ class PlainAttention(nn.Module):
 
 class Embedded(nn.Module):
     """Rows of a table, looked up by constant places and scaled."""
+
+    scale: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()

@@ -193,10 +193,10 @@ def test_equal_weights_are_stored_once() -> None:
 
 def test_the_arena_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     def overlapping(problem: object) -> object:
-        plan = best(problem)
+        plan = best(problem)  # type: ignore[arg-type]
         return replace(plan, offsets={key: 0 for key in plan.offsets})
 
-    best = arena.best_first_fit
+    best = arena.best_first_fit  # type: ignore[attr-defined]
     monkeypatch.setattr(arena, "best_first_fit", overlapping)
     with pytest.raises(PlanError):
         lower(nn.Sequential(block(), block()), IMAGE)
@@ -284,13 +284,13 @@ def test_a_wrong_plan_is_refused_with_a_reason(
     step = next(step for step in plan.steps if isinstance(step.operation, Gemm))
     gemm = step.operation
     if change == "other":
-        step.operation = Softmax(input=gemm.input, output=gemm.weight)
+        step.operation = Softmax(input=gemm.input, output=gemm.weight)  # type: ignore[attr-defined]
     elif change == "few_channels":
-        gemm.channels += 1 << 12
+        gemm.channels += 1 << 12  # type: ignore[attr-defined]
     elif change == "far_value":
-        gemm.input = len(plan.values) + 5
+        gemm.input = len(plan.values) + 5  # type: ignore[attr-defined]
     elif change == "no_output":
-        gemm.output = gemm.weight
+        gemm.output = gemm.weight  # type: ignore[attr-defined]
     else:
         next(s for s in plan.storages if s.kind == StorageKind.ARENA and s.offset).offset = 1 << 40
     payload = write_plan(plan)

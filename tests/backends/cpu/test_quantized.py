@@ -296,7 +296,7 @@ def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> N
 def test_the_usual_recipe_of_language_models(rows: tuple[int, ...]) -> None:
     x = input_of((*rows, 64))
     model = nn.Sequential(nn.Linear(64, 40, bias=False))
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32))  # type: ignore[attr-defined]
     quantize_(model, config)
     exported = torch.export.export(model, (x,))
     program = lower(exported)
@@ -391,5 +391,5 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
         "both": dynamic_int8_weight_int4,
     }
     x = input_of(shape)
-    program = lower(quantize(module.eval(), (x,), CpuQuantizer().set_global(configs[case]()), [(x,)]))
+    program = lower(quantize(module.eval(), (x,), CpuQuantizer().set_global(configs[case]()), [(x,)]))  # type: ignore[operator]
     assert refusals(damaged(program, 700, 0), (x,)) > 35

@@ -27,7 +27,7 @@ F = nn.functional
 def conv(inputs: int, outputs: int, kernel: int = 1, **options: Any) -> list[nn.Module]:
     layer = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False, **options)
     norm = nn.BatchNorm2d(outputs)
-    nn.init.uniform_(norm.running_var, 0.2, 0.6)
+    nn.init.uniform_(norm.running_var, 0.2, 0.6)  # type: ignore[arg-type]
     return [layer, norm]
 
 

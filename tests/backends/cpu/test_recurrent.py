@@ -51,13 +51,13 @@ CASES: dict[str, tuple[type[nn.RNNBase], dict[str, Any], tuple[int, int, int], b
 def test_layers(name: str) -> None:
     kind, options, (batch, steps, hidden), has_states = CASES[name]
     torch.manual_seed(0)
-    layer = kind(7, hidden, **options)
+    layer = kind(7, hidden, **options)  # type: ignore[arg-type]
     inputs = (torch.randn((batch, steps, 7) if layer.batch_first else (steps, batch, 7)),)
     model: nn.Module = layer
     if has_states:
         model = WithStates(layer)
         rows = layer.num_layers * (1 + layer.bidirectional)
-        inputs += tuple(torch.randn(rows, batch, hidden) for _ in range(2 if kind is nn.LSTM else 1))
+        inputs += tuple(torch.randn(rows, batch, hidden) for _ in range(2 if kind is nn.LSTM else 1))  # type: ignore[assignment]
     program, outside = lower(model, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(model, inputs))
@@ -73,7 +73,7 @@ def test_a_layer_is_two_steps() -> None:
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_dynamic_batch(kind: type[nn.RNNBase]) -> None:
     torch.manual_seed(1)
-    model = kind(6, 20, 2, batch_first=True, bidirectional=True)
+    model = kind(6, 20, 2, batch_first=True, bidirectional=True)  # type: ignore[arg-type]
     shapes = {0: torch.export.Dim("batch", min=0, max=6)}
     program, outside = lower(model, (torch.randn(2, 11, 6),), (shapes,))
     assert not [name for name in outside if "sym_size" not in name]
@@ -86,14 +86,14 @@ def test_dynamic_batch(kind: type[nn.RNNBase]) -> None:
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_a_plan_for_another_machine(kind: type[nn.RNNBase], target: str) -> None:
     torch.manual_seed(2)
-    model, inputs = kind(9, 37), (torch.randn(4, 3, 9),)
+    model, inputs = kind(9, 37), (torch.randn(4, 3, 9),)  # type: ignore[arg-type, call-arg]
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(target))
     assert_close(run(program, inputs), expected(model, inputs))
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_special_numbers(kind: type[nn.RNNBase]) -> None:
-    model, inputs = kind(9, 8), (special(4, 3, 9),)
+    model, inputs = kind(9, 8), (special(4, 3, 9),)  # type: ignore[arg-type, call-arg]
     program, _ = lower(model, inputs)
     for got, want in zip(run(program, inputs), expected(model, inputs), strict=True):
         assert torch.equal(got.isnan(), want.isnan())

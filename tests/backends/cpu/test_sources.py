@@ -30,7 +30,7 @@ class Skip(nn.Module):
 
 
 def conv(kernel: int, **options: int) -> nn.Module:
-    return nn.Conv2d(48, 20, kernel, **options)
+    return nn.Conv2d(48, 20, kernel, **options)  # type: ignore[arg-type]
 
 
 # The last layer, the precision, and the steps it may be.

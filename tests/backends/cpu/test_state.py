@@ -20,6 +20,9 @@ from rushlight.runtime import Runtime, RushlightError
 class Decoder(nn.Module):
     """Attention of one head over what it has seen; `kind`: how the caches are written."""
 
+    keys: torch.Tensor
+    values: torch.Tensor
+
     def __init__(self, kind: str, most: int = 6, width: int = 8) -> None:
         super().__init__()
         self.kind = kind
@@ -39,7 +42,7 @@ class Decoder(nn.Module):
                 at = position.item()
                 torch._check(at >= 0)
                 torch._check(at < self.most)
-                cache.narrow(2, at, 1).copy_(item)
+                cache.narrow(2, at, 1).copy_(item)  # type: ignore[arg-type]
         mask = torch.arange(self.most) <= position[:, None]
         return F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=mask[None, None])
 
@@ -69,7 +72,7 @@ def test_caches_are_written_in_place(kind: str) -> None:
     for step in plan.steps:
         if isinstance(step.operation, Copy):
             assert plan.values[step.operation.input].storage not in states
-    compare(model, program, calls)
+    compare(model, program, calls)  # type: ignore[arg-type]
 
 
 def test_a_place_outside_of_the_cache_is_refused() -> None:
@@ -82,6 +85,12 @@ def test_a_place_outside_of_the_cache_is_refused() -> None:
 
 class Mixed(nn.Module):
     """State read before and after it changes, states that swap, first values, several types."""
+
+    count: torch.Tensor
+    total: torch.Tensor
+    a: torch.Tensor
+    b: torch.Tensor
+    rows: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,10 +118,13 @@ def test_other_states() -> None:
     calls = [(torch.randn(4),) for _ in range(4)]
     program, outside = lower(model, calls[0])
     assert not outside
-    compare(model, program, calls)
+    compare(model, program, calls)  # type: ignore[arg-type]
 
 
 class Swap(nn.Module):
+    a: torch.Tensor
+    b: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("a", torch.arange(4.0))
@@ -128,11 +140,13 @@ class Swap(nn.Module):
 def test_states_that_swap() -> None:
     model = Swap()
     calls = [(torch.randn(4),) for _ in range(3)]
-    compare(model, lower(model, calls[0])[0], calls)
+    compare(model, lower(model, calls[0])[0], calls)  # type: ignore[arg-type]
 
 
 class Two(nn.Module):
     """Two methods over one cache."""
+
+    cache: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,6 +187,9 @@ def test_buffers_that_are_swapped_beside_a_kernel() -> None:
     """The new value of one buffer is the old value of the other, which no part may keep for itself."""
 
     class Swap(nn.Module):
+        a: torch.Tensor
+        b: torch.Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("a", torch.tensor(1.0))
