@@ -8,6 +8,7 @@
 
 #include "rushlight/backends/xnnpack.h"
 #include "rushlight/core/memory.h"
+#include "rushlight/module/defaults.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   BufferAllocator allocator(memory.get(), kMethodBytes);
   BackendInitContext context{&allocator, nullptr, nullptr, "forward", &named, {}};
   FreeableBuffer payload(words.data(), size);
-  BackendInterface* const backend = xnnpack_backend().backend;
+  BackendInterface* const backend = xnnpack_backend(default_kernels()).backend;
   auto handle = backend->init(context, &payload, {});
   if (handle.ok()) backend->destroy(*handle);
   return 0;

@@ -37,9 +37,10 @@ def main() -> int:
         subprocess.run(
             [sys.executable, ROOT / "scripts/emulated_programs.py", folder, "avx2", "avx512"], check=True
         )
-        files = [args.build / "executor_runner", args.build / "rushlight_tiles_tests", *folder.iterdir()]
+        tools = [args.build / name for name in ("executor_runner", "rushlight_microkernels_tests")]
+        files = [*tools, *folder.iterdir()]
         programs = sorted(folder.glob("*.pte"))
-        commands = [f"./rushlight_tiles_tests --gtest_brief=1 --gtest_filter='{args.tests}'"]
+        commands = [f"./rushlight_microkernels_tests --gtest_brief=1 --gtest_filter='{args.tests}'"]
         commands += [
             f"RUSHLIGHT_LOG=info ./executor_runner {' '.join(arguments(program.name))}"
             for program in programs

@@ -21,7 +21,7 @@ from program_results import arguments, check
 
 ROOT = Path(__file__).resolve().parent.parent
 CROSS = ROOT / ".venv-cross"
-NAMES = ("rushlight_tiles_tests", "executor_runner")
+NAMES = ("rushlight_microkernels_tests", "executor_runner")
 # Programs that need kernels, which these builds leave out.
 LEFT_OUT = ("block_int4",)
 
@@ -109,7 +109,7 @@ def emulated(machine: Machine, command: Sequence[object], where: Path) -> tuple[
 
 def wrong_tiles(machine: Machine, programs: Path) -> str | None:
     """What fails of the tests of tiles."""
-    tests = programs / "rushlight_tiles_tests"
+    tests = programs / "rushlight_microkernels_tests"
     _, listed = emulated(machine, [tests, "--gtest_list_tests"], programs)
     for name in machine.tiles:
         if not any(line.strip().split("/")[-1].split(" ")[0] == name for line in listed.splitlines()):

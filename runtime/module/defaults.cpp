@@ -47,7 +47,7 @@ BackendTable default_backends() {
       cpu_backend(),
 #endif
 #if defined(RUSHLIGHT_HAS_BACKEND_XNNPACK)
-      xnnpack_backend(),
+      xnnpack_backend(default_kernels()),
 #endif
 #if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
       openvino_backend(),

@@ -10,8 +10,8 @@
 #include "rushlight/threads/thread_pool.h"
 
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-#include "kernels/optimized/tiles/packed.h"
-#include "kernels/optimized/tiles/tiles.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
 #endif
 
 namespace rushlight::python {
@@ -42,7 +42,7 @@ double best_time(int threads, const Body& body) {
 }
 
 // Returns the operations per second; a multiplication and an addition are two.
-double arithmetic_peak(const tiles::Tiles& t, int threads) {
+double arithmetic_peak(const microkernels::F32Microkernels& t, int threads) {
   constexpr int64_t kRounds = 300000;
   std::vector<float> sums(static_cast<size_t>(threads) * 1024, 0.5f);
   const double time = best_time(threads, [&](int i, int) { t.packed->saturate(kRounds, sums.data() + i * 1024); });
@@ -51,7 +51,7 @@ double arithmetic_peak(const tiles::Tiles& t, int threads) {
 
 // Returns the bytes per second that vector-matrix products read. The matrix is larger than the caches, and each repeat
 // reads another part of it.
-double reading_peak(const tiles::Tiles& t, int threads) {
+double reading_peak(const microkernels::F32Microkernels& t, int threads) {
   constexpr int64_t kParts = 8, kPartFloats = 8 << 20, kDepth = 512;
   const int64_t columns = 4 * t.gemm_vectors * t.width, block = columns * kDepth;
   const int64_t blocks = std::max<int64_t>(1, kPartFloats / threads / block), share = blocks * block;
@@ -89,8 +89,8 @@ nb::tuple machine_peaks(int threads) {
   {
     nb::gil_scoped_release release;
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-    arithmetic = arithmetic_peak(tiles::tiles(), threads);
-    reading = reading_peak(tiles::tiles(), threads);
+    arithmetic = arithmetic_peak(microkernels::f32_microkernels(), threads);
+    reading = reading_peak(microkernels::f32_microkernels(), threads);
 #endif
     between = hand_off(static_cast<size_t>(threads));
   }

@@ -103,7 +103,7 @@ def test_static(name: str) -> None:
         expected = eager(x)
     results = [torch.as_tensor(rushlight.load(program, threads=n)(x)).clone() for n in (1, 2, 3)]
     assert all(torch.equal(results[0], other) for other in results[1:])
-    wide = _run(program, x, backend_options={"XnnpackBackend": {"tiles": False}})
+    wide = _run(program, x, backend_options={"XnnpackBackend": {"microkernels": False}})
     quantum = float(expected.abs().max()) / 60
     for result in (results[0], wide):
         assert result.shape == expected.shape
@@ -161,7 +161,7 @@ def test_dynamic(name: str) -> None:
     # XNNPACK finds a scale for each row, where the pattern of 4 bits by channel has one for all; scales of
     # groups are bfloat16.
     tolerance = {"4_bits_by_channel": 0.02, "4_bits_by_group": 0.004}.get(name, 1e-5)
-    wide = _run(program, x, backend_options={"XnnpackBackend": {"tiles": False}})
+    wide = _run(program, x, backend_options={"XnnpackBackend": {"microkernels": False}})
     for result in (results[0], wide):
         assert (result - expected).abs().max() <= tolerance * float(expected.abs().max())
     assert (results[0] - wide).abs().max() <= 1e-5 * float(expected.abs().max())

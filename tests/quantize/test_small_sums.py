@@ -1,4 +1,4 @@
-"""Weights whose neighbours' products fit 16 bits: runtime/kernels/optimized/tiles/byte_small_sums.h."""
+"""Weights whose neighbours' products fit 16 bits: runtime/microkernels/gemm/int8_small_sums.h."""
 
 from __future__ import annotations
 

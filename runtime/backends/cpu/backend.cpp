@@ -9,7 +9,7 @@ namespace {
 
 using cpu::Executor;
 using cpu::Plan;
-using tiles::Tiles;
+using microkernels::F32Microkernels;
 
 class CpuBackend final : public BackendInterface {
  public:
@@ -17,7 +17,7 @@ class CpuBackend final : public BackendInterface {
 
   Result<DelegateHandle*> init(BackendInitContext& context, FreeableBuffer* processed,
                                Span<const CompileSpec>) override {
-    const Tiles* set = &tiles::tiles();
+    const F32Microkernels* set = &microkernels::f32_microkernels();
     for (const BackendOption& option : context.options) RL_TRY(take(option, &set));
     RL_ASSIGN(Plan * plan,
               cpu::read_plan(processed->data(), processed->size(), context.named_data, *context.allocator));
@@ -43,7 +43,7 @@ class CpuBackend final : public BackendInterface {
   }
 
  private:
-  static Error take(const BackendOption& option, const Tiles** set) {
+  static Error take(const BackendOption& option, const F32Microkernels** set) {
     RL_REQUIRE(option.key == "isa", NotSupported, "CpuBackend has no option '%.*s'; it has isa",
                static_cast<int>(option.key.size()), option.key.data());
     RL_REQUIRE(option.value.tag() == Tag::String, InvalidArgument, "option isa is a string, not %s",
@@ -51,7 +51,7 @@ class CpuBackend final : public BackendInterface {
     char name[16] = {};
     const std::string_view wanted = option.value.to_string_view();
     if (wanted.size() < sizeof(name)) std::memcpy(name, wanted.data(), wanted.size());
-    *set = tiles::tiles_named(name);
+    *set = microkernels::f32_microkernels_named(name);
     RL_REQUIRE(*set != nullptr, NotSupported, "this machine or build has no tiles for '%.*s'",
                static_cast<int>(wanted.size()), wanted.data());
     return Error::Ok;

@@ -53,7 +53,7 @@ const View* Binder::stored_input(Operand operand) {
 
 const View* Binder::any_input(Operand operand) {
   const View* view = stored_input(operand);
-  if (view && is_half(view->dtype)) {
+  if (view && is_f16(view->dtype)) {
     refuse(fail(Error::InvalidProgram, "%s.%s is %s, which the operation cannot read", operation_, operand.field,
                 dtype_name(view->dtype)));
     return nullptr;
@@ -95,7 +95,7 @@ const View* Binder::written(Operand operand) {
 const View* Binder::constant_view(Operand operand, int64_t count, ScalarType dtype) {
   const View* view = stored_input(operand);
   if (view == nullptr) return nullptr;
-  const bool has_type = view->dtype == dtype || (dtype == ScalarType::Float && is_half(view->dtype));
+  const bool has_type = view->dtype == dtype || (dtype == ScalarType::Float && is_f16(view->dtype));
   if (!slot(operand)->is_constant || !has_type || view->rank != 1 || count < 0 || view->sizes[0] < count ||
       (view->strides[0] != 1 && view->sizes[0] > 1)) {
     refuse(fail(Error::InvalidProgram, "%s.%s is no constant of %lld numbers of type %s", operation_, operand.field,
@@ -109,7 +109,9 @@ const float* Binder::constant(Operand operand, int64_t count) {
   const View* view = constant_view(operand, count);
   if (view == nullptr || view->dtype == ScalarType::Float) return view ? view->floats() : nullptr;
   float* copy = array<float>(static_cast<size_t>(count));
-  if (copy) tiles::half_tiles().widen(half_type(view->dtype), static_cast<const uint16_t*>(view->data), count, copy);
+  if (copy)
+    microkernels::f16_microkernels().widen(f16_type(view->dtype), static_cast<const uint16_t*>(view->data), count,
+                                           copy);
   return copy;
 }
 
@@ -134,15 +136,15 @@ const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_
   return copy;
 }
 
-optimized::PackedWeights Binder::packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n) {
-  optimized::PackedWeights weights;
+microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n) {
+  microkernels::PackedWeights weights;
   const View* view = constant_view(operand, packed_floats(matrices, k, planned_.columns(n)));
   if (view == nullptr) return weights;
-  if (!is_half(view->dtype)) {
+  if (!is_f16(view->dtype)) {
     weights.floats = packed(operand, matrices, k, n);
     return weights;
   }
-  weights.type = half_type(view->dtype);
+  weights.type = f16_type(view->dtype);
   weights.halves = static_cast<const uint16_t*>(view->data);
   if (packs_as_planned()) return weights;
   const Packing own = packing_of(tiles_);
@@ -160,9 +162,9 @@ bool Binder::packs_as_planned() const {
   return own.vector == planned_.vector && own.panel == planned_.panel;
 }
 
-optimized::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n) {
-  optimized::BlockMatrix matrix;
-  if (blocks < divide_up(k, 2 * tiles::kMostBlockPairs) || blocks > k) {
+microkernels::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n) {
+  microkernels::BlockMatrix matrix;
+  if (blocks < divide_up(k, 2 * microkernels::kMostBlockPairs) || blocks > k) {
     refuse(fail(Error::InvalidProgram, "%s.%s has %lld blocks of %lld numbers", operation_, operand.field,
                 static_cast<long long>(blocks), static_cast<long long>(k)));
     return matrix;
@@ -174,7 +176,7 @@ optimized::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int
   return matrix;
 }
 
-const float* Binder::widened(const optimized::BlockMatrix& matrix) {
+const float* Binder::widened(const microkernels::BlockMatrix& matrix) {
   const Packing own = packing_of(tiles_);
   const int64_t k = matrix.k, n = matrix.n;
   float* const planned = array<float>(static_cast<size_t>(k * planned_.columns(n)));
@@ -189,9 +191,9 @@ const float* Binder::widened(const optimized::BlockMatrix& matrix) {
   return copy;
 }
 
-tiles::UnaryOp unary_op(schema::UnaryFunction function) {
+microkernels::UnaryOp unary_op(schema::UnaryFunction function) {
   using Schema = schema::UnaryFunction;
-  using Tile = tiles::UnaryOp;
+  using Tile = microkernels::UnaryOp;
   static_assert(static_cast<int>(Schema::ABS) == static_cast<int>(Tile::Abs));
   static_assert(static_cast<int>(Schema::CLAMP) == static_cast<int>(Tile::Clamp));
   static_assert(static_cast<int>(Schema::HARDSIGMOID) == static_cast<int>(Tile::HardSigmoid));
@@ -205,9 +207,9 @@ tiles::UnaryOp unary_op(schema::UnaryFunction function) {
   return static_cast<Tile>(function);
 }
 
-tiles::BinaryOp binary_op(schema::BinaryFunction function) {
+microkernels::BinaryOp binary_op(schema::BinaryFunction function) {
   using Schema = schema::BinaryFunction;
-  using Tile = tiles::BinaryOp;
+  using Tile = microkernels::BinaryOp;
   static_assert(static_cast<int>(Schema::ADD) == static_cast<int>(Tile::Add));
   static_assert(static_cast<int>(Schema::ADD_SCALED) == static_cast<int>(Tile::AddScaled));
   static_assert(static_cast<int>(Schema::SUB) == static_cast<int>(Tile::Sub));
@@ -218,8 +220,8 @@ tiles::BinaryOp binary_op(schema::BinaryFunction function) {
   return static_cast<Tile>(function);
 }
 
-tiles::Epilogue epilogue_of(const schema::Epilogue& epilogue) {
-  tiles::Epilogue e;
+microkernels::Epilogue epilogue_of(const schema::Epilogue& epilogue) {
+  microkernels::Epilogue e;
   e.low = epilogue.low();
   e.high = epilogue.high();
   e.clamps = e.low > -INFINITY || e.high < INFINITY;

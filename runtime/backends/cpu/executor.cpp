@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/make_array.h"
 #include "core/poison.h"
 #include "rushlight/platform/platform.h"
 
@@ -44,7 +45,8 @@ const flatbuffer::OperandList& operands_of(const schema::Step& step) {
 
 }  // namespace
 
-Result<Executor*> Executor::make(Plan* plan, const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator) {
+Result<Executor*> Executor::make(Plan* plan, const microkernels::F32Microkernels& tiles, int64_t workers,
+                                 MemoryAllocator& allocator) {
   void* memory = allocator.allocate(sizeof(Executor), alignof(Executor));
   if (memory == nullptr) {
     plan->~Plan();
@@ -59,7 +61,7 @@ Result<Executor*> Executor::make(Plan* plan, const tiles::Tiles& tiles, int64_t 
 
 Executor::~Executor() { plan_->~Plan(); }
 
-Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator) {
+Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator) {
   const schema::Plan& table = plan_->table;
   const auto storages = table.storages();
   symbols_ = {make_array<int64_t>(allocator, table.symbols().size()), table.symbols().size()};
@@ -108,9 +110,9 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
     RL_TRY(steps[i]->prepare());
     scratch_floats_ = std::max(scratch_floats_, steps[i]->scratch_floats(workers_));
   }
-  const Span<uint8_t> flips{make_array<uint8_t>(allocator, storages.size()), storages.size()};
-  RL_REQUIRE(flips.data(), MemoryAllocationFailed, "no memory for a plan of %zu storages", flips.size());
-  choose_flips(flips);
+  const Span<uint8_t> masks{make_array<uint8_t>(allocator, storages.size()), storages.size()};
+  RL_REQUIRE(masks.data(), MemoryAllocationFailed, "no memory for a plan of %zu storages", masks.size());
+  choose_masks(masks);
   scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + 16) * sizeof(float), 64));
   RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
              scratch_floats_ * sizeof(float));
@@ -118,19 +120,19 @@ Error Executor::build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocato
   return Error::Ok;
 }
 
-void Executor::choose_flips(Span<uint8_t> flips) {
+void Executor::choose_masks(Span<uint8_t> masks) {
   const schema::Plan& table = plan_->table;
-  for (uint32_t i = 0; i < flips.size(); ++i) {
-    flips[i] = table.storages()[i].kind() == schema::StorageKind::ARENA ? 0x80 : 0;
+  for (uint32_t i = 0; i < masks.size(); ++i) {
+    masks[i] = table.storages()[i].kind() == schema::StorageKind::ARENA ? 0x80 : 0;
   }
   for (uint32_t i = 0; i < steps_.size(); ++i) {
     for_each_value(i, [&](uint32_t value) {
       const View& view = slots_[value].view;
       const bool is_int8 = view.dtype == ScalarType::Char;
-      if (!is_int8 || !steps_[i]->takes_unsigned(view)) flips[table.values()[value].storage()] = 0;
+      if (!is_int8 || !steps_[i]->takes_unsigned(view)) masks[table.values()[value].storage()] = 0;
     });
   }
-  for (uint32_t i = 0; i < slots_.size(); ++i) slots_[i].view.flip = flips[table.values()[i].storage()];
+  for (uint32_t i = 0; i < slots_.size(); ++i) slots_[i].view.sign_mask = masks[table.values()[i].storage()];
 }
 
 Error Executor::make_state(uint32_t index, MemoryAllocator& allocator) {
@@ -317,11 +319,11 @@ Error Executor::take_arguments(BackendExecutionContext& context, Span<EValue* co
   return Error::Ok;
 }
 
-optimized::FirstWeights Executor::first_weights_after(size_t step, int64_t workers) const {
+microkernels::FirstWeights Executor::first_weights_after(size_t step, int64_t workers) const {
   // So near that they are still in cache when they are read.
   constexpr size_t kNear = 4;
   for (size_t i = step + 1; i < std::min(steps_.size(), step + 1 + kNear); ++i) {
-    const optimized::FirstWeights weights = steps_[i]->first_weights(workers);
+    const microkernels::FirstWeights weights = steps_[i]->first_weights(workers);
     if (weights.from != nullptr) return weights;
   }
   return {};

@@ -8,7 +8,8 @@ namespace rushlight::cpu {
 class Executor {
  public:
   // Takes the plan, which lives in `allocator`.
-  static Result<Executor*> make(Plan* plan, const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator);
+  static Result<Executor*> make(Plan* plan, const microkernels::F32Microkernels& tiles, int64_t workers,
+                                MemoryAllocator& allocator);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -17,14 +18,14 @@ class Executor {
 
  private:
   explicit Executor(Plan* plan) : plan_(plan) {}
-  Error build(const tiles::Tiles& tiles, int64_t workers, MemoryAllocator& allocator);
+  Error build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator);
   // Memory of a storage that is kept from call to call, with its first content.
   Error make_state(uint32_t index, MemoryAllocator& allocator);
   // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
   Error update(BackendExecutionContext& context);
   Error evaluate();
-  // By storage: keeps int8 numbers in the form of products' left operands where all steps that have them can.
-  void choose_flips(Span<uint8_t> flips);
+  // By storage: keeps int8 numbers in the form of products' LHS operands where all steps that have them can.
+  void choose_masks(Span<uint8_t> masks);
   Error place_views();
   Error take_symbols(Span<EValue* const> arguments);
   Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
@@ -38,7 +39,7 @@ class Executor {
   bool is_used_before(size_t step, uint32_t storage) const;
   bool is_read_by(size_t step, uint32_t storage) const;
   bool is_input_memory(uint32_t storage) const;
-  optimized::FirstWeights first_weights_after(size_t step, int64_t workers) const;
+  microkernels::FirstWeights first_weights_after(size_t step, int64_t workers) const;
 
   Plan* const plan_;
   Span<int64_t> symbols_;

@@ -3,15 +3,16 @@
 #include <cstring>
 
 #include "backends/cpu/step.h"
-#include "kernels/optimized/pixels/image.h"
+#include "core/rounding.h"
+#include "microkernels/image.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::cpu {
 
-using optimized::Image;
-using optimized::kSerialWork;
-using optimized::round_up;
-using optimized::Sources;
-using optimized::Window;
+using microkernels::Image;
+using microkernels::kSerialWork;
+using microkernels::Sources;
+using microkernels::Window;
 
 inline Result<Image> image_of(const View& view) {
   RL_REQUIRE(view.rank == 4, InvalidProgram, "an image of a plan has %d dimensions", view.rank);

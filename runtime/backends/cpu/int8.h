@@ -4,28 +4,28 @@
 #include <algorithm>
 
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/byte_window.h"
-#include "kernels/optimized/tiles/byte_product.h"
+#include "microkernels/conv/int8_window.h"
+#include "microkernels/gemm/int8.h"
 
 namespace rushlight::cpu {
 
 // Bytes between packed matrices; see Binder::packed_bytes().
 int64_t packed_matrix_size(int64_t n, int64_t k);
 
-inline Result<tiles::ByteRange> range_of(const schema::Int8Range& range) {
+inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) {
   RL_REQUIRE(range.low() <= range.high(), InvalidProgram, "int8 results lie between %d and %d", range.low(),
              range.high());
-  return tiles::ByteRange{range.zero_point(), range.low(), range.high()};
+  return microkernels::Int8Range{range.zero_point(), range.low(), range.high()};
 }
 
-// Of ByteLoops::add() for operands with these zero points and factors.
+// Of Int8Loops::add() for operands with these zero points and factors.
 inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_factor) {
   return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
 }
 
 // What a step adds to numbers of zero point `zero` before they leave it, but for where it lies.
-inline Result<tiles::ByteSum> sum_of(const schema::Int8Sum& added, int32_t zero) {
-  tiles::ByteSum sum{};
+inline Result<microkernels::Int8Sum> sum_of(const schema::Int8Sum& added, int32_t zero) {
+  microkernels::Int8Sum sum{};
   RL_ASSIGN(sum.range, range_of(added.output()));
   sum.factor = added.factor(), sum.other_factor = added.residual_factor();
   sum.offset = sum_offset(zero, added.residual_zero_point(), sum.factor, sum.other_factor);
@@ -58,8 +58,8 @@ inline Error require_residual(const View& residual, const View& out) {
   return Error::Ok;
 }
 
-inline tiles::ByteWindow window_of(const Window& w, const View& in, const View& out, int32_t zero) {
-  tiles::ByteWindow b = optimized::byte_window(w, in.sizes, out.sizes);
+inline microkernels::Int8Window window_of(const Window& w, const View& in, const View& out, int32_t zero) {
+  microkernels::Int8Window b = microkernels::int8_window(w, in.sizes, out.sizes);
   b.in = static_cast<const uint8_t*>(in.data);
   b.zero = static_cast<int8_t>(zero);
   return b;

@@ -7,8 +7,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// As a plan packs columns: see tiles/byte_product.h.
-struct BytePacking {
+// As a plan packs columns: see microkernels/gemm/int8.h.
+struct Int8Packing {
   int64_t lanes, panel, group;
 
   int64_t depth(int64_t k) const { return round_up(k, group); }
@@ -27,7 +27,7 @@ constexpr int64_t kMostNumbers = int64_t{1} << 40;
 }  // namespace
 
 int64_t packed_matrix_size(int64_t n, int64_t k) {
-  return round_up(static_cast<int64_t>(tiles::packed_right_size(tiles::byte_tiles(), n, k)), 64);
+  return round_up(static_cast<int64_t>(microkernels::packed_rhs_size(microkernels::int8_microkernels(), n, k)), 64);
 }
 
 const int8_t* Binder::bytes(Operand operand, int64_t count) {
@@ -44,7 +44,7 @@ const int8_t* Binder::bytes(Operand operand, int64_t count) {
 
 const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
                                     int64_t n) {
-  const BytePacking planned{packing.lanes(), packing.panel(), packing.group()};
+  const Int8Packing planned{packing.lanes(), packing.panel(), packing.group()};
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
       numbers > kMostNumbers || planned.panel % planned.lanes != 0) {
@@ -53,7 +53,7 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
   }
   const int64_t size = planned.size(n, k);
   const int8_t* from = bytes(operand, matrices * size);
-  const tiles::ByteTiles& t = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
   if (from == nullptr || (planned.lanes == t.lanes && planned.group == t.group && planned.panel == column_step(t))) {
     return reinterpret_cast<const uint8_t*>(from);
   }
@@ -65,7 +65,7 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
     for (int64_t j = 0; j < n; ++j) {
       for (int64_t l = 0; l < k; ++l) rows[j * k + l] = from[i * size + planned.place(n, k, j, l)];
     }
-    tiles::pack_right(t, rows, k, n, k, copy + i * own);
+    microkernels::pack_rhs(t, rows, k, n, k, copy + i * own);
   }
   return copy;
 }

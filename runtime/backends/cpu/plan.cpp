@@ -3,6 +3,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/make_array.h"
+
 namespace rushlight::cpu {
 
 namespace {

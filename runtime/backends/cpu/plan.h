@@ -19,13 +19,4 @@ struct Plan {
 
 Result<Plan*> read_plan(const void* payload, size_t size, const NamedDataMap* named_data, MemoryAllocator& allocator);
 
-template <typename T>
-T* make_array(MemoryAllocator& allocator, size_t count) {
-  if (count > SIZE_MAX / sizeof(T)) return nullptr;
-  T* items = static_cast<T*>(allocator.allocate(count * sizeof(T), alignof(T) > 8 ? alignof(T) : 8));
-  if (items == nullptr) return nullptr;
-  for (size_t i = 0; i < count; ++i) new (items + i) T();
-  return items;
-}
-
 }  // namespace rushlight::cpu

@@ -2,11 +2,12 @@
 
 #include "backends/cpu/schema_generated.h"
 #include "backends/cpu/view.h"
-#include "kernels/optimized/pixels/block_product.h"
-#include "kernels/optimized/pixels/panels.h"
-#include "kernels/optimized/tiles/packed.h"
-#include "kernels/optimized/tiles/tiles.h"
-#include "kernels/optimized/workers.h"
+#include "core/rounding.h"
+#include "microkernels/gemm/block.h"
+#include "microkernels/gemm/f32_panels.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
+#include "microkernels/workers.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/memory.h"
 #include "rushlight/core/result.h"
@@ -14,22 +15,21 @@
 
 namespace rushlight::cpu {
 
-using optimized::divide_up;
-using optimized::for_workers;
-using optimized::Packing;
-using optimized::packing_of;
+using microkernels::for_workers;
+using microkernels::Packing;
+using microkernels::packing_of;
 
-inline bool is_half(ScalarType dtype) { return dtype == ScalarType::Half || dtype == ScalarType::BFloat16; }
-inline tiles::HalfType half_type(ScalarType dtype) {
-  return dtype == ScalarType::Half ? tiles::HalfType::Float16 : tiles::HalfType::BFloat16;
+inline bool is_f16(ScalarType dtype) { return dtype == ScalarType::Half || dtype == ScalarType::BFloat16; }
+inline microkernels::F16Type f16_type(ScalarType dtype) {
+  return dtype == ScalarType::Half ? microkernels::F16Type::Float16 : microkernels::F16Type::BFloat16;
 }
 
 // What a step may use while it runs.
 struct Run {
   KernelRuntimeContext& context;
   int64_t workers;
-  float* scratch;                // scratch_floats() of them, aligned to 64 bytes
-  optimized::FirstWeights next;  // of the steps that follow
+  float* scratch;                   // scratch_floats() of them, aligned to 64 bytes
+  microkernels::FirstWeights next;  // of the steps that follow
 };
 
 // One step of a plan, bound to views whose sizes and addresses the executor keeps current.
@@ -45,7 +45,7 @@ class Step {
   virtual size_t scratch_floats(int64_t) const { return 0; }
   virtual Error run(Run& run) = 0;
   // Of the shapes of the last prepare().
-  virtual optimized::FirstWeights first_weights(int64_t) const { return {}; }
+  virtual microkernels::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
   // Whether int8 numbers of this operand may be kept as uint8, each plus 128, as View::flip tells while the step runs.
   virtual bool takes_unsigned(const View&) const { return false; }
@@ -71,11 +71,11 @@ class Binder {
     bool is_arena = false;  // some bytes behind the storage can be read
   };
 
-  Binder(const char* operation, Span<Slot> slots, const tiles::Tiles& tiles, const Packing& planned,
+  Binder(const char* operation, Span<Slot> slots, const microkernels::F32Microkernels& tiles, const Packing& planned,
          MemoryAllocator& allocator)
       : operation_(operation), slots_(slots), tiles_(tiles), planned_(planned), allocator_(allocator) {}
 
-  const tiles::Tiles& tiles() const { return tiles_; }
+  const microkernels::F32Microkernels& tiles() const { return tiles_; }
   MemoryAllocator& allocator() const { return allocator_; }
   Error error() const { return error_; }
 
@@ -98,17 +98,17 @@ class Binder {
   // Packed matrices [k, n], or [terms[i] * k, n], in the machine's own packing: repacked if the plan's is another.
   const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
   // The same, floats of 16 bits left as they are. Empty, and the failure kept, if there are none.
-  optimized::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
+  microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
   // A packed matrix of int16 blocks, in the plan's packing.
-  optimized::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
+  microkernels::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
   // The same as floats in the machine's own packing. Null, and the failure kept, if there is no memory.
-  const float* widened(const optimized::BlockMatrix& matrix);
+  const float* widened(const microkernels::BlockMatrix& matrix);
   // Whether plan and machine pack weights alike.
   bool packs_as_planned() const;
   // `count` int8 of a constant, next to each other.
   const int8_t* bytes(Operand operand, int64_t count);
-  // Packed int8 matrices of n columns of k numbers each, in the packing of tiles::byte_tiles(), packed_matrix_size()
-  // bytes apart: repacked if the plan's is another.
+  // Packed int8 matrices of n columns of k numbers each, in the packing of microkernels::int8_microkernels(),
+  // packed_matrix_size() bytes apart: repacked if the plan's is another.
   const uint8_t* packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
                               int64_t n);
 
@@ -148,7 +148,7 @@ class Binder {
 
   const char* const operation_;
   Span<Slot> slots_;
-  const tiles::Tiles& tiles_;
+  const microkernels::F32Microkernels& tiles_;
   const Packing& planned_;
   MemoryAllocator& allocator_;
   Error error_ = Error::Ok;
@@ -163,8 +163,8 @@ RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_DECLARE_STEP)
 Result<Step*> make_step(const schema::Step& step, Binder& binder);
 
 // An epilogue without its residual.
-tiles::Epilogue epilogue_of(const schema::Epilogue& epilogue);
-tiles::UnaryOp unary_op(schema::UnaryFunction function);
-tiles::BinaryOp binary_op(schema::BinaryFunction function);
+microkernels::Epilogue epilogue_of(const schema::Epilogue& epilogue);
+microkernels::UnaryOp unary_op(schema::UnaryFunction function);
+microkernels::BinaryOp binary_op(schema::BinaryFunction function);
 
 }  // namespace rushlight::cpu

@@ -17,7 +17,7 @@ struct View {
   int rank = 0;
   int64_t sizes[kMaxRank] = {};
   int64_t strides[kMaxRank] = {};
-  uint8_t flip = 0;  // of int8: bytes XOR flip are the numbers, see Step::takes_unsigned()
+  uint8_t sign_mask = 0;  // of int8: bytes XOR sign_mask are the numbers, see Step::takes_unsigned()
 
   float* floats() const { return static_cast<float*>(data); }
   int64_t numel() const {

@@ -13,6 +13,8 @@ using xnnpack::Executor;
 
 class XnnpackBackend final : public BackendInterface {
  public:
+  explicit XnnpackBackend(Span<const KernelTable> kernels) : kernels_(kernels) {}
+
   bool is_available() const override {
     static const bool is_initialized = xnn_initialize(nullptr) == xnn_status_success;
     return is_initialized;
@@ -22,6 +24,7 @@ class XnnpackBackend final : public BackendInterface {
                                Span<const CompileSpec>) override {
     RL_REQUIRE(is_available(), NotSupported, "XNNPACK does not run on this processor");
     xnnpack::Options options;
+    options.kernels = kernels_;
     for (const BackendOption& option : context.options) RL_TRY(take(option, &options));
     bool keeps_payload = false;
     RL_ASSIGN(xnnpack::Graph * graph, xnnpack::read_graph(processed->data(), processed->size(), context.named_data,
@@ -45,7 +48,8 @@ class XnnpackBackend final : public BackendInterface {
     const struct {
       std::string_view key;
       bool* value;
-    } known[] = {{"own_kernels", &options->own_kernels}, {"tiles", &options->tiles}, {"exact", &options->exact}};
+    } known[] = {
+        {"own_kernels", &options->own_kernels}, {"microkernels", &options->microkernels}, {"exact", &options->exact}};
     for (const auto& row : known) {
       if (option.key != row.key) continue;
       RL_REQUIRE(option.value.tag() == Tag::Bool, InvalidArgument, "option %s is a bool, not %s", row.key.data(),
@@ -53,15 +57,17 @@ class XnnpackBackend final : public BackendInterface {
       *row.value = option.value.to_bool();
       return Error::Ok;
     }
-    return fail(Error::NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels, tiles and exact",
+    return fail(Error::NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels, microkernels and exact",
                 static_cast<int>(option.key.size()), option.key.data());
   }
+
+  Span<const KernelTable> kernels_;
 };
 
 }  // namespace
 
-Backend xnnpack_backend() {
-  static XnnpackBackend backend;
+Backend xnnpack_backend(Span<const KernelTable> kernels) {
+  static XnnpackBackend backend(kernels);
   return {"XnnpackBackend", &backend};
 }
 

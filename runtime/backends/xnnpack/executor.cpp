@@ -6,6 +6,7 @@
 #include "backends/xnnpack/convert.h"
 #include "backends/xnnpack/fuse.h"
 #include "backends/xnnpack/shapes.h"
+#include "core/make_array.h"
 #include "core/poison.h"
 #include "rushlight/platform/platform.h"
 

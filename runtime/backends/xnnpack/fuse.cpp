@@ -1,7 +1,8 @@
 #include "backends/xnnpack/fuse.h"
 
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-#include "backends/xnnpack/tile_step.h"
+#if defined(RUSHLIGHT_HAS_MICROKERNELS)
+#include "backends/xnnpack/f32_step.h"
+#include "core/make_array.h"
 #endif
 
 namespace rushlight::xnnpack {
@@ -126,7 +127,7 @@ class Fusion {
       before->min = node.min;
       before->max = node.max;
     } else {
-      if (node.has_bounds || !is_activation(node.kind) || !is_tiled(*before)) return false;
+      if (node.has_bounds || !is_activation(node.kind) || !is_f32_step(*before)) return false;
       before->activation = node.kind;
       before->number = node.number;
     }
@@ -165,19 +166,19 @@ class Fusion {
     return true;
   }
 
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+#if defined(RUSHLIGHT_HAS_MICROKERNELS)
   static bool is_activation(Kind kind) {
-    tiles::Epilogue e;
+    microkernels::Epilogue e;
     return set_activation(kind, 0, &e);
   }
-  bool is_tiled(const Node& node) const { return options_.tiles && takes_tiles(graph_, node); }
+  bool is_f32_step(const Node& node) const { return options_.microkernels && takes_f32(graph_, node); }
   // Whether the step adds a residual: that of a depthwise convolution does not.
   bool is_product(const Node& node) const {
-    return is_tiled(node) && (node.kind == Kind::XNNFullyConnected || !suits_depthwise(node));
+    return is_f32_step(node) && (node.kind == Kind::XNNFullyConnected || !suits_depthwise(node));
   }
 #else
   static bool is_activation(Kind) { return false; }
-  bool is_tiled(const Node&) const { return false; }
+  bool is_f32_step(const Node&) const { return false; }
   bool is_product(const Node&) const { return false; }
 #endif
 

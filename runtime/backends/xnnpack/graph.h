@@ -72,7 +72,7 @@ struct Quantization {
 struct Value {
   ScalarType dtype = ScalarType::Float;
   Quantization quantization;
-  bool has_nibbles = false;
+  bool is_int4 = false;
   Shape shape;                     // upper bounds of what depends on dynamic inputs
   uint32_t argument = kNone;       // position among the delegate's arguments
   bool is_input = false;           // given from outside
@@ -128,15 +128,5 @@ struct Graph {
 
 // The kind's name in the schema, such as "XNNConv2d".
 const char* name_of(Kind kind);
-
-// Array of `count` default values, or null.
-template <typename T>
-T* make_array(MemoryAllocator& allocator, size_t count) {
-  if (count > SIZE_MAX / sizeof(T)) return nullptr;
-  T* items = static_cast<T*>(allocator.allocate(count * sizeof(T), alignof(T) > 8 ? alignof(T) : 8));
-  if (items == nullptr) return nullptr;
-  for (size_t i = 0; i < count; ++i) new (items + i) T();
-  return items;
-}
 
 }  // namespace rushlight::xnnpack

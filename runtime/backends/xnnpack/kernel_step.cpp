@@ -2,23 +2,9 @@
 
 #include "backends/xnnpack/step.h"
 #include "rushlight/core/kernel.h"
-#include "rushlight/kernels/portable.h"
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-#include "rushlight/kernels/optimized.h"
-#endif
 
 namespace rushlight::xnnpack {
 namespace {
-
-const Kernel* find(std::string_view name) {
-  static const KernelTable tables[] = {
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-      optimized_kernels(),
-#endif
-      portable_kernels(),
-  };
-  return find_kernel(tables, name);
-}
 
 // How a value's memory is read as a tensor.
 enum class View : uint8_t {
@@ -408,12 +394,13 @@ class KernelStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_kernel_step(const Graph& graph, const Node& node, MemoryAllocator& allocator) {
+Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
+                               MemoryAllocator& allocator) {
   const Row* row = find_elementwise(node.kind);
   const char* name = row ? row->kernel : kernel_name(graph, node);
-  const Kernel* kernel = name ? find(name) : nullptr;
+  const Kernel* kernel = name ? find_kernel(kernels, name) : nullptr;
   const bool is_clamped = node.has_bounds && node.kind != Kind::XNNClamp;
-  const Kernel* clamp = is_clamped ? find("aten::clamp.out") : nullptr;
+  const Kernel* clamp = is_clamped ? find_kernel(kernels, "aten::clamp.out") : nullptr;
   RL_REQUIRE(kernel && (clamp || !is_clamped), NotSupported, "this build has no kernel for a %s (debug handle %u)",
              name_of(node.kind), node.debug_handle);
   const ScalarType dtype = graph.values[node.inputs[0]].dtype;

@@ -6,6 +6,7 @@
 
 #include "backends/xnnpack/read_node.h"
 #include "backends/xnnpack/read_quantization.h"
+#include "core/make_array.h"
 
 namespace rushlight::xnnpack {
 namespace {

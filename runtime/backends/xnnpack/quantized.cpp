@@ -23,7 +23,7 @@ void to_reals(ScalarType dtype, const void* numbers, int64_t begin, int64_t end,
   scaled<int32_t>(numbers, begin, end, 0, scale, floats);
 }
 
-float nibble_at(const uint8_t* row, int64_t column) {
+float int4_at(const uint8_t* row, int64_t column) {
   const int number = column % 2 == 0 ? row[column / 2] & 15 : row[column / 2] >> 4;
   return static_cast<float>(number - 8);
 }
@@ -34,11 +34,11 @@ void constant_to_float(const Value& value, float* floats) {
   const Quantization& q = value.quantization;
   const int64_t count = value.shape.numel();
   if (q.by == Quantization::By::Tensor) return to_reals(value.dtype, value.constant, 0, count, q.zero, q.scale, floats);
-  if (value.has_nibbles) {
+  if (value.is_int4) {
     const int64_t columns = value.shape.last(), rows = count / columns;
     for (int64_t i = 0; i < rows; ++i) {
       const uint8_t* row = static_cast<const uint8_t*>(value.constant) + i * ((columns + 1) / 2);
-      for (int64_t j = 0; j < columns; ++j) floats[i * columns + j] = nibble_at(row, j);
+      for (int64_t j = 0; j < columns; ++j) floats[i * columns + j] = int4_at(row, j);
     }
     if (q.by == Quantization::By::Group) {
       const uint16_t* scales = static_cast<const uint16_t*>(q.scales);
@@ -54,11 +54,11 @@ void constant_to_float(const Value& value, float* floats) {
   for (int64_t i = 0; i < count; ++i) floats[i] *= scales[i / inner % value.shape.dims[q.axis]];
 }
 
-void expand_nibbles(const Value& value, int8_t* numbers) {
+void expand_int4(const Value& value, int8_t* numbers) {
   const int64_t columns = value.shape.last(), rows = value.shape.numel() / columns;
   for (int64_t i = 0; i < rows; ++i) {
     const uint8_t* row = static_cast<const uint8_t*>(value.constant) + i * ((columns + 1) / 2);
-    for (int64_t j = 0; j < columns; ++j) numbers[i * columns + j] = static_cast<int8_t>(nibble_at(row, j));
+    for (int64_t j = 0; j < columns; ++j) numbers[i * columns + j] = static_cast<int8_t>(int4_at(row, j));
   }
 }
 

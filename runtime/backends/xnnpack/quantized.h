@@ -7,7 +7,7 @@ namespace rushlight::xnnpack {
 // Scales of channels or groups must still be there, as they are while steps are made.
 void constant_to_float(const Value& value, float* floats);
 // Bytes of constant nibbles as int8, [rows, columns].
-void expand_nibbles(const Value& value, int8_t* numbers);
+void expand_int4(const Value& value, int8_t* numbers);
 
 // A value with one scale, or with scales by row.
 void numbers_to_float(const Value& value, const Operand& operand, float* floats);

@@ -91,7 +91,7 @@ Error check_node(const Graph& graph, const Node& node) {
     if (by == By::Group && (is_bias || node.kind != Kind::XNNFullyConnected || (node.flags & kTransposeWeights) != 0)) {
       return misfit(node, "its weights have scales for groups");
     }
-    if (by == By::Channel && is_weight && in.has_nibbles && in.quantization.axis != 0) {
+    if (by == By::Channel && is_weight && in.is_int4 && in.quantization.axis != 0) {
       return misfit(node, "channels of its weights are not rows");
     }
     if (by == By::Row && (!is_weighted(node.kind) || i != 0)) return misfit(node, "its input has scales by row");
@@ -133,7 +133,7 @@ Error read_quantization(const schema::XNNQuantizedTensorValue& table, size_t id,
     case schema::XNNDatatype::xnn_datatype_qcint32:
     case schema::XNNDatatype::xnn_datatype_qcint4: {
       value->dtype = datatype == schema::XNNDatatype::xnn_datatype_qcint32 ? ScalarType::Int : ScalarType::Char;
-      value->has_nibbles = datatype == schema::XNNDatatype::xnn_datatype_qcint4;
+      value->is_int4 = datatype == schema::XNNDatatype::xnn_datatype_qcint4;
       const auto channels = table.quant_params_as_PerChannelQuant();
       if (!channels) return mismatch();
       value->quantization.by = By::Channel;
@@ -141,7 +141,7 @@ Error read_quantization(const schema::XNNQuantizedTensorValue& table, size_t id,
     }
     case schema::XNNDatatype::xnn_datatype_qbint4:
       value->dtype = ScalarType::Char;
-      value->has_nibbles = true;
+      value->is_int4 = true;
       if (params != XNNQuantParams::PerChannelGroupQuant) return mismatch();
       return read_by_group(table.quant_params_as_PerChannelGroupQuant(), id, value);
     case schema::XNNDatatype::xnn_datatype_qdint8: {
@@ -193,7 +193,7 @@ Error check_scales(size_t id, const Value& value, uint32_t count) {
 
 uint64_t constant_bytes(const Value& value) {
   const uint64_t count = static_cast<uint64_t>(value.shape.numel());
-  if (!value.has_nibbles) return count * element_size(value.dtype);
+  if (!value.is_int4) return count * element_size(value.dtype);
   const uint64_t row = static_cast<uint64_t>(value.shape.last());
   return count / row * ((row + 1) / 2);
 }

@@ -4,7 +4,7 @@
 
 namespace rushlight::xnnpack {
 
-// Sets dtype, has_nibbles and quantization, but for the scales of channels and groups. `value` has its shape.
+// Sets dtype, is_int4 and quantization, but for the scales of channels and groups. `value` has its shape.
 Error read_quantization(const schema::XNNQuantizedTensorValue& table, size_t id, Value* value);
 
 // Where the scales of channels or groups are; none if count is 0.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/xnnpack/graph.h"
+#include "rushlight/core/kernel.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/result.h"
 
@@ -64,9 +65,10 @@ class Step {
 };
 
 struct Options {
-  bool own_kernels = false;  // nothing that a kernel of ours can do is left to XNNPACK
-  bool tiles = true;         // convolutions and products run on our own tiles, and all quantized nodes that can
-  bool exact = false;        // no algorithm that changes the order of magnitude of rounding errors
+  bool own_kernels = false;         // nothing that a kernel of ours can do is left to XNNPACK
+  bool microkernels = true;         // convolutions and products run on microkernels, and all quantized nodes that can
+  bool exact = false;               // no algorithm that changes the order of magnitude of rounding errors
+  Span<const KernelTable> kernels;  // for what XNNPACK lacks, searched in order
 };
 
 // By whatever suits the node; `threads` is the most that it uses.
@@ -78,21 +80,22 @@ Result<Step*> make_library_step(const Graph& graph, const Node& node, const Oper
                                 MemoryAllocator& allocator);
 // Whether XNNPACK's operator gives numbers where an input is NaN, and our kernel is no slower.
 bool is_better_by_kernel(Kind kind);
-// By our own tiles: convolutions and products of float32 with constant weights, and means of float32. Null in `*step`
+// By microkernels: convolutions and products of float32 with constant weights, and means of float32. Null in `*step`
 // if they do not suit; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
-Error make_tile_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
-                     MemoryAllocator& allocator, Step** step);
+Error make_f32_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
+                    MemoryAllocator& allocator, Step** step);
 // By loops over int8. Null in `*step` if none suits a quantized node.
-Error make_byte_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+Error make_int8_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                      MemoryAllocator& allocator, Step** step);
 // From or to whole numbers, any.
 Result<Step*> make_requantize_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
 // A quantized node by the step of its float counterpart.
-Result<Step*> make_wide_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
-                             size_t threads, MemoryAllocator& allocator);
+Result<Step*> make_dequantize_fallback_step(const Graph& graph, const Node& node, const Operand* operands,
+                                            const Options& options, size_t threads, MemoryAllocator& allocator);
 // By moving elements: transposes, slices, concatenations, copies, conversions. Null for other kinds.
 Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
 // By our own kernels, any kind but those that move.
-Result<Step*> make_kernel_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
+Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
+                               MemoryAllocator& allocator);
 
 }  // namespace rushlight::xnnpack

@@ -1,5 +1,7 @@
 #include "backends/xnnpack/storage.h"
 
+#include "core/make_array.h"
+
 namespace rushlight::xnnpack {
 namespace {
 

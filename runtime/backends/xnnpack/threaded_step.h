@@ -3,7 +3,7 @@
 #include <new>
 
 #include "backends/xnnpack/step.h"
-#include "kernels/optimized/pixels/image.h"
+#include "microkernels/image.h"
 
 namespace rushlight::xnnpack {
 
@@ -29,8 +29,6 @@ class ThreadedStep : public Step {
 
   const int64_t threads_;
 };
-
-using optimized::round_up;
 
 template <typename T, typename... Arguments>
 Error make_in(MemoryAllocator& allocator, Step** step, Arguments&&... arguments) {

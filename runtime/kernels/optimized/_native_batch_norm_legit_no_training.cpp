@@ -3,8 +3,8 @@
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/reduction.h"
-#include "kernels/optimized/tiles/tiles.h"
 #include "kernels/shared/batch_norm.h"
+#include "microkernels/tables/f32.h"
 
 namespace rushlight::optimized {
 
@@ -23,7 +23,7 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
     return true;
   }
   if (!is_row_major(out)) return false;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t spatial = in.numel() / (in.size(0) * channels);
   const float* x = in.const_data_ptr<float>();
   const float* means = running_mean.const_data_ptr<float>();
@@ -38,7 +38,7 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
       const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
       const float scale = weights ? rstd * weights[channel] : rstd;
       const float shift = (biases ? biases[channel] : 0.0f) - means[channel] * scale;
-      tiles.unary(tiles::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
+      kernels.unary(microkernels::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
     }
   });
   return true;

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool abs_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Abs, in, out);
+  return map_unary(context, microkernels::UnaryOp::Abs, in, out);
 }
 
 }  // namespace rushlight::optimized

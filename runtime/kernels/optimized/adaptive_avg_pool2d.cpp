@@ -1,5 +1,5 @@
-#include "kernels/optimized/fold.h"
 #include "kernels/optimized/nn.h"
+#include "kernels/optimized/reduce_dims.h"
 
 namespace rushlight::optimized {
 

@@ -1,22 +1,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/optimized/fold.h"
+#include "kernels/optimized/integer_type.h"
 #include "kernels/optimized/layout.h"
+#include "kernels/optimized/reduce_dims.h"
 #include "kernels/optimized/reduction.h"
-#include "kernels/optimized/tiles/tiles.h"
-#include "kernels/optimized/whole.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/shape.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
 namespace {
 
 // The first index of the extreme number of a row, or of a NaN.
-int64_t index_of_extreme(const tiles::Tiles& tiles, bool largest, const float* x, int64_t n) {
-  const float value = tiles.extreme(largest, x, n);
+int64_t index_of_extreme(const microkernels::F32Microkernels& kernels, bool largest, const float* x, int64_t n) {
+  const float value = kernels.extreme(largest, x, n);
   constexpr int64_t kBlock = 64;
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t m = std::min(kBlock, n - first);
@@ -34,27 +34,27 @@ int64_t index_of_extreme(const tiles::Tiles& tiles, bool largest, const float* x
 bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, std::optional<int64_t> dim,
                  bool keepdim, const Tensor& out) {
   DimMask mask;
-  Fold f;
+  ReductionShape f;
   Whole whole;
-  const bool half = dtypes::kHalf.contains(in.scalar_type()), is_whole = whole_of(in.scalar_type(), &whole);
-  if ((!half && !is_whole && !is_float(in)) || out.scalar_type() != ScalarType::Long) return false;
+  const bool half = dtypes::kHalf.contains(in.scalar_type()), is_integer = integer_type_of(in.scalar_type(), &whole);
+  if ((!half && !is_integer && !is_float(in)) || out.scalar_type() != ScalarType::Long) return false;
   if (!(dim ? dim_mask(context, in, *dim, &mask) : dim_mask(context, in, std::nullopt, &mask))) return true;
-  if (!fold_elements(in, mask, &f) || f.inner != 1) return false;
+  if (!shape_of_reduced_elements(in, mask, &f) || f.inner != 1) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
-  const int64_t workers = in.numel() < kFoldGrain ? 1 : worker_count(context);
+  const int64_t workers = in.numel() < kReductionGrain ? 1 : microkernels::worker_count(context);
   float* const rows =
       half ? context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced)) : nullptr;
   if (context.failed()) return true;
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
-  const tiles::Tiles& tiles = tiles::tiles();
-  const tiles::WholeTiles& wholes = tiles::whole_tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const microkernels::IntegerMicrokernels& integers = microkernels::integer_microkernels();
   int64_t* const to = out.mutable_data_ptr<int64_t>();
-  for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const void* const row = at(in, i * f.reduced);
-      if (is_whole) {
-        to[i] = wholes.find(whole.type, row, f.reduced, wholes.extreme(whole.type, largest, row, f.reduced));
+      if (is_integer) {
+        to[i] = integers.find(whole.type, row, f.reduced, integers.extreme(whole.type, largest, row, f.reduced));
         continue;
       }
       const float* values = static_cast<const float*>(row);
@@ -63,7 +63,7 @@ bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, 
         load(row, 1, wide, 1, f.reduced);
         values = wide;
       }
-      to[i] = index_of_extreme(tiles, largest, values, f.reduced);
+      to[i] = index_of_extreme(kernels, largest, values, f.reduced);
     }
   });
   return true;

@@ -3,9 +3,9 @@
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/optimized/plane_window.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/shared/pooling.h"
 #include "kernels/shared/row_major.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -38,23 +38,24 @@ bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const 
   const RowMajorInput images(context, in);
   RowMajorOutput means(context, out);
   if (context.failed()) return true;
-  const tiles::Tiles& tiles = tiles::tiles();
-  const tiles::DepthwisePlane plane = pooled_plane(tiles, w, from, to);
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const microkernels::DepthwisePlane plane = pooled_plane(kernels, w, from, to);
   const int64_t size = plane_scratch(plane);
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   float* ones = context.allocate_temporary_array<float>(static_cast<size_t>(w.volume()));
   if (scratch == nullptr || ones == nullptr) return true;
   std::fill(scratch, scratch + workers * size, 0.0f);
   std::fill(ones, ones + w.volume(), 1.0f);
   const float scale = 1.0f / static_cast<float>(divisor.value_or(w.volume()));
-  for_workers(context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float* y = means.data<float>() + i * to.volume();
-      tiles.depthwise(plane, images.data<float>() + i * from.volume(), ones, 0.0f, y, scratch + worker * size);
-      tiles.unary(tiles::UnaryOp::Affine, y, y, to.volume(), scale, 0.0f);
-    }
-  });
+  microkernels::for_workers(
+      context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          float* y = means.data<float>() + i * to.volume();
+          kernels.depthwise(plane, images.data<float>() + i * from.volume(), ones, 0.0f, y, scratch + worker * size);
+          kernels.unary(microkernels::UnaryOp::Affine, y, y, to.volume(), scale, 0.0f);
+        }
+      });
   means.finish();
   return true;
 }

@@ -3,23 +3,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/rounding.h"
 #include "kernels/optimized/halo.h"
 #include "kernels/optimized/matrix_product.h"
 #include "kernels/optimized/plane_window.h"
-#include "kernels/optimized/workers.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
-using tiles::GemmInit;
-using tiles::Product;
-using tiles::Tiles;
+using microkernels::F32Microkernels;
+using microkernels::GemmInit;
+using microkernels::Product;
 
 namespace {
 
 // Floats of padded input that a worker holds in a second level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Most rows of output, up to `all`, whose padded input over `channels` fits `floats`; divides `all` evenly.
 int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
@@ -52,7 +51,7 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     product.m = outputs, product.n = pixels, product.k = channels;
     product.a = conv.weight + group * outputs * channels;
     product.lda = channels;
-    product.right = Product::Right::Rows;
+    product.rhs = Product::Rhs::Rows;
     product.b = conv.input + group * channels * pixels;
     product.ldb = pixels;
     product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
@@ -66,50 +65,51 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
 }
 
 bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t multiplier = conv.outputs / conv.channels;
   const int64_t taps = conv.kernel_h * conv.kernel_w;
-  tiles::DepthwisePlane plane{conv.height,
-                              conv.width,
-                              conv.out_height,
-                              conv.out_width,
-                              conv.kernel_h,
-                              conv.kernel_w,
-                              conv.stride_h,
-                              conv.stride_w,
-                              conv.pad_h,
-                              conv.pad_w,
-                              conv.dilation_h,
-                              conv.dilation_w,
-                              1,
-                              0};
-  set_bands(tiles, &plane);
+  microkernels::DepthwisePlane plane{conv.height,
+                                     conv.width,
+                                     conv.out_height,
+                                     conv.out_width,
+                                     conv.kernel_h,
+                                     conv.kernel_w,
+                                     conv.stride_h,
+                                     conv.stride_w,
+                                     conv.pad_h,
+                                     conv.pad_w,
+                                     conv.dilation_h,
+                                     conv.dilation_w,
+                                     1,
+                                     0};
+  set_bands(kernels, &plane);
   const int64_t size = plane_scratch(plane);
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (scratch == nullptr) return false;
   std::memset(scratch, 0, static_cast<size_t>(workers * size) * sizeof(float));
   const int64_t in_size = conv.height * conv.width;
   const int64_t out_size = conv.out_height * conv.out_width;
-  for_workers(context, workers, conv.batch * conv.outputs, [&](int64_t worker, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t output = i % conv.outputs;
-      tiles.depthwise(plane, conv.input + i / multiplier * in_size, conv.weight + output * taps,
-                      conv.bias ? conv.bias[output] : 0.0f, conv.out + i * out_size, scratch + worker * size);
-    }
-  });
+  microkernels::for_workers(
+      context, workers, conv.batch * conv.outputs, [&](int64_t worker, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t output = i % conv.outputs;
+          kernels.depthwise(plane, conv.input + i / multiplier * in_size, conv.weight + output * taps,
+                            conv.bias ? conv.bias[output] : 0.0f, conv.out + i * out_size, scratch + worker * size);
+        }
+      });
   return true;
 }
 
-// Implicit products: a worker copies a band of the input with its padding; the product's right operand is rows of it.
+// Implicit products: a worker copies a band of the input with its padding; the product's RHS is rows of it.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t channels = conv.channels / conv.groups;
   const int64_t outputs = conv.outputs / conv.groups;
   const int64_t taps = conv.kernel_h * conv.kernel_w;
   const int64_t depth = channels * taps;
   const int64_t planes = conv.batch * conv.groups;
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
 
   // Divide bands among workers if there are enough of them; else outputs.
   int64_t rows = band_rows(conv, channels, conv.out_height, kBandFloats);
@@ -119,12 +119,12 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
       const int64_t bands = round_up((conv.out_height + rows - 1) / rows, workers);
       rows = (conv.out_height + bands - 1) / bands;
     } else {
-      output_parts = std::min(workers, (outputs + tiles.gemm_rows - 1) / tiles.gemm_rows);
+      output_parts = std::min(workers, (outputs + kernels.gemm_rows - 1) / kernels.gemm_rows);
     }
   }
   const int64_t bands = (conv.out_height + rows - 1) / rows;
-  const Halo halo(conv, rows, tiles::column_step(tiles));
-  const int64_t packing = round_up(product_scratch(tiles, depth, rows * halo.row), 16);
+  const Halo halo(conv, rows, microkernels::column_step(kernels));
+  const int64_t packing = round_up(product_scratch(kernels, depth, rows * halo.row), 16);
   const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
   if (channels * halo.plane > INT32_MAX) {
     context.fail(Error::MemoryAllocationFailed, "a row of the padded input does not fit 2^31 elements");
@@ -138,37 +138,38 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     offsets[k] =
         static_cast<int32_t>(k / taps * halo.plane + halo.tap_offset(conv, tap / conv.kernel_w, tap % conv.kernel_w));
   }
-  for_workers(context, workers, planes * bands * output_parts, [&](int64_t worker, int64_t begin, int64_t end) {
-    float* packed = scratch + worker * size;
-    float* padded = packed + packing;
-    std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t part = i % output_parts;
-      const int64_t y = i / output_parts % bands * rows;
-      const int64_t plane = i / (output_parts * bands);
-      const int64_t group = plane % conv.groups;
-      const int64_t out_rows = std::min(rows, conv.out_height - y);
-      const float* input = conv.input + plane * channels * conv.height * conv.width;
-      for (int64_t c = 0; c < channels; ++c) {
-        halo.fill(tiles, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
-      }
-      Product product{};
-      product.m = outputs, product.n = out_rows * halo.row, product.k = depth;
-      product.a = conv.weight + group * outputs * depth;
-      product.lda = depth;
-      product.right = Product::Right::Gathered;
-      product.b = padded;
-      product.offsets = offsets;
-      product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
-      product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-      product.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
-      product.ldc = conv.out_height * conv.out_width;
-      product.row = halo.row;
-      product.kept = conv.out_width;
-      multiply(tiles, product, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, product.n,
-               packed);
-    }
-  });
+  microkernels::for_workers(
+      context, workers, planes * bands * output_parts, [&](int64_t worker, int64_t begin, int64_t end) {
+        float* packed = scratch + worker * size;
+        float* padded = packed + packing;
+        std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t part = i % output_parts;
+          const int64_t y = i / output_parts % bands * rows;
+          const int64_t plane = i / (output_parts * bands);
+          const int64_t group = plane % conv.groups;
+          const int64_t out_rows = std::min(rows, conv.out_height - y);
+          const float* input = conv.input + plane * channels * conv.height * conv.width;
+          for (int64_t c = 0; c < channels; ++c) {
+            halo.fill(kernels, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
+          }
+          Product product{};
+          product.m = outputs, product.n = out_rows * halo.row, product.k = depth;
+          product.a = conv.weight + group * outputs * depth;
+          product.lda = depth;
+          product.rhs = Product::Rhs::Gathered;
+          product.b = padded;
+          product.offsets = offsets;
+          product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+          product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+          product.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
+          product.ldc = conv.out_height * conv.out_width;
+          product.row = halo.row;
+          product.kept = conv.out_width;
+          multiply(kernels, product, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, product.n,
+                   packed);
+        }
+      });
   return true;
 }
 

@@ -1,23 +1,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/rounding.h"
 #include "kernels/optimized/conv2d.h"
 #include "kernels/optimized/matrix_product.h"
-#include "kernels/optimized/workers.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
-using tiles::GemmInit;
-using tiles::Product;
-using tiles::Tiles;
+using microkernels::F32Microkernels;
+using microkernels::GemmInit;
+using microkernels::Product;
 
 namespace {
 
 // Floats of gathered input that a worker holds in a second level cache.
 constexpr int64_t kGatheredFloats = 96 * 1024;
 constexpr int64_t kLeastPixels = 48;
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 bool pointwise(const Conv2d& c) {
   return c.groups == 1 && c.kernel_h == 1 && c.kernel_w == 1 && c.stride_h == 1 && c.stride_w == 1 && c.pad_h == 0 &&
@@ -29,7 +28,7 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   Product product{};
   product.m = c.batch * c.height * c.width, product.n = c.outputs, product.k = c.channels;
   product.a = c.input, product.lda = c.channels;
-  product.right = Product::Right::Transposed;
+  product.rhs = Product::Rhs::Transposed;
   product.b = c.weight, product.ldb = c.channels;
   product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
   product.bias = c.bias;
@@ -45,19 +44,19 @@ int64_t source_pixel(const Conv2d& c, int64_t y, int64_t x, int64_t ky, int64_t 
 }
 
 bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t taps = c.kernel_h * c.kernel_w;
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   // [taps, channels]
   float* weights = context.allocate_temporary_array<float>(static_cast<size_t>(taps * c.channels));
   float* zeros = context.allocate_temporary_array<float>(static_cast<size_t>(c.channels));
   const float** sources = context.allocate_temporary_array<const float*>(static_cast<size_t>(workers * taps));
   if (weights == nullptr || zeros == nullptr || sources == nullptr) return false;
   for (int64_t tap = 0; tap < taps; ++tap) {
-    tiles.copy_strided(c.weight + tap, taps, c.channels, weights + tap * c.channels);
+    kernels.copy_strided(c.weight + tap, taps, c.channels, weights + tap * c.channels);
   }
   std::fill(zeros, zeros + c.channels, 0.0f);
-  for_workers(context, workers, c.batch * c.out_height, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, c.batch * c.out_height, [&](int64_t worker, int64_t begin, int64_t end) {
     const float** from = sources + worker * taps;
     for (int64_t i = begin; i < end; ++i) {
       const float* image = c.input + i / c.out_height * c.height * c.width * c.channels;
@@ -66,7 +65,7 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
           const int64_t pixel = source_pixel(c, i % c.out_height, x, tap / c.kernel_w, tap % c.kernel_w);
           from[tap] = pixel < 0 ? zeros : image + pixel * c.channels;
         }
-        tiles.depthwise_pixel(from, weights, taps, c.channels, c.bias, c.out + (i * c.out_width + x) * c.channels);
+        kernels.depthwise_pixel(from, weights, taps, c.channels, c.bias, c.out + (i * c.out_width + x) * c.channels);
       }
     }
   });
@@ -75,20 +74,20 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
 
 // A block of output pixels at a time: their windows, gathered into rows, times the transposed weights.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t channels = c.channels / c.groups;
   const int64_t outputs = c.outputs / c.groups;
   const int64_t depth = channels * c.kernel_h * c.kernel_w;
   const int64_t pixels = c.batch * c.out_height * c.out_width;
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   int64_t block = std::max(kLeastPixels, kGatheredFloats / std::max<int64_t>(1, depth));
-  block = round_up(std::min(block, (pixels + workers - 1) / workers), tiles.gemm_rows);
-  const int64_t packing = round_up(product_scratch(tiles, depth, outputs), 16);
+  block = round_up(std::min(block, (pixels + workers - 1) / workers), kernels.gemm_rows);
+  const int64_t packing = round_up(product_scratch(kernels, depth, outputs), 16);
   const int64_t size = packing + round_up(block * depth, 16);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (scratch == nullptr) return false;
   const int64_t blocks = (pixels + block - 1) / block;
-  for_workers(context, workers, blocks * c.groups, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, blocks * c.groups, [&](int64_t worker, int64_t begin, int64_t end) {
     float* packed = scratch + worker * size;
     float* gathered = packed + packing;
     for (int64_t i = begin; i < end; ++i) {
@@ -115,12 +114,12 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
       Product product{};
       product.m = count, product.n = outputs, product.k = depth;
       product.a = gathered, product.lda = depth;
-      product.right = Product::Right::Transposed;
+      product.rhs = Product::Rhs::Transposed;
       product.b = c.weight + group * outputs * depth, product.ldb = depth;
       product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
       product.bias = c.bias ? c.bias + group * outputs : nullptr;
       product.c = c.out + first * c.outputs + group * outputs, product.ldc = c.outputs;
-      multiply(tiles, product, 0, count, 0, outputs, packed);
+      multiply(kernels, product, 0, count, 0, outputs, packed);
     }
   });
   return true;

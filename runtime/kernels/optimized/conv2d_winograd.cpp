@@ -1,16 +1,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/rounding.h"
 #include "kernels/optimized/conv2d.h"
 #include "kernels/optimized/halo.h"
-#include "kernels/optimized/tiles/product.h"
-#include "kernels/optimized/workers.h"
+#include "microkernels/gemm/f32.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
-using tiles::GemmInit;
-using tiles::Product;
-using tiles::Tiles;
+using microkernels::F32Microkernels;
+using microkernels::GemmInit;
+using microkernels::Product;
 
 namespace {
 
@@ -21,8 +22,6 @@ constexpr int64_t kLeastTiles = 36;
 constexpr int64_t kLeastChannels = 16;
 // Sums of squares up to which transformed numbers and their products are finite.
 constexpr double kMostSquares = 1e30;
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // The convolution over tiles in the place of outputs.
 Conv2d over_tiles(const Conv2d& conv) {
@@ -41,15 +40,16 @@ struct Sizes {
   int64_t all() const { return padded + 16 * (input_step + product_step) + outputs + packing; }
 };
 
-Sizes sizes_of(const Tiles& tiles, const Conv2d& conv, const Halo& halo, int64_t tiles_in_band, int64_t tiles_in_row) {
+Sizes sizes_of(const F32Microkernels& kernels, const Conv2d& conv, const Halo& halo, int64_t tiles_in_band,
+               int64_t tiles_in_row) {
   Sizes s{};
-  const int64_t width = tiles.width;
+  const int64_t width = kernels.width;
   s.padded = round_up(halo.plane + halo.slack, 16);
   s.row = round_up(tiles_in_band + width, 16);
   s.input_step = conv.channels * s.row + 16;
   s.product_step = conv.outputs * s.row + 16;
   s.outputs = 2 * round_up(2 * tiles_in_row + 2 * width, 16);
-  s.packing = round_up(product_scratch(tiles, conv.channels, tiles_in_band), 16);
+  s.packing = round_up(product_scratch(kernels, conv.channels, tiles_in_band), 16);
   return s;
 }
 
@@ -62,16 +62,16 @@ bool suits_winograd(const Conv2d& c) {
                     (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kLeastTiles;
   // An infinity or NaN would reach outputs that have no part in it.
   const auto is_usual = [](const float* x, int64_t n) {
-    return tiles::tiles().squared_deviations(x, n, 0.0f) <= kMostSquares;
+    return microkernels::f32_microkernels().squared_deviations(x, n, 0.0f) <= kMostSquares;
   };
   return fits && is_usual(c.weight, c.outputs * c.channels * 9) &&
          is_usual(c.input, c.batch * c.channels * c.height * c.width);
 }
 
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   const Conv2d tiled = over_tiles(conv);
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   const int64_t tile_rows = tiled.out_height, tile_columns = tiled.out_width;
   const int64_t row_floats = 16 * (conv.channels + conv.outputs) * tile_columns;
   const int64_t most = std::max<int64_t>(1, kBandFloats / row_floats);
@@ -79,19 +79,19 @@ bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch % workers != 0) bands = std::min(tile_rows, round_up(bands, workers));
   const int64_t rows = (tile_rows + bands - 1) / bands;
   bands = (tile_rows + rows - 1) / rows;
-  const Halo halo(tiled, rows, tiles.width);
-  const Sizes size = sizes_of(tiles, conv, halo, rows * tile_columns, tile_columns);
+  const Halo halo(tiled, rows, kernels.width);
+  const Sizes size = sizes_of(kernels, conv, halo, rows * tile_columns, tile_columns);
   const int64_t filters = conv.outputs * conv.channels + 16;
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size.all()));
   float* weights = context.allocate_temporary_array<float>(static_cast<size_t>(16 * filters));
   if (scratch == nullptr || weights == nullptr) return false;
   context.parallel_for(0, conv.outputs, std::max<int64_t>(1, 4096 / conv.channels), [&](int64_t begin, int64_t end) {
     const int64_t first = begin * conv.channels;
-    tiles.winograd_weights(conv.weight + first * 9, (end - begin) * conv.channels, weights + first, filters);
+    kernels.winograd_weights(conv.weight + first * 9, (end - begin) * conv.channels, weights + first, filters);
   });
   int32_t offsets[16];
   for (int64_t tap = 0; tap < 16; ++tap) offsets[tap] = static_cast<int32_t>(halo.tap_offset(tiled, tap / 4, tap % 4));
-  for_workers(context, workers, conv.batch * bands, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, conv.batch * bands, [&](int64_t worker, int64_t begin, int64_t end) {
     float* padded = scratch + worker * size.all();
     float* input = padded + size.padded;
     float* products = input + 16 * size.input_step;
@@ -103,32 +103,32 @@ bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
       const int64_t first = i % bands * rows;
       const int64_t count = std::min(rows, tile_rows - first);
       for (int64_t c = 0; c < conv.channels; ++c) {
-        halo.fill(tiles, tiled, conv.input + (image * conv.channels + c) * conv.height * conv.width, first, padded);
+        halo.fill(kernels, tiled, conv.input + (image * conv.channels + c) * conv.height * conv.width, first, padded);
         for (int64_t y = 0; y < count; ++y) {
-          tiles.winograd_input(padded + y * halo.row, offsets, tile_columns, input + c * size.row + y * tile_columns,
-                               size.input_step);
+          kernels.winograd_input(padded + y * halo.row, offsets, tile_columns, input + c * size.row + y * tile_columns,
+                                 size.input_step);
         }
       }
       for (int64_t f = 0; f < 16; ++f) {
         Product product{};
         product.m = conv.outputs, product.n = count * tile_columns, product.k = conv.channels;
         product.a = weights + f * filters, product.lda = conv.channels;
-        product.right = Product::Right::Rows;
+        product.rhs = Product::Rhs::Rows;
         product.b = input + f * size.input_step, product.ldb = size.row;
         product.init = GemmInit::Zero;
         product.c = products + f * size.product_step, product.ldc = size.row;
-        multiply(tiles, product, 0, product.m, 0, product.n, packing);
+        multiply(kernels, product, 0, product.m, 0, product.n, packing);
       }
       for (int64_t o = 0; o < conv.outputs; ++o) {
         for (int64_t y = 0; y < count; ++y) {
           float* upper = outputs;
           float* lower = outputs + size.outputs / 2;
-          tiles.winograd_output(products + o * size.row + y * tile_columns, size.product_step, tile_columns,
-                                conv.bias ? conv.bias[o] : 0.0f, upper, lower);
+          kernels.winograd_output(products + o * size.row + y * tile_columns, size.product_step, tile_columns,
+                                  conv.bias ? conv.bias[o] : 0.0f, upper, lower);
           const int64_t line = 2 * (first + y);
           float* to = conv.out + ((image * conv.outputs + o) * conv.out_height + line) * conv.out_width;
-          tiles.copy_strided(upper, 1, conv.out_width, to);
-          if (line + 1 < conv.out_height) tiles.copy_strided(lower, 1, conv.out_width, to + conv.out_width);
+          kernels.copy_strided(upper, 1, conv.out_width, to);
+          if (line + 1 < conv.out_height) kernels.copy_strided(lower, 1, conv.out_width, to + conv.out_width);
         }
       }
     }

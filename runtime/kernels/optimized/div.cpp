@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Div, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Div, a, b, out);
 }
 
 bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Div, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Div, a, b, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,10 +4,10 @@
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
-#include "kernels/optimized/tiles/byte_tiles.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/quantized/affine_loop.h"
 #include "kernels/quantized/linear_arguments.h"
+#include "microkernels/tables/int8.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -16,36 +16,36 @@ namespace {
 constexpr int64_t kBlock = 32;     // numbers that tiles take at once
 constexpr int64_t kColumns = 16;   // that are not divided further
 constexpr int64_t kMostRows = 48;  // of the input that are taken at once
-constexpr int64_t kSerialWork = 1 << 17;
+constexpr int64_t kSerialInt4Work = 4 * microkernels::kSerialWork;
 
 struct Problem {
   int64_t rows, columns, depth;
-  const uint8_t* left;  // a row of ones above the others
-  tiles::NibbleDots dots;
+  const uint8_t* lhs;  // a row of ones above the others
+  microkernels::Int4Dots dots;
   const float* row_scales;
   const int32_t* row_zeros;
   const float* bias;  // or null
   float* out;
 };
 
-void multiply_columns(const tiles::ByteTiles& tiles, const Problem& p, int64_t n0, int64_t n1) {
+void multiply_columns(const microkernels::Int8Microkernels& kernels, const Problem& p, int64_t n0, int64_t n1) {
   float sums[kMostRows * kColumns], ones[kColumns];
   for (int64_t j = n0; j < n1; j += kColumns) {
     const int64_t columns = std::min(kColumns, n1 - j);
-    tiles::NibbleDots d = p.dots;
-    d.right += j * d.right_stride;
+    microkernels::Int4Dots d = p.dots;
+    d.rhs += j * d.rhs_stride;
     d.scales += j * d.scale_stride;
     // The first rows come together with the row of ones.
     for (int64_t row = -1; row < p.rows;) {
       const int64_t rows = std::min(kMostRows, p.rows - row);
-      d.left = p.left + (row + 1) * p.depth;
+      d.lhs = p.lhs + (row + 1) * p.depth;
       d.sums = sums;
       d.sums_stride = kColumns;
-      tiles.nibble_dots(rows, columns, d);
+      kernels.int4_dots(rows, columns, d);
       if (row < 0) std::copy_n(sums, columns, ones);
       for (int64_t i = row < 0 ? 1 : 0; i < rows; ++i) {
         const float scale = p.row_scales[row + i];
-        const float zero = static_cast<float>(p.row_zeros[row + i] + tiles.nibble_offset);
+        const float zero = static_cast<float>(p.row_zeros[row + i] + kernels.int4_offset);
         float* const to = p.out + (row + i) * p.columns + j;
         for (int64_t l = 0; l < columns; ++l) {
           to[l] = (sums[i * kColumns + l] - zero * ones[l]) * scale + (p.bias ? p.bias[j + l] : 0.0f);
@@ -76,7 +76,7 @@ bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, co
       !quantized::resize_linear(context, in, depth, columns, bias, out) || out.numel() == 0) {
     return true;
   }
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   quantized::DynamicRows rows;
   Problem p{};
   p.bias = bias ? floats_of(context, *bias, columns) : nullptr;
@@ -84,26 +84,27 @@ bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, co
       !quantize_dynamic_rows(context, in, {per_token, symmetric, quant_min, quant_max, eps}, &rows)) {
     return true;
   }
-  uint8_t* const left = context.allocate_temporary_array<uint8_t>(static_cast<size_t>((rows.rows + 1) * depth));
-  if (left == nullptr) return true;
-  std::fill_n(left, depth, uint8_t{1});
-  context.parallel_for(0, rows.rows, kSerialWork / depth + 1, [&](int64_t begin, int64_t end) {
+  uint8_t* const lhs = context.allocate_temporary_array<uint8_t>(static_cast<size_t>((rows.rows + 1) * depth));
+  if (lhs == nullptr) return true;
+  std::fill_n(lhs, depth, uint8_t{1});
+  context.parallel_for(0, rows.rows, kSerialInt4Work / depth + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      tiles.pack_nibble_left(rows.numbers + i * depth, depth, left + (i + 1) * depth);
+      kernels.pack_int4_lhs(rows.numbers + i * depth, depth, lhs + (i + 1) * depth);
     }
   });
   p.rows = rows.rows, p.columns = columns, p.depth = depth;
-  p.left = left;
-  p.dots.left_stride = depth;
-  p.dots.right = weight.const_data_ptr<uint8_t>(), p.dots.right_stride = depth / 2;
+  p.lhs = lhs;
+  p.dots.lhs_stride = depth;
+  p.dots.rhs = weight.const_data_ptr<uint8_t>(), p.dots.rhs_stride = depth / 2;
   p.dots.scales = weight_scales.const_data_ptr<float>(), p.dots.scale_stride = shared && columns != 1 ? 0 : groups;
   p.dots.groups = groups, p.dots.group = depth / groups;
   p.row_scales = rows.scales, p.row_zeros = rows.zeros;
   p.out = out.mutable_data_ptr<float>();
-  const int64_t workers = p.rows * columns * depth < kSerialWork ? 1 : worker_count(context);
-  for_workers(context, workers, (columns + kColumns - 1) / kColumns, [&](int64_t, int64_t begin, int64_t end) {
-    multiply_columns(tiles, p, begin * kColumns, std::min(end * kColumns, columns));
-  });
+  const int64_t workers = p.rows * columns * depth < kSerialInt4Work ? 1 : microkernels::worker_count(context);
+  microkernels::for_workers(context, workers, (columns + kColumns - 1) / kColumns,
+                            [&](int64_t, int64_t begin, int64_t end) {
+                              multiply_columns(kernels, p, begin * kColumns, std::min(end * kColumns, columns));
+                            });
   return true;
 }
 

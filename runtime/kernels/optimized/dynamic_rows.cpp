@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cmath>
 
-#include "kernels/optimized/tiles/byte_tiles.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/quantized/choose.h"
+#include "microkernels/tables/int8.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -20,15 +20,15 @@ constexpr int64_t kPart = 4096;
 
 // The one range of a whole tensor, 0 included, NaN if a number is; false if there is no memory.
 bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantized::Extremes* extremes) {
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
-  const int64_t workers = n < kGrain ? 1 : worker_count(context);
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
+  const int64_t workers = n < kGrain ? 1 : microkernels::worker_count(context);
   auto* const parts = context.allocate_temporary_array<quantized::Extremes>(static_cast<size_t>(workers));
   if (parts == nullptr) return false;
   std::atomic<bool> ordered{true};
   for (int64_t w = 0; w < workers; ++w) parts[w] = {0, 0};
-  for_workers(context, workers, (n + kPart - 1) / kPart, [&](int64_t w, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, (n + kPart - 1) / kPart, [&](int64_t w, int64_t begin, int64_t end) {
     const int64_t first = begin * kPart, last = std::min(n, end * kPart);
-    if (!tiles.extremes(x + first, last - first, &parts[w].least, &parts[w].most)) ordered = false;
+    if (!kernels.extremes(x + first, last - first, &parts[w].least, &parts[w].most)) ordered = false;
   });
   *extremes = {0, 0};
   for (int64_t w = 0; w < workers; ++w) {
@@ -60,21 +60,21 @@ bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, cons
                                               ScalarType::Char)
                 : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
   }
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, r.rows, kGrain / r.depth + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* const row = x + i * r.depth;
       Affine chosen = whole;
       if (range.per_token) {
         float least, most;
-        if (!tiles.extremes(row, r.depth, &least, &most)) least = most = NAN;
+        if (!kernels.extremes(row, r.depth, &least, &most)) least = most = NAN;
         chosen = quantized::choose_token_affine(least, most);
       }
       r.scales[i] = quantized::scale_of_sums(chosen);
       r.zeros[i] = static_cast<int32_t>(chosen.zero);
-      tiles.quantize_bytes(row, r.depth,
-                           {r.zeros[i], static_cast<int32_t>(range.quant_min), static_cast<int32_t>(range.quant_max)},
-                           1.0f / r.scales[i], reinterpret_cast<uint8_t*>(r.numbers + i * r.depth));
+      kernels.quantize(row, r.depth,
+                       {r.zeros[i], static_cast<int32_t>(range.quant_min), static_cast<int32_t>(range.quant_max)},
+                       1.0f / r.scales[i], reinterpret_cast<uint8_t*>(r.numbers + i * r.depth));
     }
   });
   return true;

@@ -1,7 +1,7 @@
 #include "kernels/optimized/elementwise_map.h"
 
-#include "kernels/optimized/elementwise_halves.h"
-#include "kernels/optimized/elementwise_whole.h"
+#include "kernels/optimized/elementwise_f16.h"
+#include "kernels/optimized/elementwise_integer.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/shared/loop_nest.h"
 #include "kernels/shared/promotion.h"
@@ -9,9 +9,9 @@
 
 namespace rushlight::optimized {
 
-using tiles::BinaryOp;
-using tiles::CompareOp;
-using tiles::UnaryOp;
+using microkernels::BinaryOp;
+using microkernels::CompareOp;
+using microkernels::UnaryOp;
 
 namespace {
 
@@ -105,11 +105,11 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, const Operand& a, co
   if (!make_rows(&nest, out, a, b)) return false;
   const int64_t a_step = step(nest, 1);
   const int64_t b_step = a_step ? step(nest, 2) : 1;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   float* to = out.mutable_data_ptr<float>();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      tiles.binary(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n, p);
+      kernels.binary(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n, p);
     });
   });
   return true;
@@ -122,11 +122,11 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, 
   if (!make_rows(&nest, out, a, b)) return false;
   const int64_t a_step = step(nest, 1);
   const int64_t b_step = a_step ? step(nest, 2) : 1;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   uint8_t* to = out.mutable_data_ptr<uint8_t>();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      tiles.compare(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n);
+      kernels.compare(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n);
     });
   });
   return true;
@@ -135,47 +135,47 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, 
 }  // namespace
 
 bool map_unary(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, const Tensor& out, float p, float q) {
-  if (is_half(in)) return half_unary(context, op, in, out, p, q);
+  if (is_f16(in)) return f16_unary(context, op, in, out, p, q);
   if (!all_float(in, out)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!same_layout(in, out)) return false;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* from = in.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
   context.parallel_for(0, in.numel(), is_costly(op) ? kCostlyGrain : kGrain, [&](int64_t begin, int64_t end) {
-    tiles.unary(op, from + begin, to + begin, end - begin, p, q);
+    kernels.unary(op, from + begin, to + begin, end - begin, p, q);
   });
   return true;
 }
 
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out,
                 float p) {
-  if (is_whole(a)) return whole_binary(context, op, a, b, out);
-  if (is_half(a)) return half_binary(context, op, a, b, out);
+  if (is_integer(a)) return integer_binary(context, op, a, b, out);
+  if (is_f16(a)) return f16_binary(context, op, a, b, out);
   if (result_type(a, b) != ScalarType::Float) return false;
   return run_binary(context, op, Operand(a), Operand(b), out, p);
 }
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out,
                 float p) {
-  if (is_whole(a)) return whole_binary(context, op, a, b, out);
-  if (is_half(a)) return half_binary(context, op, a, b, out);
+  if (is_integer(a)) return integer_binary(context, op, a, b, out);
+  if (is_f16(a)) return f16_binary(context, op, a, b, out);
   return is_float(a) && run_binary(context, op, Operand(a), Operand(b.to<float>()), out, p);
 }
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out,
                 float p) {
-  if (is_whole(b)) return whole_binary(context, op, a, b, out);
-  if (is_half(b)) return half_binary(context, op, a, b, out);
+  if (is_integer(b)) return integer_binary(context, op, a, b, out);
+  if (is_f16(b)) return f16_binary(context, op, a, b, out);
   return is_float(b) && run_binary(context, op, Operand(a.to<float>()), Operand(b), out, p);
 }
 
 bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
-  if (is_whole(a)) return whole_compare(context, op, a, b, out);
-  if (is_half(a)) return half_compare(context, op, a, b, out);
+  if (is_integer(a)) return integer_compare(context, op, a, b, out);
+  if (is_f16(a)) return f16_compare(context, op, a, b, out);
   return all_float(a, b) && run_compare(context, op, Operand(a), Operand(b), out);
 }
 bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
-  if (is_whole(a)) return whole_compare(context, op, a, b, out);
-  if (is_half(a)) return half_compare(context, op, a, b, out);
+  if (is_integer(a)) return integer_compare(context, op, a, b, out);
+  if (is_f16(a)) return f16_compare(context, op, a, b, out);
   return is_float(a) && run_compare(context, op, Operand(a), Operand(b.to<float>()), out);
 }
 
@@ -190,13 +190,13 @@ bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Ten
   LoopNest nest;
   if (!make_rows(&nest, out, yes, no, &condition)) return false;
   const int64_t steps[] = {step(nest, 1), step(nest, 2), step(nest, 3)};
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   float* to = out.mutable_data_ptr<float>();
   const uint8_t* bits = condition.const_data_ptr<uint8_t>();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      tiles.where(bits + offset[3], steps[2], yes.at(offset[1]), steps[0], no.at(offset[2]), steps[1], to + offset[0],
-                  n);
+      kernels.where(bits + offset[3], steps[2], yes.at(offset[1]), steps[0], no.at(offset[2]), steps[1], to + offset[0],
+                    n);
     });
   });
   return true;

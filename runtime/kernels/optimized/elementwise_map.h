@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/optimized/tiles/tiles.h"
+#include "microkernels/tables/f32.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/scalar.h"
 #include "rushlight/core/tensor.h"
@@ -10,18 +10,18 @@ namespace rushlight::optimized {
 // Each resizes `out` and computes with all threads. False where it does not cover the arguments: elements that are not
 // float32 (but for an operand of one element which takes part as a number), operands whose innermost dim in out's order
 // is neither adjacent nor repeated.
-bool map_unary(KernelRuntimeContext& context, tiles::UnaryOp op, const Tensor& in, const Tensor& out, float p = 0,
-               float q = 0);
-bool map_binary(KernelRuntimeContext& context, tiles::BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out,
-                float p = 0);
-bool map_binary(KernelRuntimeContext& context, tiles::BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out,
-                float p = 0);
+bool map_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Tensor& in, const Tensor& out,
+               float p = 0, float q = 0);
+bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Tensor& b,
+                const Tensor& out, float p = 0);
+bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Scalar& b,
+                const Tensor& out, float p = 0);
 // Operands swapped.
-bool map_binary(KernelRuntimeContext& context, tiles::BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out,
-                float p = 0);
-bool map_compare(KernelRuntimeContext& context, tiles::CompareOp op, const Tensor& a, const Tensor& b,
+bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Scalar& a, const Tensor& b,
+                const Tensor& out, float p = 0);
+bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Tensor& b,
                  const Tensor& out);
-bool map_compare(KernelRuntimeContext& context, tiles::CompareOp op, const Tensor& a, const Scalar& b,
+bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Scalar& b,
                  const Tensor& out);
 bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                const Tensor& out);

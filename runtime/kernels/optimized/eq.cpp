@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool eq_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::Equal, a, b, out);
+  return map_compare(context, microkernels::CompareOp::Equal, a, b, out);
 }
 
 bool eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::Equal, a, b, out);
+  return map_compare(context, microkernels::CompareOp::Equal, a, b, out);
 }
 
 }  // namespace rushlight::optimized

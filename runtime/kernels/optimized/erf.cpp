@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Erf, in, out);
+  return map_unary(context, microkernels::UnaryOp::Erf, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Exp, in, out);
+  return map_unary(context, microkernels::UnaryOp::Exp, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::GreaterEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::GreaterEqual, a, b, out);
 }
 
 bool ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::GreaterEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::GreaterEqual, a, b, out);
 }
 
 }  // namespace rushlight::optimized

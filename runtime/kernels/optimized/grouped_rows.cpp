@@ -4,10 +4,10 @@
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/quantized_arguments.h"
-#include "kernels/optimized/tiles/byte_tiles.h"
-#include "kernels/optimized/tiles/product.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/shared/axes.h"
+#include "microkernels/gemm/f32.h"
+#include "microkernels/tables/int8.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -19,16 +19,17 @@ constexpr int64_t kDotRows = 8;
 }  // namespace
 
 void GroupedRows::read(int64_t row, float* to) const {
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   const uint8_t* const from = data + row * row_stride;
   for (int64_t column = 0; column < columns; column += group) {
     const int64_t part = row * scale_step + column / group;
     float zero = 0;
     if (zeros) load_zero(static_cast<const uint8_t*>(zeros) + part * zero_size, 1, &zero, 1, 1);
     if (bits == 4) {
-      tiles.dequantize_nibbles(from + column / 2, group, zero, scales[part], to + column);
+      kernels.dequantize_int4(from + column / 2, group, zero, scales[part], to + column);
     } else {
-      tiles.dequantize_bytes(from + column, flip, group, flip ? zero - 128.0f : zero, scales[part], to + column);
+      kernels.dequantize_int8(from + column, sign_mask, group, sign_mask ? zero - 128.0f : zero, scales[part],
+                              to + column);
     }
   }
 }
@@ -43,7 +44,7 @@ bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::
   w.data = weight.const_data_ptr<uint8_t>();
   w.row_stride = weight.size(1);
   w.bits = bits;
-  w.flip = bits == 8 ? flip_of(weight) : uint8_t{0};
+  w.sign_mask = bits == 8 ? sign_mask_of(weight) : uint8_t{0};
   w.rows = weight.size(0), w.columns = weight.size(1) * (8 / bits);
   const int64_t groups = scales.dim() == 2 ? scales.size(1) : 1;
   const bool shared = scales.dim() < 2 && scales.numel() == 1;
@@ -67,8 +68,8 @@ bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::
 void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& w,
                     const std::optional<Tensor>& bias, const Tensor& out) {
   const int64_t depth = w.columns, columns = w.rows, rows = out.numel() / columns;
-  const tiles::Tiles& tiles = tiles::tiles();
-  const int64_t step = tiles::column_step(tiles);
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const int64_t step = microkernels::column_step(kernels);
   const bool is_wide = in.scalar_type() == ScalarType::Float;
   const float* x = in.const_data_ptr<float>();
   float* y = out.mutable_data_ptr<float>();
@@ -80,35 +81,36 @@ void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const Group
     x = wide;
   }
   const float* const offsets = bias ? floats_of(context, *bias, columns) : nullptr;
-  const int64_t workers = worker_count(context);
-  const int64_t product = rows > kDotRows ? tiles::product_scratch(tiles, depth, step) : 0;
+  const int64_t workers = microkernels::worker_count(context);
+  const int64_t product = rows > kDotRows ? microkernels::product_scratch(kernels, depth, step) : 0;
   const int64_t size = (step * depth + 15) / 16 * 16 + (product + 15) / 16 * 16;
   float* const scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (context.failed()) return;
-  for_workers(context, workers, (columns + step - 1) / step, [&](int64_t worker, int64_t begin, int64_t end) {
-    float* const reals = scratch + worker * size;
-    for (int64_t j = begin * step; j < std::min(end * step, columns); j += step) {
-      const int64_t n = std::min(step, columns - j);
-      for (int64_t l = 0; l < n; ++l) w.read(j + l, reals + l * depth);
-      float* const to = y + j;
-      if (rows > kDotRows) {
-        tiles::Product p{};
-        p.m = rows, p.n = n, p.k = depth;
-        p.a = x, p.lda = depth;
-        p.right = tiles::Product::Right::Transposed;
-        p.b = reals, p.ldb = depth;
-        p.init = offsets ? tiles::GemmInit::Column : tiles::GemmInit::Zero;
-        p.bias = offsets ? offsets + j : nullptr;
-        p.c = to, p.ldc = columns;
-        tiles::multiply(tiles, p, 0, rows, 0, n, reals + (step * depth + 15) / 16 * 16);
-        continue;
-      }
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t l = 0; l < n; ++l) to[i * columns + l] = offsets ? offsets[j + l] : 0.0f;
-      }
-      tiles.add_dots(rows, n, depth, x, depth, reals, depth, to, columns);
-    }
-  });
+  microkernels::for_workers(
+      context, workers, (columns + step - 1) / step, [&](int64_t worker, int64_t begin, int64_t end) {
+        float* const reals = scratch + worker * size;
+        for (int64_t j = begin * step; j < std::min(end * step, columns); j += step) {
+          const int64_t n = std::min(step, columns - j);
+          for (int64_t l = 0; l < n; ++l) w.read(j + l, reals + l * depth);
+          float* const to = y + j;
+          if (rows > kDotRows) {
+            microkernels::Product p{};
+            p.m = rows, p.n = n, p.k = depth;
+            p.a = x, p.lda = depth;
+            p.rhs = microkernels::Product::Rhs::Transposed;
+            p.b = reals, p.ldb = depth;
+            p.init = offsets ? microkernels::GemmInit::Column : microkernels::GemmInit::Zero;
+            p.bias = offsets ? offsets + j : nullptr;
+            p.c = to, p.ldc = columns;
+            microkernels::multiply(kernels, p, 0, rows, 0, n, reals + (step * depth + 15) / 16 * 16);
+            continue;
+          }
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t l = 0; l < n; ++l) to[i * columns + l] = offsets ? offsets[j + l] : 0.0f;
+          }
+          kernels.add_dots(rows, n, depth, x, depth, reals, depth, to, columns);
+        }
+      });
   if (!is_wide) store_function(ScalarType::Float, out.scalar_type())(y, 1, out.mutable_data_ptr(), 1, out.numel());
 }
 

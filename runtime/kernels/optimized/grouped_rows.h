@@ -14,7 +14,7 @@ struct GroupedRows {
   const uint8_t* data;
   int64_t row_stride;  // bytes
   int bits;            // 8 or 4
-  uint8_t flip;        // bytes XOR flip are int8
+  uint8_t sign_mask;   // bytes XOR sign_mask are int8
   int64_t rows, columns, group;
   int64_t scale_step;  // from row to row; 0 if all share one
   const float* scales;

@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool gt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::Greater, a, b, out);
+  return map_compare(context, microkernels::CompareOp::Greater, a, b, out);
 }
 
 bool gt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::Greater, a, b, out);
+  return map_compare(context, microkernels::CompareOp::Greater, a, b, out);
 }
 
 }  // namespace rushlight::optimized

@@ -41,7 +41,8 @@ int64_t Halo::tap_offset(const Conv2d& conv, int64_t ky, int64_t kx) const {
   return (phase * rows + y / conv.stride_h) * row + x / conv.stride_w;
 }
 
-void Halo::fill(const tiles::Tiles& tiles, const Conv2d& conv, const float* channel, int64_t out_y, float* to) const {
+void Halo::fill(const microkernels::F32Microkernels& kernels, const Conv2d& conv, const float* channel, int64_t out_y,
+                float* to) const {
   for (int64_t phase_y = 0; phase_y < phases_h; ++phase_y) {
     for (int64_t phase_x = 0; phase_x < phases_w; ++phase_x) {
       const int64_t first_x = phase_x - conv.pad_w;
@@ -58,7 +59,7 @@ void Halo::fill(const tiles::Tiles& tiles, const Conv2d& conv, const float* chan
         if (conv.stride_w == 1) {
           std::memcpy(to + begin, from, static_cast<size_t>(end - begin) * sizeof(float));
         } else {
-          tiles.copy_strided(from, conv.stride_w, end - begin, to + begin);
+          kernels.copy_strided(from, conv.stride_w, end - begin, to + begin);
         }
         zero(to + end, row - end);
       }

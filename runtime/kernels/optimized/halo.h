@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "kernels/optimized/conv2d.h"
-#include "kernels/optimized/tiles/tiles.h"
+#include "microkernels/tables/f32.h"
 
 namespace rushlight::optimized {
 
@@ -22,7 +22,8 @@ struct Halo {
   // Of tap (ky, kx) within a channel.
   int64_t tap_offset(const Conv2d& conv, int64_t ky, int64_t kx) const;
   // Fills a channel's planes for the outputs of rows [out_y, out_y + out_rows).
-  void fill(const tiles::Tiles& tiles, const Conv2d& conv, const float* channel, int64_t out_y, float* to) const;
+  void fill(const microkernels::F32Microkernels& kernels, const Conv2d& conv, const float* channel, int64_t out_y,
+            float* to) const;
 };
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool hardsigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::HardSigmoid, in, out);
+  return map_unary(context, microkernels::UnaryOp::HardSigmoid, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool hardswish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::HardSwish, in, out);
+  return map_unary(context, microkernels::UnaryOp::HardSwish, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::LessEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::LessEqual, a, b, out);
 }
 
 bool le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::LessEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::LessEqual, a, b, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::LeakyRelu, in, out, slope.to<float>());
+  return map_unary(context, microkernels::UnaryOp::LeakyRelu, in, out, slope.to<float>());
 }
 
 }  // namespace rushlight::optimized

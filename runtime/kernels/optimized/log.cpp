@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Log, in, out);
+  return map_unary(context, microkernels::UnaryOp::Log, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,8 +4,8 @@
 
 namespace rushlight::optimized {
 
-using tiles::GemmInit;
-using tiles::Product;
+using microkernels::GemmInit;
+using microkernels::Product;
 
 namespace {
 
@@ -37,10 +37,10 @@ bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
   product.b = floats(p.b);
   product.c = floats(p.out), product.ldc = p.out.row;
   if (adjacent(p.b.column, p.columns) && p.columns > 1) {
-    product.right = Product::Right::Rows;
+    product.rhs = Product::Rhs::Rows;
     product.ldb = p.b.row;
   } else if (adjacent(p.b.row, p.depth)) {
-    product.right = Product::Right::Transposed;
+    product.rhs = Product::Rhs::Transposed;
     product.ldb = p.b.column;
   } else {
     return false;
@@ -60,7 +60,7 @@ bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
     product.init = GemmInit::Accumulate;
   }
   // A product with a vector reads the matrix as it lies in memory, which is the transposed product with few rows.
-  if (product.n == 1 && product.m > 1 && product.right == Product::Right::Transposed && p.out.row == 1 &&
+  if (product.n == 1 && product.m > 1 && product.rhs == Product::Rhs::Transposed && p.out.row == 1 &&
       product.init != GemmInit::Column) {
     std::swap(product.a, product.b);
     std::swap(product.lda, product.ldb);

@@ -2,19 +2,18 @@
 
 #include <algorithm>
 
-#include "kernels/optimized/workers.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
-using tiles::GemmInit;
-using tiles::Product;
-using tiles::Tiles;
+using microkernels::F32Microkernels;
+using microkernels::GemmInit;
+using microkernels::kSerialWork;
+using microkernels::Product;
 
 namespace {
 
-// Multiplications below which a hand-off to another thread does not pay.
-constexpr int64_t kSerialWork = 1 << 15;
-// What packing a column of the right operand costs, in rows of the product.
+// What packing a column of the RHS costs, in rows of the product.
 constexpr int64_t kPackingRows = 6;
 
 // A grid of parts, all of about the same work.
@@ -23,32 +22,32 @@ struct Grid {
   int64_t columns = 1;
 };
 
-Grid divide(const Tiles& tiles, const Product& p, int64_t workers) {
+Grid divide(const F32Microkernels& kernels, const Product& p, int64_t workers) {
   if (workers == 1 || p.m * p.n * std::max<int64_t>(p.k, 1) < kSerialWork) return {};
-  const int64_t panels = (p.n + tiles::column_step(tiles) - 1) / tiles::column_step(tiles);
-  const int64_t most_rows = (p.m + tiles.gemm_rows - 1) / tiles.gemm_rows;
+  const int64_t panels = (p.n + microkernels::column_step(kernels) - 1) / microkernels::column_step(kernels);
+  const int64_t most_rows = (p.m + kernels.gemm_rows - 1) / kernels.gemm_rows;
   Grid best;
   int64_t best_cost = INT64_MAX;
   for (int64_t rows = 1; rows <= std::min(workers, most_rows); ++rows) {
     const int64_t columns = std::min(workers / rows, panels);
     const int64_t part_rows = (p.m + rows - 1) / rows + kPackingRows;
-    const int64_t part_columns = std::min((panels + columns - 1) / columns * tiles::column_step(tiles), p.n);
+    const int64_t part_columns = std::min((panels + columns - 1) / columns * microkernels::column_step(kernels), p.n);
     const int64_t cost = part_rows * part_columns;
     if (cost < best_cost) best = {rows, columns}, best_cost = cost;
   }
   return best;
 }
 
-void multiply_part(const Tiles& tiles, const Product& p, const Grid& grid, int64_t part, float* scratch) {
-  const int64_t step = tiles::column_step(tiles);
+void multiply_part(const F32Microkernels& kernels, const Product& p, const Grid& grid, int64_t part, float* scratch) {
+  const int64_t step = microkernels::column_step(kernels);
   const int64_t panels = (p.n + step - 1) / step;
   const int64_t row = part / grid.columns;
   const int64_t column = part % grid.columns;
-  multiply(tiles, p, p.m * row / grid.rows, p.m * (row + 1) / grid.rows, panels * column / grid.columns * step,
+  multiply(kernels, p, p.m * row / grid.rows, p.m * (row + 1) / grid.rows, panels * column / grid.columns * step,
            std::min(p.n, panels * (column + 1) / grid.columns * step), scratch);
 }
 
-// Most rows for which a transposed right operand is read as it is.
+// Most rows for which a transposed RHS is read as it is.
 constexpr int64_t kDotRows = 8;
 // Columns that are not divided further.
 constexpr int64_t kChunk = 32;
@@ -73,26 +72,26 @@ Product product_at(const Product& first, int64_t index, const Steps& steps) {
   return p;
 }
 
-void few_rows(const Tiles& tiles, const Product& p, int64_t n0, int64_t n1) {
+void few_rows(const F32Microkernels& kernels, const Product& p, int64_t n0, int64_t n1) {
   for (int64_t row = 0; row < p.m; ++row) set_initial(p, row, n0, n1);
-  if (p.right == Product::Right::Transposed) {
-    tiles.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
+  if (p.rhs == Product::Rhs::Transposed) {
+    kernels.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
     return;
   }
   for (int64_t row = 0; row < p.m; ++row) {
-    tiles.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
+    kernels.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
   }
 }
 
 // A few rows of A: all columns of all products are divided among workers.
-void few_rows(KernelRuntimeContext& context, const Tiles& tiles, const Product& product, int64_t count,
+void few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const Product& product, int64_t count,
               const Steps& steps, int64_t workers) {
   const int64_t chunks = (product.n + kChunk - 1) / kChunk;
-  for_workers(context, workers, count * chunks, [&](int64_t, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, count * chunks, [&](int64_t, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t first = begin % chunks;
       const int64_t last = std::min(chunks, first + end - begin);
-      few_rows(tiles, product_at(product, begin / chunks, steps), first * kChunk, std::min(product.n, last * kChunk));
+      few_rows(kernels, product_at(product, begin / chunks, steps), first * kChunk, std::min(product.n, last * kChunk));
       begin += last - first;
     }
   });
@@ -100,8 +99,8 @@ void few_rows(KernelRuntimeContext& context, const Tiles& tiles, const Product& 
 
 bool has_few_rows(const Product& p) {
   if (p.row != 0) return false;
-  if (p.right == Product::Right::Transposed) return p.m <= kDotRows;
-  return p.right == Product::Right::Rows && p.m == 1;
+  if (p.rhs == Product::Rhs::Transposed) return p.m <= kDotRows;
+  return p.rhs == Product::Rhs::Rows && p.m == 1;
 }
 
 }  // namespace
@@ -111,22 +110,22 @@ bool matrix_product(KernelRuntimeContext& context, const Product& product) {
 }
 
 bool matrix_products(KernelRuntimeContext& context, const Product& product, int64_t count, const Steps& steps) {
-  const Tiles& tiles = tiles::tiles();
+  const F32Microkernels& kernels = microkernels::f32_microkernels();
   if (count == 0 || product.m == 0 || product.n == 0) return true;
   const bool small = count * product.m * product.n * std::max<int64_t>(product.k, 1) < kSerialWork;
-  const int64_t workers = small ? 1 : worker_count(context);
+  const int64_t workers = small ? 1 : microkernels::worker_count(context);
   if (has_few_rows(product)) {
-    few_rows(context, tiles, product, count, steps, workers);
+    few_rows(context, kernels, product, count, steps, workers);
     return true;
   }
-  const Grid grid = count >= 4 * workers ? Grid{} : divide(tiles, product, workers);
+  const Grid grid = count >= 4 * workers ? Grid{} : divide(kernels, product, workers);
   const int64_t parts = grid.rows * grid.columns;
-  const int64_t scratch_size = (product_scratch(tiles, product.k, product.n) + 15) / 16 * 16;
+  const int64_t scratch_size = (product_scratch(kernels, product.k, product.n) + 15) / 16 * 16;
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * scratch_size));
   if (scratch == nullptr) return false;
-  for_workers(context, workers, count * parts, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, count * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      multiply_part(tiles, product_at(product, i / parts, steps), grid, i % parts, scratch + worker * scratch_size);
+      multiply_part(kernels, product_at(product, i / parts, steps), grid, i % parts, scratch + worker * scratch_size);
     }
   });
   return true;

@@ -4,9 +4,9 @@
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/optimized/plane_window.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/shared/pooling.h"
 #include "kernels/shared/row_major.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -29,19 +29,20 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
   const RowMajorInput images(context, in);
   RowMajorOutput largest(context, out), places(context, indices);
   if (context.failed()) return true;
-  const tiles::Tiles& tiles = tiles::tiles();
-  const tiles::DepthwisePlane plane = pooled_plane(tiles, w, from, to);
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const microkernels::DepthwisePlane plane = pooled_plane(kernels, w, from, to);
   const int64_t size = plane_scratch(plane);
-  const int64_t workers = worker_count(context);
+  const int64_t workers = microkernels::worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (scratch == nullptr) return true;
   std::fill(scratch, scratch + workers * size, -std::numeric_limits<float>::infinity());
-  for_workers(context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      tiles.max_pool(plane, images.data<float>() + i * from.volume(), largest.data<float>() + i * to.volume(),
-                     places.data<int64_t>() + i * to.volume(), scratch + worker * size);
-    }
-  });
+  microkernels::for_workers(
+      context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          kernels.max_pool(plane, images.data<float>() + i * from.volume(), largest.data<float>() + i * to.volume(),
+                           places.data<int64_t>() + i * to.volume(), scratch + worker * size);
+        }
+      });
   largest.finish();
   places.finish();
   return true;

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Maximum, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Maximum, a, b, out);
 }
 
 }  // namespace rushlight::optimized

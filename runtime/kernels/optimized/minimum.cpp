@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Minimum, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Minimum, a, b, out);
 }
 
 }  // namespace rushlight::optimized

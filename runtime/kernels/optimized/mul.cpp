@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Mul, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Mul, a, b, out);
 }
 
 bool mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_binary(context, tiles::BinaryOp::Mul, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::Mul, a, b, out);
 }
 
 }  // namespace rushlight::optimized

@@ -3,8 +3,8 @@
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/reduction.h"
-#include "kernels/optimized/tiles/tiles.h"
 #include "kernels/shared/shape.h"
+#include "microkernels/tables/f32.h"
 
 namespace rushlight::optimized {
 
@@ -22,7 +22,7 @@ bool native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, cons
     return true;
   }
   if (!is_row_major(out) || !is_row_major(mean) || !is_row_major(rstd)) return false;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t channels = c / group;
   const int64_t size = channels * spatial;
   const float* x = in.const_data_ptr<float>();
@@ -33,15 +33,15 @@ bool native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, cons
   float* rstds = rstd.mutable_data_ptr<float>();
   context.parallel_for(0, n * group, std::max<int64_t>(1, 8 * 1024 / size), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      means[i] = static_cast<float>(tiles.sum(x + i * size, size) / static_cast<double>(size));
-      const double variance = tiles.squared_deviations(x + i * size, size, means[i]) / static_cast<double>(size);
+      means[i] = static_cast<float>(kernels.sum(x + i * size, size) / static_cast<double>(size));
+      const double variance = kernels.squared_deviations(x + i * size, size, means[i]) / static_cast<double>(size);
       rstds[i] = static_cast<float>(1 / std::sqrt(variance + eps));
       for (int64_t j = 0; j < channels; ++j) {
         const int64_t channel = i % group * channels + j;
         const int64_t offset = i * size + j * spatial;
         const float scale = weights ? rstds[i] * weights[channel] : rstds[i];
         const float shift = (biases ? biases[channel] : 0.0f) - means[i] * scale;
-        tiles.unary(tiles::UnaryOp::Affine, x + offset, y + offset, spatial, scale, shift);
+        kernels.unary(microkernels::UnaryOp::Affine, x + offset, y + offset, spatial, scale, shift);
       }
     }
   });

@@ -3,8 +3,8 @@
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/reduction.h"
-#include "kernels/optimized/tiles/tiles.h"
 #include "kernels/shared/reduce.h"
+#include "microkernels/tables/f32.h"
 
 namespace rushlight::optimized {
 
@@ -33,7 +33,7 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
     return true;
   }
   if (!is_row_major(out) || !is_row_major(mean) || !is_row_major(rstd)) return false;
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* x = in.const_data_ptr<float>();
   const float* scale = weight ? weight->const_data_ptr<float>() : nullptr;
   const float* shift = bias ? bias->const_data_ptr<float>() : nullptr;
@@ -42,10 +42,10 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
   float* rstds = rstd.mutable_data_ptr<float>();
   context.parallel_for(0, in.numel() / n, std::max<int64_t>(1, 8 * 1024 / n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      means[i] = static_cast<float>(tiles.sum(x + i * n, n) / static_cast<double>(n));
-      const double variance = tiles.squared_deviations(x + i * n, n, means[i]) / static_cast<double>(n);
+      means[i] = static_cast<float>(kernels.sum(x + i * n, n) / static_cast<double>(n));
+      const double variance = kernels.squared_deviations(x + i * n, n, means[i]) / static_cast<double>(n);
       rstds[i] = static_cast<float>(1 / std::sqrt(variance + eps));
-      tiles.normalize(x + i * n, y + i * n, n, means[i], rstds[i], scale, shift);
+      kernels.normalize(x + i * n, y + i * n, n, means[i], rstds[i], scale, shift);
     }
   });
   return true;

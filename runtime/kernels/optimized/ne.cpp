@@ -4,11 +4,11 @@
 namespace rushlight::optimized {
 
 bool ne_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::NotEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::NotEqual, a, b, out);
 }
 
 bool ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  return map_compare(context, tiles::CompareOp::NotEqual, a, b, out);
+  return map_compare(context, microkernels::CompareOp::NotEqual, a, b, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Neg, in, out);
+  return map_unary(context, microkernels::UnaryOp::Neg, in, out);
 }
 
 }  // namespace rushlight::optimized

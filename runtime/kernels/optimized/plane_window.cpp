@@ -10,8 +10,8 @@ constexpr int64_t kBandFloats = 5 * 1024;
 
 }  // namespace
 
-void set_bands(const tiles::Tiles& tiles, tiles::DepthwisePlane* plane) {
-  plane->row = depthwise_row(*plane, tiles);
+void set_bands(const microkernels::F32Microkernels& kernels, microkernels::DepthwisePlane* plane) {
+  plane->row = depthwise_row(*plane, kernels);
   const int64_t halo = (plane->kernel_h - 1) * plane->dilation_h + 1 - plane->stride_h;
   const int64_t most = std::max<int64_t>(4, (kBandFloats / plane->row - halo) / plane->stride_h);
   const int64_t bands = (plane->out_height + most - 1) / most;
@@ -19,17 +19,18 @@ void set_bands(const tiles::Tiles& tiles, tiles::DepthwisePlane* plane) {
   plane->band = std::min(plane->out_height, (rows + 3) / 4 * 4);
 }
 
-int64_t plane_scratch(const tiles::DepthwisePlane& plane) { return (depthwise_scratch(plane) + 15) / 16 * 16; }
+int64_t plane_scratch(const microkernels::DepthwisePlane& plane) { return (depthwise_scratch(plane) + 15) / 16 * 16; }
 
-tiles::DepthwisePlane pooled_plane(const tiles::Tiles& tiles, const Window& w, const Image& from, const Image& to) {
-  tiles::DepthwisePlane plane{};
+microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window& w,
+                                          const Image& from, const Image& to) {
+  microkernels::DepthwisePlane plane{};
   plane.height = from.size[1], plane.width = from.size[2];
   plane.out_height = to.size[1], plane.out_width = to.size[2];
   plane.kernel_h = w.kernel[1], plane.kernel_w = w.kernel[2];
   plane.stride_h = w.stride[1], plane.stride_w = w.stride[2];
   plane.pad_h = w.padding[1], plane.pad_w = w.padding[2];
   plane.dilation_h = w.dilation[1], plane.dilation_w = w.dilation[2];
-  set_bands(tiles, &plane);
+  set_bands(kernels, &plane);
   return plane;
 }
 

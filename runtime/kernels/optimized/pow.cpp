@@ -7,11 +7,11 @@ namespace rushlight::optimized {
 bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
   struct Power {
     double exponent;
-    tiles::UnaryOp op;
+    microkernels::UnaryOp op;
   };
-  constexpr Power kPowers[] = {{2, tiles::UnaryOp::Square},      {0.5, tiles::UnaryOp::Sqrt},
-                               {3, tiles::UnaryOp::Cube},        {-0.5, tiles::UnaryOp::Rsqrt},
-                               {-1, tiles::UnaryOp::Reciprocal}, {-2, tiles::UnaryOp::ReciprocalSquare}};
+  constexpr Power kPowers[] = {{2, microkernels::UnaryOp::Square},      {0.5, microkernels::UnaryOp::Sqrt},
+                               {3, microkernels::UnaryOp::Cube},        {-0.5, microkernels::UnaryOp::Rsqrt},
+                               {-1, microkernels::UnaryOp::Reciprocal}, {-2, microkernels::UnaryOp::ReciprocalSquare}};
   // Eager computes roots of halves as powers, which differ at -infinity.
   if (!is_float(a) && b.to<double>() != 2) return false;
   for (const Power& power : kPowers) {

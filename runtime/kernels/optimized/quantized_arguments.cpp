@@ -17,7 +17,7 @@ const float* floats_of(KernelRuntimeContext& context, const Tensor& tensor, int6
   return floats;
 }
 
-bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& r, int64_t n, tiles::Requantize* how) {
+bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& r, int64_t n, microkernels::Requantize* how) {
   const float* const scales = floats_of(context, r.weight_scales, n);
   const float* const bias = r.bias ? floats_of(context, *r.bias, n) : nullptr;
   float* const multiplier = context.allocate_temporary_array<float>(static_cast<size_t>(n + 1));

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/optimized/tiles/byte_tiles.h"
+#include "microkernels/tables/int8.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/tensor.h"
 
@@ -12,7 +12,7 @@ namespace rushlight::optimized {
 // int8 or uint8 in row-major order.
 bool is_plain_bytes(const Tensor& tensor);
 // XOR this, bytes of the tensor are int8, its zero points being `zero_of` theirs.
-inline uint8_t flip_of(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
+inline uint8_t sign_mask_of(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
 inline int64_t zero_of(const Tensor& tensor, int64_t zero) {
   return tensor.scalar_type() == ScalarType::Byte ? zero - 128 : zero;
 }
@@ -28,7 +28,8 @@ struct QuantizedResult {
 
 // What turns sums of n channels into the result, in scratch memory; without corrections. False and the failure recorded
 // if there is none.
-bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& result, int64_t n, tiles::Requantize* how);
+bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& result, int64_t n,
+                   microkernels::Requantize* how);
 
 // float32 copies of n numbers of a tensor, which has as many or one, in scratch memory; null and the failure recorded
 // if there is none.

@@ -2,9 +2,9 @@
 
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
-#include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/quantized/binary.h"
 #include "kernels/quantized/bytes.h"
+#include "microkernels/tables/int8.h"
 
 namespace rushlight::optimized {
 
@@ -13,19 +13,20 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;
 constexpr int64_t kMostZero = 1 << 20;
 
-tiles::ByteOperand operand(const quantized::Operand& from, const LoopNest& nest, int index) {
-  return {from.tensor.const_data_ptr<uint8_t>(), nest.dim == 0 ? 1 : nest.inner_stride(index), flip_of(from.tensor),
-          static_cast<int32_t>(zero_of(from.tensor, from.zero)), static_cast<float>(from.scale)};
+microkernels::Int8Operand operand(const quantized::Operand& from, const LoopNest& nest, int index) {
+  return {from.tensor.const_data_ptr<uint8_t>(), nest.dim == 0 ? 1 : nest.inner_stride(index),
+          sign_mask_of(from.tensor), static_cast<int32_t>(zero_of(from.tensor, from.zero)),
+          static_cast<float>(from.scale)};
 }
 
-struct ByteResult {
+struct Int8Result {
   double scale;
   int64_t zero, least, most;
 };
 
 // The product or sum of two quantized tensors, broadcast. False where it does not cover the arguments.
 bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quantized::Operand& a,
-                       const quantized::Operand& b, const ByteResult& result, const Tensor& out) {
+                       const quantized::Operand& b, const Int8Result& result, const Tensor& out) {
   for (const int64_t zero : {a.zero, b.zero, result.zero}) {
     if (std::llabs(zero) > kMostZero) return false;
   }
@@ -40,17 +41,17 @@ bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quant
   nest.add(b.tensor);
   nest.sort_by(0);
   nest.collapse();
-  const tiles::ByteOperand left = operand(a, nest, 1), right = operand(b, nest, 2);
+  const microkernels::Int8Operand left = operand(a, nest, 1), right = operand(b, nest, 2);
   if (nest.dim > 0 && (nest.inner_stride(0) != 1 || left.step > 1 || right.step > 1)) return false;
-  const tiles::ByteRange range{static_cast<int32_t>(result.zero), static_cast<int32_t>(result.least),
-                               static_cast<int32_t>(result.most)};
+  const microkernels::Int8Range range{static_cast<int32_t>(result.zero), static_cast<int32_t>(result.least),
+                                      static_cast<int32_t>(result.most)};
   const float inverse = static_cast<float>(1.0 / result.scale);
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      tiles::ByteOperand x = left, y = right;
+      microkernels::Int8Operand x = left, y = right;
       x.data += at[1], y.data += at[2];
-      tiles.combine_bytes(multiply, x, y, range, inverse, n, out.mutable_data_ptr<uint8_t>() + at[0]);
+      kernels.combine(multiply, x, y, range, inverse, n, out.mutable_data_ptr<uint8_t>() + at[0]);
     });
   });
   return true;

@@ -1,19 +1,19 @@
 #include <algorithm>
 
-#include "kernels/optimized/byte_products.h"
+#include "kernels/optimized/int8_products.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
-#include "kernels/optimized/tiles/byte_window.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/quantized/bytes.h"
 #include "kernels/shared/convolution.h"
 #include "kernels/shared/strided_copy.h"
+#include "microkernels/conv/int8.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
-using tiles::ByteProduct;
-using tiles::ByteTiles;
-using tiles::ByteWindow;
+using microkernels::Int8Microkernels;
+using microkernels::Int8Product;
+using microkernels::Int8Window;
 
 namespace {
 
@@ -72,45 +72,46 @@ const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, 
   return filters;
 }
 
-void run_depthwise(KernelRuntimeContext& context, const ByteWindow& w, const int8_t* filters, tiles::Requantize how,
-                   int64_t pixels, uint8_t* out) {
-  const ByteTiles& tiles = tiles::byte_tiles();
-  const int64_t taps = w.taps(), workers = pixels * taps * w.channels < kSerialTaps ? 1 : worker_count(context);
-  const size_t scratch_size = (tiles::depthwise_scratch(w) + 63) / 64 * 64;
-  const auto size = static_cast<size_t>(tiles::packed_filters_size(w.channels, taps));
+void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int8_t* filters,
+                   microkernels::Requantize how, int64_t pixels, uint8_t* out) {
+  const Int8Microkernels& kernels = microkernels::int8_microkernels();
+  const int64_t taps = w.taps(),
+                workers = pixels * taps * w.channels < kSerialTaps ? 1 : microkernels::worker_count(context);
+  const size_t scratch_size = (microkernels::depthwise_scratch(w) + 63) / 64 * 64;
+  const auto size = static_cast<size_t>(microkernels::packed_filters_size(w.channels, taps));
   int16_t* const weights = context.allocate_temporary_array<int16_t>(size);
   int32_t* const corrections = context.allocate_temporary_array<int32_t>(static_cast<size_t>(w.channels));
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
   if (context.failed()) return;
-  tiles::pack_filters(filters, taps, 1, w.channels, taps, weights);
-  tiles::filter_corrections(weights, w.channels, taps, w.zero, nullptr, corrections);
+  microkernels::pack_filters(filters, taps, 1, w.channels, taps, weights);
+  microkernels::filter_corrections(weights, w.channels, taps, w.zero, nullptr, corrections);
   how.correction = corrections;
-  for_workers(context, workers, pixels, [&](int64_t worker, int64_t begin, int64_t end) {
-    tiles::convolve_depthwise(tiles, {&w, weights, how, out}, begin, end,
-                              scratch + static_cast<size_t>(worker) * scratch_size);
+  microkernels::for_workers(context, workers, pixels, [&](int64_t worker, int64_t begin, int64_t end) {
+    microkernels::convolve_depthwise(kernels, {&w, weights, how, out}, begin, end,
+                                     scratch + static_cast<size_t>(worker) * scratch_size);
   });
 }
 
 // `product` is of the first of the groups; one group after the other on each worker.
-void run_groups(KernelRuntimeContext& context, const ByteWindow& w, const ByteProduct& product, int64_t groups,
+void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Product& product, int64_t groups,
                 int64_t inputs) {
-  const ByteTiles& tiles = tiles::byte_tiles();
-  const int64_t parts = (product.m + kPart - 1) / kPart, workers = worker_count(context);
-  const size_t scratch_size = (tiles::product_scratch(tiles, product.k) + 63) / 64 * 64;
+  const Int8Microkernels& kernels = microkernels::int8_microkernels();
+  const int64_t parts = (product.m + kPart - 1) / kPart, workers = microkernels::worker_count(context);
+  const size_t scratch_size = (microkernels::product_scratch(kernels, product.k) + 63) / 64 * 64;
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
   if (scratch == nullptr) return;
-  for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t g = i / parts, first = i % parts * kPart;
-      const tiles::ByteGather gather{&tiles, &w, g * inputs, inputs};
-      ByteProduct p = product;
-      tiles::set_left(&p, gather);
+      const microkernels::Int8Gather gather{&kernels, &w, g * inputs, inputs};
+      Int8Product p = product;
+      microkernels::set_lhs(&p, gather);
       p.columns += g * p.n * p.k;
       p.requantize.multiplier += g * p.n;
       if (p.requantize.offset) p.requantize.offset += g * p.n;
       p.out = static_cast<uint8_t*>(p.out) + g * p.n;
-      tiles::multiply(tiles, p, first, std::min(first + kPart, p.m), 0, p.n,
-                      scratch + static_cast<size_t>(worker) * scratch_size);
+      microkernels::multiply(kernels, p, first, std::min(first + kPart, p.m), 0, p.n,
+                             scratch + static_cast<size_t>(worker) * scratch_size);
     }
   });
 }
@@ -141,7 +142,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const Image from(in, c.dims), to(out, c.dims);
   if (from.channels == 0) return false;
 
-  ByteProduct p{};
+  Int8Product p{};
   const int64_t inputs = from.channels / c.groups;
   if (!requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, outputs, &p.requantize)) {
     return true;
@@ -159,8 +160,8 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   if (turns) results = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(out.numel()));
   if (context.failed()) return true;
 
-  ByteWindow w{};
-  w.in = pixels, w.flip = flip_of(in), w.zero = static_cast<int8_t>(in_zero_point);
+  Int8Window w{};
+  w.in = pixels, w.sign_mask = sign_mask_of(in), w.zero = static_cast<int8_t>(in_zero_point);
   w.channels = from.channels, w.transposed = transposed;
   for (int axis = 0; axis < 3; ++axis) {
     w.size[axis] = from.size[axis], w.out_size[axis] = to.size[axis];
@@ -169,11 +170,11 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   }
   const auto zero_point = static_cast<int32_t>(in_zero_point);
   p.m = from.batch * w.out_pixels(), p.n = outputs / c.groups;
-  p.out_kind = ByteProduct::Out::Bytes;
+  p.out_kind = Int8Product::Out::Bytes;
   p.zeros = &zero_point;
   p.out = results, p.out_stride = outputs;
-  const tiles::ByteGather gather{&tiles::byte_tiles(), &w, 0, inputs};
-  tiles::set_left(&p, gather);
+  const microkernels::Int8Gather gather{&microkernels::int8_microkernels(), &w, 0, inputs};
+  microkernels::set_lhs(&p, gather);
   p.column_stride = p.k;
   if (inputs == 1 && p.n == 1 && c.groups > 1) {
     run_depthwise(context, w, p.columns, p.requantize, p.m, results);

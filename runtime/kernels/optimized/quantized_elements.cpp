@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/optimized/quantized_arguments.h"
-#include "kernels/optimized/tiles/byte_tiles.h"
 #include "kernels/quantized/affine_loop.h"
+#include "microkernels/tables/int8.h"
 
 namespace rushlight::optimized {
 
@@ -31,13 +31,13 @@ bool quantize_parts(KernelRuntimeContext& context, const Tensor& in, const Tenso
                     int64_t least, int64_t most) {
   LoopNest nest;
   if (!rows_of(in, out, parts, &nest)) return false;
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      const tiles::ByteRange range{static_cast<int32_t>(parts.zero[at[2]]), static_cast<int32_t>(least),
-                                   static_cast<int32_t>(most)};
-      tiles.quantize_bytes(in.const_data_ptr<float>() + at[1], n, range, static_cast<float>(parts.scale[at[2]]),
-                           out.mutable_data_ptr<uint8_t>() + at[0]);
+      const microkernels::Int8Range range{static_cast<int32_t>(parts.zero[at[2]]), static_cast<int32_t>(least),
+                                          static_cast<int32_t>(most)};
+      kernels.quantize(in.const_data_ptr<float>() + at[1], n, range, static_cast<float>(parts.scale[at[2]]),
+                       out.mutable_data_ptr<uint8_t>() + at[0]);
     });
   });
   return true;
@@ -46,12 +46,12 @@ bool quantize_parts(KernelRuntimeContext& context, const Tensor& in, const Tenso
 bool dequantize_parts(KernelRuntimeContext& context, const Tensor& in, const Tensor& out, const AffineOfParts& parts) {
   LoopNest nest;
   if (!rows_of(in, out, parts, &nest)) return false;
-  const tiles::ByteTiles& tiles = tiles::byte_tiles();
+  const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      tiles.dequantize_bytes(in.const_data_ptr<uint8_t>() + at[1], flip_of(in), n,
-                             static_cast<float>(zero_of(in, static_cast<int64_t>(parts.zero[at[2]]))),
-                             static_cast<float>(parts.scale[at[2]]), out.mutable_data_ptr<float>() + at[0]);
+      kernels.dequantize_int8(in.const_data_ptr<uint8_t>() + at[1], sign_mask_of(in), n,
+                              static_cast<float>(zero_of(in, static_cast<int64_t>(parts.zero[at[2]]))),
+                              static_cast<float>(parts.scale[at[2]]), out.mutable_data_ptr<float>() + at[0]);
     });
   });
   return true;

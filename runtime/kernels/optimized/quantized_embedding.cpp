@@ -1,9 +1,9 @@
 #include "kernels/optimized/grouped_rows.h"
 #include "kernels/optimized/quantized.h"
-#include "kernels/optimized/workers.h"
 #include "kernels/quantized/affine_loop.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/index_reader.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -34,10 +34,10 @@ bool embed(KernelRuntimeContext& context, int bits, const Tensor& weight, const 
     return true;
   }
   const Convert store = store_function(ScalarType::Float, result);
-  const int64_t workers = indices.numel() * w.columns < kSerialNumbers ? 1 : worker_count(context);
+  const int64_t workers = indices.numel() * w.columns < kSerialNumbers ? 1 : microkernels::worker_count(context);
   float* const values = context.allocate_temporary_array<float>(static_cast<size_t>(workers * w.columns));
   if (values == nullptr) return true;
-  for_workers(context, workers, indices.numel(), [&](int64_t worker, int64_t begin, int64_t end) {
+  microkernels::for_workers(context, workers, indices.numel(), [&](int64_t worker, int64_t begin, int64_t end) {
     float* const row = values + worker * w.columns;
     for (int64_t i = begin; i < end; ++i) {
       w.read(rows[i], row);

@@ -1,4 +1,4 @@
-#include "kernels/optimized/byte_products.h"
+#include "kernels/optimized/int8_products.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
 #include "kernels/quantized/bytes.h"
@@ -19,16 +19,16 @@ bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
       !quantized::resize_linear(context, in, depth, columns, bias, out)) {
     return true;
   }
-  tiles::ByteProduct p{};
+  microkernels::Int8Product p{};
   if (out.numel() == 0 ||
       !requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, columns, &p.requantize)) {
     return true;
   }
   const auto zero_point = static_cast<int32_t>(zero_of(in, in_zero));
   p.m = out.numel() / columns, p.n = columns, p.k = depth;
-  p.left = in.const_data_ptr<uint8_t>(), p.left_stride = depth, p.flip = flip_of(in);
+  p.lhs = in.const_data_ptr<uint8_t>(), p.lhs_stride = depth, p.sign_mask = sign_mask_of(in);
   p.columns = weight.const_data_ptr<int8_t>(), p.column_stride = depth;
-  p.out_kind = tiles::ByteProduct::Out::Bytes;
+  p.out_kind = microkernels::Int8Product::Out::Bytes;
   p.zeros = &zero_point;
   p.out = out.mutable_data_ptr<uint8_t>(), p.out_stride = columns;
   multiply_bytes(context, p);

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Reciprocal, in, out);
+  return map_unary(context, microkernels::UnaryOp::Reciprocal, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Rsqrt, in, out);
+  return map_unary(context, microkernels::UnaryOp::Rsqrt, in, out);
 }
 
 }  // namespace rushlight::optimized

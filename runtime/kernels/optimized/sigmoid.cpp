@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Sigmoid, in, out);
+  return map_unary(context, microkernels::UnaryOp::Sigmoid, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Silu, in, out);
+  return map_unary(context, microkernels::UnaryOp::Silu, in, out);
 }
 
 }  // namespace rushlight::optimized

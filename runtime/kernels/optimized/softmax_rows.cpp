@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/optimized/fold.h"
 #include "kernels/optimized/layout.h"
-#include "kernels/optimized/tiles/tiles.h"
-#include "kernels/optimized/workers.h"
+#include "kernels/optimized/reduce_dims.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/shape.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
@@ -27,11 +27,12 @@ constexpr int64_t kWide = 2048;
 // Far columns, in memory's order: a pass over rows finds the largest number so far and the sum of powers, which is
 // scaled where the largest changes (Milakov and Gimelshein, "Online normalizer calculation for softmax"), another
 // writes the results.
-void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f, const Tensor& out) {
+void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
+                 const Tensor& out) {
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
-  const tiles::Tiles& tiles = tiles::tiles();
-  using tiles::BinaryOp;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  using microkernels::BinaryOp;
   const int64_t chunks = (f.inner + kWide - 1) / kWide;
   context.parallel_for(0, f.outer * chunks, 1, [&](int64_t begin, int64_t end) {
     float rows[kRows * kFar], scales[kFar], most[kWide], sums[kWide];
@@ -47,26 +48,27 @@ void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in
           const int64_t n = std::min(kFar, width - j);
           for (int64_t i = 0; i < count; ++i) load(at(in, first + (r + i) * f.inner + j), 1, rows + i * kFar, 1, n);
           std::copy(most + j, most + j + n, scales);
-          tiles.fold_rows(BinaryOp::Maximum, rows, kFar, count, most + j, n);
-          tiles.binary(BinaryOp::Sub, scales, 1, most + j, 1, scales, n, 0);
-          tiles.unary(tiles::UnaryOp::Exp, scales, scales, n, 0, 0);
-          tiles.binary(BinaryOp::Mul, sums + j, 1, scales, 1, sums + j, n, 0);
+          kernels.reduce_rows(BinaryOp::Maximum, rows, kFar, count, most + j, n);
+          kernels.binary(BinaryOp::Sub, scales, 1, most + j, 1, scales, n, 0);
+          kernels.unary(microkernels::UnaryOp::Exp, scales, scales, n, 0, 0);
+          kernels.binary(BinaryOp::Mul, sums + j, 1, scales, 1, sums + j, n, 0);
           for (int64_t i = 0; i < count; ++i) {
             float* const row = rows + i * kFar;
-            tiles.binary(BinaryOp::Sub, row, 1, most + j, 1, row, n, 0);
-            tiles.unary(tiles::UnaryOp::Exp, row, row, n, 0, 0);
+            kernels.binary(BinaryOp::Sub, row, 1, most + j, 1, row, n, 0);
+            kernels.unary(microkernels::UnaryOp::Exp, row, row, n, 0, 0);
           }
-          tiles.fold_rows(BinaryOp::Add, rows, kFar, count, sums + j, n);
+          kernels.reduce_rows(BinaryOp::Add, rows, kFar, count, sums + j, n);
         }
       }
-      tiles.unary(logarithm ? tiles::UnaryOp::Log : tiles::UnaryOp::Reciprocal, sums, sums, width, 0, 0);
+      kernels.unary(logarithm ? microkernels::UnaryOp::Log : microkernels::UnaryOp::Reciprocal, sums, sums, width, 0,
+                    0);
       for (int64_t r = 0; r < f.reduced; ++r) {
         for (int64_t j = 0; j < width; j += kFar) {
           const int64_t n = std::min(kFar, width - j), row = first + r * f.inner + j;
           load(at(in, row), 1, rows, 1, n);
-          tiles.binary(BinaryOp::Sub, rows, 1, most + j, 1, rows, n, 0);
-          if (!logarithm) tiles.unary(tiles::UnaryOp::Exp, rows, rows, n, 0, 0);
-          tiles.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums + j, 1, rows, n, 0);
+          kernels.binary(BinaryOp::Sub, rows, 1, most + j, 1, rows, n, 0);
+          if (!logarithm) kernels.unary(microkernels::UnaryOp::Exp, rows, rows, n, 0, 0);
+          kernels.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums + j, 1, rows, n, 0);
           store(rows, 1, at(out, row), 1, n);
         }
       }
@@ -75,7 +77,7 @@ void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in
 }
 
 // Columns, through a copy in float32.
-bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const Fold& f,
+bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
                      const Tensor& out) {
   if (f.inner >= kFar) {
     softmax_far(context, logarithm, in, f, out);
@@ -84,19 +86,19 @@ bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor
   const int64_t fitting = kCopyBytes / static_cast<int64_t>(sizeof(float)) / f.reduced;
   const int64_t width = std::min<int64_t>(f.inner, std::clamp<int64_t>(fitting / 16 * 16, 16, 256));
   const int64_t chunks = (f.inner + width - 1) / width;
-  const int64_t workers = in.numel() < kGrain ? 1 : worker_count(context);
+  const int64_t workers = in.numel() < kGrain ? 1 : microkernels::worker_count(context);
   float* const copies = context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced * width));
   if (copies == nullptr) return true;
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
-  const tiles::Tiles& tiles = tiles::tiles();
-  for_workers(context, workers, f.outer * chunks, [&](int64_t worker, int64_t begin, int64_t end) {
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  microkernels::for_workers(context, workers, f.outer * chunks, [&](int64_t worker, int64_t begin, int64_t end) {
     float* const copy = copies + worker * f.reduced * width;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t column = i % chunks * width, n = std::min(width, f.inner - column);
       const int64_t first = i / chunks * f.reduced * f.inner + column;
       for (int64_t r = 0; r < f.reduced; ++r) load(at(in, first + r * f.inner), 1, copy + r * width, 1, n);
-      tiles.softmax_columns(logarithm, copy, copy, f.reduced, width, n);
+      kernels.softmax_columns(logarithm, copy, copy, f.reduced, width, n);
       for (int64_t r = 0; r < f.reduced; ++r) store(copy + r * width, 1, at(out, first + r * f.inner), 1, n);
     }
   });
@@ -104,25 +106,26 @@ bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor
 }
 
 // Rows of float16 or bfloat16, to the same type or float32.
-bool softmax_halves(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
-  Fold f;
-  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !fold_elements(in, mask, &f) || f.reduced == 1) {
+bool softmax_f16(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
+  ReductionShape f;
+  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !shape_of_reduced_elements(in, mask, &f) ||
+      f.reduced == 1) {
     return false;
   }
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;
   if (f.inner != 1) return softmax_columns(context, logarithm, in, f, out);
-  const int64_t workers = in.numel() < kGrain ? 1 : worker_count(context);
+  const int64_t workers = in.numel() < kGrain ? 1 : microkernels::worker_count(context);
   float* const rows = context.allocate_temporary_array<float>(static_cast<size_t>(workers * f.reduced));
   if (rows == nullptr) return true;
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
-  const tiles::Tiles& tiles = tiles::tiles();
-  for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  microkernels::for_workers(context, workers, f.outer, [&](int64_t worker, int64_t begin, int64_t end) {
     float* const row = rows + worker * f.reduced;
     for (int64_t i = begin; i < end; ++i) {
       load(at(in, i * f.reduced), 1, row, 1, f.reduced);
-      tiles.softmax(logarithm, row, row, f.reduced);
+      kernels.softmax(logarithm, row, row, f.reduced);
       store(row, 1, at(out, i * f.reduced), 1, f.reduced);
     }
   });
@@ -134,19 +137,19 @@ bool softmax_halves(KernelRuntimeContext& context, bool logarithm, const Tensor&
 bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& in, int64_t dim, const Tensor& out) {
   int64_t axis;
   if (!normalize_dim(context, dim, in.dim(), &axis)) return true;
-  Fold f;
+  ReductionShape f;
   const DimMask mask = in.dim() == 0 ? 0 : DimMask(1) << axis;
-  if (dtypes::kHalf.contains(in.scalar_type())) return softmax_halves(context, logarithm, in, mask, out);
+  if (dtypes::kHalf.contains(in.scalar_type())) return softmax_f16(context, logarithm, in, mask, out);
   if (!is_float(out) || !fold(in, mask, &f)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;
   if (f.reduced == 1) f = {in.numel(), 1, 1};
-  const tiles::Tiles& tiles = tiles::tiles();
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* x = in.const_data_ptr<float>();
   float* y = out.mutable_data_ptr<float>();
   if (f.inner == 1) {
     context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) tiles.softmax(logarithm, x + i * f.reduced, y + i * f.reduced, f.reduced);
+      for (int64_t i = begin; i < end; ++i) kernels.softmax(logarithm, x + i * f.reduced, y + i * f.reduced, f.reduced);
     });
     return true;
   }
@@ -160,7 +163,8 @@ bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& i
     for (int64_t i = begin; i < end; ++i) {
       const int64_t column = i % chunks * kChunk;
       const int64_t offset = i / chunks * f.reduced * f.inner + column;
-      tiles.softmax_columns(logarithm, x + offset, y + offset, f.reduced, f.inner, std::min(kChunk, f.inner - column));
+      kernels.softmax_columns(logarithm, x + offset, y + offset, f.reduced, f.inner,
+                              std::min(kChunk, f.inner - column));
     }
   });
   return true;

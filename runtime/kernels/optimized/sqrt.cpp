@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool sqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Sqrt, in, out);
+  return map_unary(context, microkernels::UnaryOp::Sqrt, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool square_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Square, in, out);
+  return map_unary(context, microkernels::UnaryOp::Square, in, out);
 }
 
 }  // namespace rushlight::optimized

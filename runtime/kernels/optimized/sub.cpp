@@ -8,8 +8,8 @@ namespace {
 template <typename Other>
 bool sub(KernelRuntimeContext& context, const Tensor& a, const Other& b, const Scalar& alpha, Tensor& out) {
   const float scale = alpha.to<float>();
-  if (scale == 1.0f) return map_binary(context, tiles::BinaryOp::Sub, a, b, out);
-  return map_binary(context, tiles::BinaryOp::AddScaled, a, b, out, -scale);
+  if (scale == 1.0f) return map_binary(context, microkernels::BinaryOp::Sub, a, b, out);
+  return map_binary(context, microkernels::BinaryOp::AddScaled, a, b, out, -scale);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "kernels/optimized/fold.h"
+#include "kernels/optimized/reduce_dims.h"
 #include "kernels/optimized/reduction.h"
 
 namespace rushlight::optimized {

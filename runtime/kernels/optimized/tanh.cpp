@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool tanh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, tiles::UnaryOp::Tanh, in, out);
+  return map_unary(context, microkernels::UnaryOp::Tanh, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -8,40 +8,6 @@
 
 namespace rushlight::quantized {
 
-namespace {
-
-// Every operation is rounded to T, as in eager PyTorch.
-template <typename T>
-struct Token {
-  T scale;
-  T zero;
-};
-
-template <typename T>
-Token<T> choose_token(T least, T most) {
-  using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const Wide low = least, high = most;
-  const T span = T(high - low);
-  T scale = T(static_cast<Wide>(span) / 255);
-  const T smallest = T(static_cast<Wide>(std::numeric_limits<float>::epsilon()));
-  if (static_cast<Wide>(scale) < static_cast<Wide>(smallest)) scale = smallest;
-  const T below = T(low / static_cast<Wide>(scale)), above = T(high / static_cast<Wide>(scale));
-  const T below_error = T(static_cast<Wide>(-128) + static_cast<Wide>(below));
-  const T above_error = T(static_cast<Wide>(127) + static_cast<Wide>(above));
-  const T error = T(static_cast<Wide>(below_error) + static_cast<Wide>(above_error));
-  const Wide zero = static_cast<Wide>(error) > 0 ? static_cast<Wide>(T(-128 - static_cast<Wide>(below)))
-                                                 : static_cast<Wide>(T(127 - static_cast<Wide>(above)));
-  const Wide clamped = zero < -128 ? static_cast<Wide>(-128) : (zero > 127 ? static_cast<Wide>(127) : zero);
-  return {scale, T(std::nearbyint(clamped))};
-}
-
-}  // namespace
-
-Affine choose_token_affine(float least, float most) {
-  const Token<float> token = choose_token(least, most);
-  return {token.scale, token.zero == token.zero ? static_cast<int64_t>(token.zero) : 0};
-}
-
 void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, const Tensor& in, ScalarType, Tensor& scale,
                                              Tensor& zero_point) {
   const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);

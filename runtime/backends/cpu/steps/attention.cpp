@@ -3,14 +3,14 @@
 #include <limits>
 
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/panels.h"
+#include "microkernels/gemm/f32_panels.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
-using tiles::AttentionMasks;
-using tiles::AttentionTile;
+using microkernels::AttentionMasks;
+using microkernels::AttentionTile;
 
 // Queries for which keys and values are read as they are, and not packed.
 constexpr int64_t kFewQueries = 4;
@@ -97,10 +97,10 @@ class AttentionStep final : public Step {
       });
     } else {
       const int64_t tiles = tiles_of_head();
-      optimized::for_sharing_workers(run.context, workers, heads * tiles, tiles,
-                                     [&](int64_t worker, int64_t begin, int64_t end) {
-                                       many(begin, end, run.scratch + worker * worker_floats());
-                                     });
+      microkernels::for_sharing_workers(run.context, workers, heads * tiles, tiles,
+                                        [&](int64_t worker, int64_t begin, int64_t end) {
+                                          many(begin, end, run.scratch + worker * worker_floats());
+                                        });
     }
     return Error::Ok;
   }
@@ -187,7 +187,7 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Tiles [begin, end) of those of all heads.
+  // F32Microkernels [begin, end) of those of all heads.
   void many(int64_t begin, int64_t end, float* scratch) const {
     float* const scores = scratch + key_floats() + value_floats();
     const int64_t tiles = tiles_of_head();
@@ -254,7 +254,7 @@ class AttentionStep final : public Step {
         tiles_->add_scaled_rows(std::min(values.sizes[2], seen - at), scores + at, row(values, source, 0),
                                 values.strides[2], width_, to);
       }
-      tiles_->unary(tiles::UnaryOp::Affine, to, to, width_, factor, -0.0f);
+      tiles_->unary(microkernels::UnaryOp::Affine, to, to, width_, factor, -0.0f);
       for (int k = 0; k < 2; ++k) {
         if (masks.masks[k]) masks.masks[k] += steps[k];
       }
@@ -263,7 +263,7 @@ class AttentionStep final : public Step {
 
   bool is_causal_ = false;
   float scale_ = 1;
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* query_ = nullptr;
   const View* key_ = nullptr;
   const View* value_ = nullptr;

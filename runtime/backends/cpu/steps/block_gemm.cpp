@@ -1,6 +1,6 @@
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/block_product.h"
-#include "kernels/optimized/pixels/convolution.h"
+#include "microkernels/conv/f32.h"
+#include "microkernels/gemm/block.h"
 
 namespace rushlight::cpu {
 
@@ -12,22 +12,22 @@ class BlockGemmStep final : public Step {
  public:
   Error bind(const schema::BlockGemm& op, Binder& binder) {
     const int64_t k = op.channels(), n = op.outputs();
-    const tiles::Epilogue epilogue = epilogue_of(op.epilogue());
+    const microkernels::Epilogue epilogue = epilogue_of(op.epilogue());
     const float* const bias = binder.optional_constant(op.bias(), round_up(n, 64));
-    const optimized::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
+    const microkernels::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
     in_ = binder.input(op.input());
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
     RL_TRY(binder.error());
-    blocks_.blocks = binder.packs_as_planned() ? tiles::block_tiles(binder.tiles()) : nullptr;
+    blocks_.blocks = binder.packs_as_planned() ? microkernels::block_microkernels(binder.tiles()) : nullptr;
     if (blocks_.blocks) {
-      blocks_.tiles = &binder.tiles();
+      blocks_.kernels = &binder.tiles();
       blocks_.weights = matrix;
       blocks_.bias = bias;
       blocks_.epilogue = epilogue;
       return Error::Ok;
     }
-    floats_.tiles = &binder.tiles();
+    floats_.kernels = &binder.tiles();
     floats_.window = {1, 1, 1, 1, 0, 0, 1, 1};
     floats_.channels = k;
     floats_.outputs = n;
@@ -73,7 +73,7 @@ class BlockGemmStep final : public Step {
     }
     return Error::Ok;
   }
-  optimized::FirstWeights first_weights(int64_t workers) const override {
+  microkernels::FirstWeights first_weights(int64_t workers) const override {
     return blocks_.blocks ? blocks_.first_weights(workers) : floats_.first_weights(workers);
   }
 
@@ -81,8 +81,8 @@ class BlockGemmStep final : public Step {
   int64_t work() const override { return blocks_.blocks ? blocks_.work() : floats_.work(); }
 
  private:
-  optimized::BlockProduct blocks_;  // without tiles:
-  optimized::PackedConvolution floats_;
+  microkernels::BlockGemm blocks_;  // without tiles:
+  microkernels::PackedConvolution floats_;
   const View* in_ = nullptr;
   const View* residual_ = nullptr;
   const View* out_ = nullptr;

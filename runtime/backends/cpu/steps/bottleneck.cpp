@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/convolution.h"
-#include "kernels/optimized/pixels/depthwise.h"
+#include "microkernels/conv/f32.h"
+#include "microkernels/dwconv/f32.h"
 
 namespace rushlight::cpu {
 
@@ -36,7 +36,7 @@ class BottleneckStep final : public Step {
     out_ = binder.output(op.output());
     has_product_ = op.has_project();
     bind_convolution(binder, op.expand(), op.expand_weight(), op.expand_bias(), expand_);
-    depthwise_.tiles = &binder.tiles();
+    depthwise_.kernels = &binder.tiles();
     depthwise_.window = window_of(op.depthwise().window());
     depthwise_.epilogue = epilogue_of(op.depthwise().epilogue());
     depthwise_.channels = expand_.outputs;
@@ -71,7 +71,7 @@ class BottleneckStep final : public Step {
                    in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
                InvalidProgram, "operands of a bottleneck do not fit its weights");
     band_ = 1;
-    const int64_t most = depthwise_.tiles->width >= 16 ? kLargeBandFloats : kBandFloats;
+    const int64_t most = depthwise_.kernels->width >= 16 ? kLargeBandFloats : kBandFloats;
     while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
     // For the most rows at a time.
     Image rows = dense(nullptr, std::min(ring(band_), height_), width_, expand_.outputs);
@@ -128,8 +128,8 @@ class BottleneckStep final : public Step {
   static constexpr int64_t kMostErrors = 64;
 
   static void bind_convolution(Binder& binder, const schema::BottleneckConvolution& part, Operand weight, Operand bias,
-                               optimized::PackedConvolution& c) {
-    c.tiles = &binder.tiles();
+                               microkernels::PackedConvolution& c) {
+    c.kernels = &binder.tiles();
     c.window = window_of(part.window());
     c.channels = part.channels();
     c.outputs = part.outputs();
@@ -170,7 +170,7 @@ class BottleneckStep final : public Step {
     float* const band = rows + ring_floats(band_);
     float* const own = band + band_floats(band_);
     const int64_t held = ring(band_), row_floats = width_ * expand_.outputs;
-    optimized::PackedConvolution expand = expand_, project = project_;
+    microkernels::PackedConvolution expand = expand_, project = project_;
     int64_t ready = 0;  // the next row of the first convolution
     for (int64_t y = first; y < last; y += band_) {
       const int64_t count = std::min(band_, last - y);
@@ -205,8 +205,8 @@ class BottleneckStep final : public Step {
     return Error::Ok;
   }
 
-  optimized::PackedConvolution expand_, project_;
-  optimized::PackedDepthwise depthwise_;
+  microkernels::PackedConvolution expand_, project_;
+  microkernels::PackedDepthwise depthwise_;
   bool has_product_ = false;
   const View* in_ = nullptr;
   const View* residual_ = nullptr;

@@ -17,12 +17,12 @@ class ConvertStep final : public Step {
     in_ = binder.stored_input(op.input());
     const View* const out = binder.stored_input(op.output());
     RL_TRY(binder.error());
-    widens_ = is_half(in_->dtype);
+    widens_ = is_f16(in_->dtype);
     out_ = binder.output_of(op.output(), widens_ ? ScalarType::Float : out->dtype);
     RL_TRY(binder.error());
-    RL_REQUIRE(widens_ || (in_->dtype == ScalarType::Float && is_half(out_->dtype)), InvalidProgram,
+    RL_REQUIRE(widens_ || (in_->dtype == ScalarType::Float && is_f16(out_->dtype)), InvalidProgram,
                "a conversion has %s to make %s of", dtype_name(in_->dtype), dtype_name(out_->dtype));
-    type_ = half_type(widens_ ? in_->dtype : out_->dtype);
+    type_ = f16_type(widens_ ? in_->dtype : out_->dtype);
     return Error::Ok;
   }
 
@@ -58,7 +58,7 @@ class ConvertStep final : public Step {
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 2;
 
   void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
-    const tiles::HalfTiles& t = tiles::half_tiles();
+    const microkernels::F16Microkernels& t = microkernels::f16_microkernels();
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
     const int64_t to_first = loops_.row(0, row) + first * to_step, from_first = loops_.row(1, row) + first * from_step;
     uint16_t* const halves = reinterpret_cast<uint16_t*>(scratch + kBlock);
@@ -84,7 +84,7 @@ class ConvertStep final : public Step {
   }
 
   bool widens_ = false;
-  tiles::HalfType type_ = tiles::HalfType::Float16;
+  microkernels::F16Type type_ = microkernels::F16Type::Float16;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   Loops loops_;

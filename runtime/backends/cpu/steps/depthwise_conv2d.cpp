@@ -1,5 +1,5 @@
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/depthwise.h"
+#include "microkernels/dwconv/f32.h"
 
 namespace rushlight::cpu {
 
@@ -8,8 +8,8 @@ namespace {
 class DepthwiseConv2dStep final : public Step {
  public:
   Error bind(const schema::DepthwiseConv2d& op, Binder& binder) {
-    optimized::PackedDepthwise& c = convolution_;
-    c.tiles = &binder.tiles();
+    microkernels::PackedDepthwise& c = convolution_;
+    c.kernels = &binder.tiles();
     c.window = window_of(op.window());
     c.epilogue = epilogue_of(op.epilogue());
     in_ = binder.input(op.input());
@@ -36,7 +36,7 @@ class DepthwiseConv2dStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  optimized::PackedDepthwise convolution_;
+  microkernels::PackedDepthwise convolution_;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
 };

@@ -17,8 +17,8 @@ constexpr int64_t kMostInstructions = 64;
 
 struct Instruction {
   bool is_binary;
-  tiles::UnaryOp unary;
-  tiles::BinaryOp binary;
+  microkernels::UnaryOp unary;
+  microkernels::BinaryOp binary;
   uint8_t to, a, b;
   float p, q;
 };
@@ -178,7 +178,7 @@ class ElementwiseStep final : public Step {
   int64_t block_ = kBlock;
   bool is_repeated_[kMostViews] = {};
   Instruction* code_ = nullptr;
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* views_[kMostViews] = {};
   Loops loops_;
 };

@@ -19,7 +19,7 @@ class GatherStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(table_->rank == 2 && (table_->dtype == ScalarType::Float || is_half(table_->dtype)) && out_->rank == 2 &&
+    RL_REQUIRE(table_->rank == 2 && (table_->dtype == ScalarType::Float || is_f16(table_->dtype)) && out_->rank == 2 &&
                    indices_->rank == 1 && indices_->dtype == ScalarType::Long && out_->sizes[0] == indices_->sizes[0] &&
                    out_->sizes[1] == table_->sizes[1] &&
                    (out_->sizes[1] <= 1 || (out_->strides[1] == 1 && table_->strides[1] == 1)),
@@ -36,9 +36,9 @@ class GatherStep final : public Step {
                  static_cast<long long>(given), static_cast<long long>(table_->sizes[0]));
       float* const to = out_->floats() + i * out_->strides[0];
       const int64_t first = row * table_->strides[0];
-      if (is_half(table_->dtype)) {
+      if (is_f16(table_->dtype)) {
         const uint16_t* const from = static_cast<const uint16_t*>(table_->data) + first;
-        tiles::half_tiles().widen(half_type(table_->dtype), from, out_->sizes[1], to);
+        microkernels::f16_microkernels().widen(f16_type(table_->dtype), from, out_->sizes[1], to);
       } else {
         std::memcpy(to, table_->floats() + first, static_cast<size_t>(out_->sizes[1]) * sizeof(float));
       }

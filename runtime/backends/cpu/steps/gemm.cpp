@@ -1,5 +1,5 @@
 #include "backends/cpu/image.h"
-#include "kernels/optimized/pixels/convolution.h"
+#include "microkernels/conv/f32.h"
 
 namespace rushlight::cpu {
 
@@ -8,8 +8,8 @@ namespace {
 class GemmStep final : public Step {
  public:
   Error bind(const schema::Gemm& op, Binder& binder) {
-    optimized::PackedConvolution& c = convolution_;
-    c.tiles = &binder.tiles();
+    microkernels::PackedConvolution& c = convolution_;
+    c.kernels = &binder.tiles();
     c.window = window_of(op.window());
     c.groups = op.groups();
     c.channels = op.channels();
@@ -18,8 +18,8 @@ class GemmStep final : public Step {
     c.rounds = op.rounds_input();
     c.prologue.applies = op.has_prologue();
     if (c.prologue.applies) {
-      c.prologue.numbers.low = op.prologue().low();
-      c.prologue.numbers.high = op.prologue().high();
+      c.prologue.rows.low = op.prologue().low();
+      c.prologue.rows.high = op.prologue().high();
       scale_ = binder.optional_input(op.prologue_scale());
       shift_ = binder.optional_input(op.prologue_shift());
     }
@@ -46,13 +46,15 @@ class GemmStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return convolution_.scratch_floats(workers); }
 
   Error run(Run& run) override {
-    convolution_.prologue.numbers.scale = scale_ ? scale_->floats() : nullptr;
-    convolution_.prologue.numbers.shift = shift_ ? shift_->floats() : nullptr;
+    convolution_.prologue.rows.scale = scale_ ? scale_->floats() : nullptr;
+    convolution_.prologue.rows.shift = shift_ ? shift_->floats() : nullptr;
     convolution_.run(run.context, run.workers, in_.data(), out_->floats(), residual_ ? residual_->floats() : nullptr,
                      run.scratch, run.next);
     return Error::Ok;
   }
-  optimized::FirstWeights first_weights(int64_t workers) const override { return convolution_.first_weights(workers); }
+  microkernels::FirstWeights first_weights(int64_t workers) const override {
+    return convolution_.first_weights(workers);
+  }
 
   const char* name() const override {
     return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "convolution" : "product";
@@ -71,7 +73,7 @@ class GemmStep final : public Step {
     return Error::Ok;
   }
 
-  optimized::PackedConvolution convolution_;
+  microkernels::PackedConvolution convolution_;
   SourceViews in_;
   const View *scale_ = nullptr, *shift_ = nullptr;
   const View* residual_ = nullptr;

@@ -49,19 +49,19 @@ class Int4GemmStep final : public Step {
   }
 
   size_t scratch_floats(int64_t workers) const override {
-    return static_cast<size_t>(left_floats() + workers * kWorkerFloats);
+    return static_cast<size_t>(lhs_floats() + workers * kWorkerFloats);
   }
 
   Error run(Run& run) override {
     if (rows_ == 0) return Error::Ok;
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
     uint8_t* const left = reinterpret_cast<uint8_t*>(run.scratch);
     const int8_t* const in = static_cast<const int8_t*>(in_->data);
     for_workers(run.context, rows_ < workers ? 1 : workers, rows_, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) t.pack_nibble_left(in + i * depth_, depth_, left + i * depth_);
+      for (int64_t i = begin; i < end; ++i) t.pack_int4_lhs(in + i * depth_, depth_, left + i * depth_);
     });
-    float* const sums = run.scratch + left_floats();
+    float* const sums = run.scratch + lhs_floats();
     for_workers(run.context, workers, divide_up(columns_, kColumns), [&](int64_t worker, int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) multiply(j * kColumns, left, sums + worker * kWorkerFloats);
     });
@@ -75,38 +75,38 @@ class Int4GemmStep final : public Step {
   static constexpr int64_t kWorkerFloats = kMostRows * kColumns;
 
   int64_t groups() const { return depth_ / group_; }
-  int64_t left_floats() const { return round_up(rows_ * depth_, 64) / 4; }
+  int64_t lhs_floats() const { return round_up(rows_ * depth_, 64) / 4; }
 
   // The columns from `column` on, kColumns of them if there are.
   void multiply(int64_t column, const uint8_t* left, float* sums) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t n = std::min(kColumns, columns_ - column);
-    tiles::NibbleDots d{};
-    d.left_stride = depth_;
-    d.right = numbers_ + column * (depth_ / 2), d.right_stride = depth_ / 2;
+    microkernels::Int4Dots d{};
+    d.lhs_stride = depth_;
+    d.rhs = numbers_ + column * (depth_ / 2), d.rhs_stride = depth_ / 2;
     d.scales = scales_ + column * groups(), d.scale_stride = groups();
     d.groups = groups(), d.group = group_;
     d.sums = sums, d.sums_stride = kColumns;
     for (int64_t row = 0; row < rows_; row += kMostRows) {
       const int64_t rows = std::min(kMostRows, rows_ - row);
-      d.left = left + row * depth_;
-      t.nibble_dots(rows, n, d);
-      for (int64_t i = 0; i < rows; ++i) finish(row + i, column, n, sums + i * kColumns, t.nibble_offset);
+      d.lhs = left + row * depth_;
+      t.int4_dots(rows, n, d);
+      for (int64_t i = 0; i < rows; ++i) finish(row + i, column, n, sums + i * kColumns, t.int4_offset);
     }
   }
 
   // Sums of one row become what belongs into the output.
   void finish(int64_t row, int64_t column, int64_t n, float* x, int32_t offset) const {
     const int64_t at = row * columns_ + column, r = row_scales_->sizes[0] == 1 ? 0 : row;
-    const tiles::Epilogue& e = epilogue_;
+    const microkernels::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
     const float* const residual = residual_ ? residual_->floats() + at : nullptr;
     const float scale = row_scales_->floats()[r];
     const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
     for (int64_t l = 0; l < n; ++l) x[l] = (x[l] - zero * ones_[column + l]) * scale;
-    if (bias_) floats_->binary(tiles::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
-    if (residual) floats_->binary(tiles::BinaryOp::Add, x, 1, residual, 1, x, n, 0);
-    if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, x, x, n, e.low, e.high);
+    if (bias_) floats_->binary(microkernels::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
+    if (residual) floats_->binary(microkernels::BinaryOp::Add, x, 1, residual, 1, x, n, 0);
+    if (e.clamps) floats_->unary(microkernels::UnaryOp::Clamp, x, x, n, e.low, e.high);
     if (e.applies) {
       floats_->unary(e.op, x, to, n, e.p, e.q);
     } else {
@@ -115,8 +115,8 @@ class Int4GemmStep final : public Step {
   }
 
   int64_t depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
-  tiles::Epilogue epilogue_{};
-  const tiles::Tiles* floats_ = nullptr;
+  microkernels::Epilogue epilogue_{};
+  const microkernels::F32Microkernels* floats_ = nullptr;
   const View* in_ = nullptr;
   const uint8_t* numbers_ = nullptr;
   const float* bias_ = nullptr;

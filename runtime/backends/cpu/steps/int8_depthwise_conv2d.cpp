@@ -1,24 +1,24 @@
 // Depthwise convolutions over int8.
 #include "backends/cpu/int8.h"
-#include "kernels/optimized/pixels/byte_depthwise.h"
+#include "microkernels/dwconv/int8.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
-using optimized::PackedByteDepthwise;
+using microkernels::PackedInt8Depthwise;
 
 class Int8DepthwiseConv2dStep final : public Step {
  public:
   Error bind(const schema::Int8DepthwiseConv2d& op, Binder& binder) {
-    PackedByteDepthwise& c = convolution_;
+    PackedInt8Depthwise& c = convolution_;
     c.window = window_of(op.window());
     c.zero = op.input_zero_point();
     RL_ASSIGN(c.range, range_of(op.range()));
     in_ = binder.input_of(op.input(), ScalarType::Char);
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedByteDepthwise::kMostTaps,
+    RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedInt8Depthwise::kMostTaps,
                InvalidProgram, "operands of an 8-bit depthwise convolution do not fit");
     c.channels = in_->sizes[3];
     const int8_t* const filters = binder.bytes(op.weight(), c.taps() * c.channels);
@@ -59,7 +59,7 @@ class Int8DepthwiseConv2dStep final : public Step {
  private:
   size_t worker_bytes() const { return convolution_.worker_bytes(out_->sizes[2]); }
 
-  PackedByteDepthwise convolution_;
+  PackedInt8Depthwise convolution_;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
 };

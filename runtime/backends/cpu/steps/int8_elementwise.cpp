@@ -57,7 +57,7 @@ class Int8BinaryStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    const tiles::ByteLoops& t = tiles::byte_tiles().loops;
+    const microkernels::Int8Loops& t = microkernels::int8_microkernels().loops;
     const float offset = sum_offset(zeros_[0], zeros_[1], factors_[0], factors_[1]);
     for_blocks(run, loops_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
@@ -92,7 +92,7 @@ class Int8BinaryStep final : public Step {
   bool multiplies_ = false;
   int32_t zeros_[2] = {};
   float factors_[2] = {};
-  tiles::ByteRange range_{};
+  microkernels::Int8Range range_{};
   const View* views_[3] = {};
   Loops loops_;
 };

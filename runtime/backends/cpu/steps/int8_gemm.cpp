@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "backends/cpu/int8.h"
-#include "kernels/optimized/tiles/byte_product.h"
-#include "kernels/optimized/tiles/byte_small_sums.h"
+#include "microkernels/gemm/int8.h"
+#include "microkernels/gemm/int8_small_sums.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
-using tiles::ByteTiles;
+using microkernels::Int8Microkernels;
 
 constexpr int64_t kTailFloats = 64 * 1024;  // of results
 
@@ -50,7 +50,7 @@ class Int8GemmStep final : public Step {
     corrections_ = binder.array<int32_t>(static_cast<size_t>(count));
     RL_TRY(binder.error());
     for (int64_t g = 0; g < groups_; ++g) {
-      tiles::zero_corrections(*tiles_, matrix(g), outputs_, zero_, nullptr, corrections_ + g * outputs_);
+      microkernels::zero_corrections(*tiles_, matrix(g), outputs_, zero_, nullptr, corrections_ + g * outputs_);
     }
     return Error::Ok;
   }
@@ -77,23 +77,23 @@ class Int8GemmStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
 
   Error run(Run& run) override {
-    const ByteTiles& t = *tiles_;
-    const int64_t step = tiles::column_step(t);
-    bytes_.in = static_cast<const uint8_t*>(in_->data), bytes_.flip = in_->flip;
+    const Int8Microkernels& t = *tiles_;
+    const int64_t step = microkernels::column_step(t);
+    bytes_.in = static_cast<const uint8_t*>(in_->data), bytes_.sign_mask = in_->sign_mask;
     const int64_t workers = workers_of(run.workers);
     // At the end of a worker's own share.
     const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
-      return end == count * (worker + 1) / workers ? run.next.of(worker, workers) : optimized::Ahead{};
+      return end == count * (worker + 1) / workers ? run.next.of(worker, workers) : microkernels::Ahead{};
     };
     if (!is_by_columns(workers)) {
       const int64_t tiles_down = divide_up(pixels_, t.rows);
-      const int64_t least = std::max<int64_t>(1, optimized::kLeastRows / t.rows);
-      optimized::for_sharing_workers(
+      const int64_t least = std::max<int64_t>(1, microkernels::kLeastRows / t.rows);
+      microkernels::for_sharing_workers(
           run.context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
             float* const scratch = run.scratch + worker * worker_floats();
             for (int64_t g = 0; g < groups_; ++g) {
               multiply(g, begin * t.rows, std::min(end * t.rows, pixels_), 0, outputs_, scratch,
-                       g + 1 == groups_ ? ahead(worker, end, tiles_down) : optimized::Ahead{});
+                       g + 1 == groups_ ? ahead(worker, end, tiles_down) : microkernels::Ahead{});
             }
           });
     } else {
@@ -106,9 +106,9 @@ class Int8GemmStep final : public Step {
     return Error::Ok;
   }
 
-  optimized::FirstWeights first_weights(int64_t workers) const override {
-    const int64_t step = tiles::column_step(*tiles_);
-    return {tiles::panels_of(matrix(0), outputs_), round_up(depth_, tiles_->group) * std::min(step, outputs_),
+  microkernels::FirstWeights first_weights(int64_t workers) const override {
+    const int64_t step = microkernels::column_step(*tiles_);
+    return {microkernels::panels_of(matrix(0), outputs_), round_up(depth_, tiles_->group) * std::min(step, outputs_),
             is_by_columns(workers_of(workers)) ? divide_up(outputs_, step) : 1};
   }
 
@@ -117,27 +117,26 @@ class Int8GemmStep final : public Step {
   }
   // Products of numbers in that form are those of rows as they lie.
   bool takes_unsigned(const View& view) const override {
-    return tiles_->left_offset == 0x80 && tiles_->left_size == 1 &&
-           (&view == in_ || &view == residual_ || &view == out_);
+    return tiles_->lhs_offset == 0x80 && tiles_->lhs_size == 1 && (&view == in_ || &view == residual_ || &view == out_);
   }
   int64_t work() const override { return 2 * pixels_ * groups_ * outputs_ * depth_; }
 
  private:
   // The weights as they lie in the plan, if another set of tiles is faster for such numbers and takes them so.
   const uint8_t* small_sums(const schema::Int8Gemm& op, Binder& binder) {
-    const ByteTiles* const set = tiles::small_sum_tiles(*tiles_, tiles::SmallSums::Pairs);
+    const Int8Microkernels* const set = microkernels::small_sum_microkernels(*tiles_, microkernels::SmallSums::Pairs);
     if (set == nullptr || int64_t{op.packing().lanes()} != set->lanes || int64_t{op.packing().group()} != set->group ||
         int64_t{op.packing().panel()} != column_step(*set) || outputs_ * depth_ > (int64_t{1} << 40) / groups_) {
       return nullptr;
     }
-    const int64_t size = round_up(static_cast<int64_t>(tiles::packed_right_size(*set, outputs_, depth_)), 64);
+    const int64_t size = round_up(static_cast<int64_t>(microkernels::packed_rhs_size(*set, outputs_, depth_)), 64);
     const int8_t* const from = binder.bytes(op.weight(), groups_ * size);
     if (from == nullptr) return nullptr;
-    tiles::SmallSums sums = tiles::SmallSums::Quads;
+    microkernels::SmallSums sums = microkernels::SmallSums::Quads;
     for (int64_t g = 0; g < groups_; ++g) {
-      sums = std::min(sums, tiles::small_sums(*set, from + g * size, outputs_, depth_));
+      sums = std::min(sums, microkernels::small_sums(*set, from + g * size, outputs_, depth_));
     }
-    const ByteTiles* const fastest = tiles::small_sum_tiles(*tiles_, sums);
+    const Int8Microkernels* const fastest = microkernels::small_sum_microkernels(*tiles_, sums);
     if (fastest == nullptr) return nullptr;
     tiles_ = fastest;
     return reinterpret_cast<const uint8_t*>(from);
@@ -146,45 +145,48 @@ class Int8GemmStep final : public Step {
   int64_t workers_of(int64_t workers) const { return work() < kSerialWork ? 1 : workers; }
   bool is_by_columns(int64_t workers) const { return pixels_ < 2 * tiles_->rows * workers && groups_ == 1; }
   int64_t product_floats() const {
-    return round_up(static_cast<int64_t>(tiles::product_scratch(*tiles_, depth_)), 64) / 4;
+    return round_up(static_cast<int64_t>(microkernels::product_scratch(*tiles_, depth_)), 64) / 4;
   }
   int64_t worker_floats() const {
-    const size_t left = tiles::ByteLeft::scratch_bytes(*tiles_, bytes_, channels_, outputs_, reads_in_place());
+    const size_t left =
+        microkernels::Int8LhsPacker::scratch_bytes(*tiles_, bytes_, channels_, outputs_, reads_in_place());
     return product_floats() + round_up(static_cast<int64_t>(left), 64) / 4;
   }
   bool reads_in_place() const { return !is_float_ && out_->sizes[0] == 1; }
   const uint8_t* matrix(int64_t group) const {
-    return weights_ + group * round_up(static_cast<int64_t>(tiles::packed_right_size(*tiles_, outputs_, depth_)), 64);
+    return weights_ +
+           group * round_up(static_cast<int64_t>(microkernels::packed_rhs_size(*tiles_, outputs_, depth_)), 64);
   }
   bool adds_later() const { return residual_ && residual_->data != out_->data; }
 
   void multiply(int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1, float* scratch,
-                const optimized::Ahead& ahead) const {
+                const microkernels::Ahead& ahead) const {
     const int64_t first = group * outputs_;
-    tiles::ByteProduct p{};
+    microkernels::Int8Product p{};
     p.m = pixels_, p.n = outputs_;
-    tiles::ByteLeft left;
+    microkernels::Int8LhsPacker left;
     left.set(&p, *tiles_, bytes_, group * channels_, channels_, reads_in_place(), begin, end,
              reinterpret_cast<uint8_t*>(scratch + product_floats()));
-    p.right = matrix(group);
+    p.rhs = matrix(group);
     p.ahead = static_cast<const int8_t*>(ahead.from), p.ahead_bytes = ahead.bytes;
     p.out_stride = groups_ * outputs_;
     const float* const multiplier = multipliers_ + first;
     const float* const offset = offsets_ ? offsets_ + first : nullptr;
     static constexpr float kOne = 1;
     if (!is_float_) {
-      p.out_kind = tiles::ByteProduct::Out::Bytes;
+      p.out_kind = microkernels::Int8Product::Out::Bytes;
       p.requantize = {corrections_ + first, multiplier, offset, range_.zero, range_.least, range_.most, sum_};
-      tiles::ByteSum& sum = p.requantize.sum;
+      microkernels::Int8Sum& sum = p.requantize.sum;
       if (residual_) {
-        sum.others = static_cast<const int8_t*>(residual_->data) + first, sum.flip = residual_->flip;
-        sum.range.zero += out_->flip, sum.range.least += out_->flip, sum.range.most += out_->flip;
+        sum.others = static_cast<const int8_t*>(residual_->data) + first, sum.sign_mask = residual_->sign_mask;
+        sum.range.zero += out_->sign_mask, sum.range.least += out_->sign_mask, sum.range.most += out_->sign_mask;
       } else {
-        p.requantize.zero += out_->flip, p.requantize.least += out_->flip, p.requantize.most += out_->flip;
+        p.requantize.zero += out_->sign_mask, p.requantize.least += out_->sign_mask,
+            p.requantize.most += out_->sign_mask;
       }
       p.out = static_cast<uint8_t*>(out_->data) + first;
     } else {
-      p.out_kind = tiles::ByteProduct::Out::Floats;
+      p.out_kind = microkernels::Int8Product::Out::Floats;
       p.multiplier = multiplier, p.offset = offset;
       p.zeros = row_zeros_ ? static_cast<const int32_t*>(row_zeros_->data) : &zero_;
       p.scales = row_scales_ ? row_scales_->floats() : &kOne;
@@ -207,18 +209,18 @@ class Int8GemmStep final : public Step {
         (*static_cast<decltype(&apply)>(context))(row, rows, column, columns);
       };
     }
-    tiles::multiply(*tiles_, p, begin, end, n0, n1, scratch);
+    microkernels::multiply(*tiles_, p, begin, end, n0, n1, scratch);
   }
 
   // Residual, clamp and operator take so many rows at once that they are still in a second level cache.
-  void multiply_and_add(const tiles::ByteProduct& p, int64_t first, int64_t begin, int64_t end, int64_t n0, int64_t n1,
-                        float* scratch) const {
+  void multiply_and_add(const microkernels::Int8Product& p, int64_t first, int64_t begin, int64_t end, int64_t n0,
+                        int64_t n1, float* scratch) const {
     const int64_t most = std::max<int64_t>(kTailFloats / (n1 - n0) / tiles_->rows, 4) * tiles_->rows;
-    tiles::ByteProduct part = p;
+    microkernels::Int8Product part = p;
     for (int64_t row = begin; row < end; row += most) {
       const int64_t rows = std::min(most, end - row);
       part.ahead = row + rows == end ? p.ahead : nullptr;
-      tiles::multiply(*tiles_, part, row, row + rows, n0, n1, scratch);
+      microkernels::multiply(*tiles_, part, row, row + rows, n0, n1, scratch);
       if (p.out_stride == n1 - n0) {
         finish(row * p.out_stride, rows * p.out_stride);
       } else {
@@ -229,22 +231,22 @@ class Int8GemmStep final : public Step {
 
   // Residual, clamp and operator over `count` floats.
   void finish(int64_t at, int64_t count) const {
-    const tiles::Epilogue& e = epilogue_;
+    const microkernels::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
-    floats_->binary(tiles::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
-    if (e.clamps) floats_->unary(tiles::UnaryOp::Clamp, to, to, count, e.low, e.high);
+    floats_->binary(microkernels::BinaryOp::Add, to, 1, residual_->floats() + at, 1, to, count, 0);
+    if (e.clamps) floats_->unary(microkernels::UnaryOp::Clamp, to, to, count, e.low, e.high);
     if (e.applies) floats_->unary(e.op, to, to, count, e.p, e.q);
   }
 
   Window window_{};
   int64_t groups_ = 1, channels_ = 1, outputs_ = 1, depth_ = 1, pixels_ = 0;
   int32_t zero_ = 0;
-  tiles::ByteRange range_{};
-  tiles::ByteSum sum_{};
-  tiles::Epilogue epilogue_{};
-  tiles::ByteWindow bytes_{};
-  const tiles::Tiles* floats_ = nullptr;
-  const ByteTiles* tiles_ = &tiles::byte_tiles();
+  microkernels::Int8Range range_{};
+  microkernels::Int8Sum sum_{};
+  microkernels::Epilogue epilogue_{};
+  microkernels::Int8Window bytes_{};
+  const microkernels::F32Microkernels* floats_ = nullptr;
+  const Int8Microkernels* tiles_ = &microkernels::int8_microkernels();
   const uint8_t* weights_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;

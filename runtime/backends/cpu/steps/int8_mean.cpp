@@ -32,7 +32,7 @@ class Int8MeanStep final : public Step {
   size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
 
   Error run(Run& run) override {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t count = in_->sizes[1], channels = in_->sizes[2];
     const int64_t pieces = in_->sizes[0] >= run.workers || channels < 64 ? 1 : run.workers;
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
@@ -62,7 +62,7 @@ class Int8MeanStep final : public Step {
   int64_t worker_floats() const { return round_up(3 * in_->sizes[2], 16); }
 
   int32_t zero_ = 0;
-  tiles::ByteRange range_{};
+  microkernels::Int8Range range_{};
   float ratio_ = 1;
   const View* in_ = nullptr;
   const View* out_ = nullptr;

@@ -69,7 +69,7 @@ class Int8Pool2dStep final : public Step {
 
   // Of the lines of a window first, which are whole, then of their pixels.
   void maxima(int64_t image, int64_t y, float* scratch) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t height = in_->sizes[1], width = in_->sizes[2], channels = in_->sizes[3];
     const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
     int8_t* const line = reinterpret_cast<int8_t*>(scratch + round_up(taps() * 2, 16));
@@ -94,7 +94,7 @@ class Int8Pool2dStep final : public Step {
   }
 
   void means(int64_t image, int64_t y, float* scratch) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t height = in_->sizes[1], width = in_->sizes[2], channels = in_->sizes[3];
     const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
     int32_t* const sums = reinterpret_cast<int32_t*>(scratch + round_up(taps() * 2, 16));
@@ -141,7 +141,7 @@ class Int8Pool2dStep final : public Step {
   bool maximum_ = false, counts_padding_ = false;
   int64_t divisor_ = 0;
   int32_t zero_ = 0;
-  tiles::ByteRange range_{};
+  microkernels::Int8Range range_{};
   float ratio_ = 1;
   const View* in_ = nullptr;
   const View* out_ = nullptr;

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "backends/cpu/int8.h"
-#include "kernels/optimized/tiles/byte_winograd.h"
+#include "microkernels/winograd/int8.h"
 
 namespace rushlight::cpu {
 
@@ -35,17 +35,18 @@ class Int8WinogradStep final : public Step {
     offsets_ = binder.optional_constant(op.offset(), outputs_);
     multipliers_ = binder.constant(op.multiplier(), outputs_);
     RL_TRY(binder.error());
-    const tiles::ByteTiles& t = tiles::byte_tiles();
-    if (tiles::largest_magnitude(t, weights, outputs_, channels_) > tiles::most_winograd_magnitude(m)) m_ = 0;
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
+    if (microkernels::largest_magnitude(t, weights, outputs_, channels_) > microkernels::most_winograd_magnitude(m))
+      m_ = 0;
     if (m_ == 0) return Error::Ok;
-    filters_ =
-        binder.array<int16_t>(static_cast<size_t>(tiles::winograd_filter_size(t.lanes, m_, outputs_, channels_)));
+    filters_ = binder.array<int16_t>(
+        static_cast<size_t>(microkernels::winograd_filter_size(t.lanes, m_, outputs_, channels_)));
     corrections_ = binder.array<int32_t>(static_cast<size_t>(outputs_));
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
     RL_TRY(binder.error());
-    tiles::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
-    // Sums are those of int8, whatever the left operand of other products is.
-    tiles::zero_corrections(t, weights, outputs_, zero_ - t.left_offset, nullptr, corrections_);
+    microkernels::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
+    // Sums are those of int8, whatever the LHS of other products is.
+    microkernels::zero_corrections(t, weights, outputs_, zero_ - t.lhs_offset, nullptr, corrections_);
     return Error::Ok;
   }
 
@@ -72,9 +73,9 @@ class Int8WinogradStep final : public Step {
   Error run(Run& run) override {
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     float* const scratch = run.scratch;
-    std::memset(padding_, static_cast<uint8_t>(zero_) ^ in_->flip, static_cast<size_t>(channels_));
+    std::memset(padding_, static_cast<uint8_t>(zero_) ^ in_->sign_mask, static_cast<size_t>(channels_));
     const int64_t columns = divide_up(outputs_, kColumns);
-    if (workers == 1 || count_ >= workers * tiles::byte_tiles().rows) {
+    if (workers == 1 || count_ >= workers * microkernels::int8_microkernels().rows) {
       for_workers(run.context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
         int16_t* const input = reinterpret_cast<int16_t*>(scratch + worker * (input_floats() + sums_floats()));
         int32_t* const sums = reinterpret_cast<int32_t*>(input) + input_floats();
@@ -108,7 +109,8 @@ class Int8WinogradStep final : public Step {
     return m_ == 4 ? "8-bit Winograd convolution F4" : "8-bit Winograd convolution F2";
   }
   bool takes_unsigned(const View& view) const override {
-    return tiles::byte_tiles().left_offset == 0x80 && (&view == in_ || &view == residual_ || &view == out_);
+    return microkernels::int8_microkernels().lhs_offset == 0x80 &&
+           (&view == in_ || &view == residual_ || &view == out_);
   }
   int64_t work() const override { return 2 * out_->numel() * channels_ * 9; }
 
@@ -140,14 +142,14 @@ class Int8WinogradStep final : public Step {
         *to_pixel++ = is_outside ? padding_ : image + (y * width + x) * channels_;
       }
     }
-    loops_->input(m_, pixels, in_->flip, channels_, to, most_ * row_step());
+    loops_->input(m_, pixels, in_->sign_mask, channels_, to, most_ * row_step());
   }
 
   // Outputs from `first_column` on of tiles from `first` on.
   void convolve(int64_t first, int64_t count, int64_t first_column, const int16_t* input, int32_t* sums) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t columns = std::min(kColumns, outputs_ - first_column), width = round_up(columns, t.lanes);
-    const int64_t step = tiles::column_step(t), tiles_down = divide_up(count, t.rows);
+    const int64_t step = microkernels::column_step(t), tiles_down = divide_up(count, t.rows);
     for (int64_t point = 0; point < points(); ++point) {
       const int16_t* const left = input + point * most_ * row_step();
       for (int64_t column = 0; column < width; column += step) {
@@ -177,25 +179,26 @@ class Int8WinogradStep final : public Step {
   // Of `run` tiles in one row of tiles; pixels: their sums, by line.
   void finish(int64_t tile, int64_t run, int64_t column, int64_t columns, const int32_t* products,
               int32_t* pixels) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const Place at = place(tile);
     const int64_t height = out_->sizes[1], width = out_->sizes[2];
     for (int64_t i = 0; i < run; ++i) {
       loops_->output(m_, products + i * kColumns, sums_step(), round_up(columns, t.lanes), pixels + i * m_ * kColumns,
                      kLineStep, kColumns);
     }
-    tiles::Requantize how{corrections_ + column,
-                          multipliers_ + column,
-                          offsets_ ? offsets_ + column : nullptr,
-                          range_.zero,
-                          range_.least,
-                          range_.most,
-                          sum_};
+    microkernels::Requantize how{corrections_ + column,
+                                 multipliers_ + column,
+                                 offsets_ ? offsets_ + column : nullptr,
+                                 range_.zero,
+                                 range_.least,
+                                 range_.most,
+                                 sum_};
     if (residual_) {
-      how.sum.flip = residual_->flip;
-      how.sum.range.zero += out_->flip, how.sum.range.least += out_->flip, how.sum.range.most += out_->flip;
+      how.sum.sign_mask = residual_->sign_mask;
+      how.sum.range.zero += out_->sign_mask, how.sum.range.least += out_->sign_mask,
+          how.sum.range.most += out_->sign_mask;
     } else {
-      how.zero += out_->flip, how.least += out_->flip, how.most += out_->flip;
+      how.zero += out_->sign_mask, how.least += out_->sign_mask, how.most += out_->sign_mask;
     }
     int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + column;
     const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min(run * m_, width - at.column);
@@ -206,12 +209,13 @@ class Int8WinogradStep final : public Step {
     }
   }
 
-  const tiles::ByteWinogradLoops* loops_ = tiles::winograd_loops(tiles::byte_tiles());
+  const microkernels::Int8WinogradMicrokernels* loops_ =
+      microkernels::int8_winograd_microkernels(microkernels::int8_microkernels());
   int m_ = 4;
   int64_t pad_h_ = 0, pad_w_ = 0, channels_ = 1, outputs_ = 1;
   int32_t zero_ = 0;
-  tiles::ByteRange range_{};
-  tiles::ByteSum sum_{};
+  microkernels::Int8Range range_{};
+  microkernels::Int8Sum sum_{};
   int16_t* filters_ = nullptr;
   const float* offsets_ = nullptr;
   const float* multipliers_ = nullptr;
@@ -236,8 +240,8 @@ int best_tile(const schema::Int8Gemm& op, Binder& binder) {
       window.dilation_h != 1 || window.dilation_w != 1) {
     return 0;
   }
-  return tiles::best_winograd(tiles::byte_tiles(),
-                              {in->sizes[3], out->sizes[3], out->sizes[0], out->sizes[1], out->sizes[2]});
+  return microkernels::best_winograd(microkernels::int8_microkernels(),
+                                     {in->sizes[3], out->sizes[3], out->sizes[0], out->sizes[1], out->sizes[2]});
 }
 
 }  // namespace

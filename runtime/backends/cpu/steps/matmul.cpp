@@ -3,7 +3,7 @@
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
-#include "kernels/optimized/tiles/product.h"
+#include "microkernels/gemm/f32.h"
 
 namespace rushlight::cpu {
 
@@ -28,14 +28,14 @@ class MatMulStep final : public Step {
     is_transposed_ = b.sizes[3] > 1 && b.strides[3] != 1;
     fits = fits && (!is_transposed_ || b.sizes[2] <= 1 || b.strides[2] == 1);
     RL_REQUIRE(fits, InvalidProgram, "operands of a matrix product do not fit");
-    product_ = tiles::Product{};
+    product_ = microkernels::Product{};
     product_.m = out.sizes[2];
     product_.n = out.sizes[3];
     product_.k = a.sizes[3];
     product_.lda = a.strides[2];
-    product_.right = is_transposed_ ? tiles::Product::Right::Transposed : tiles::Product::Right::Rows;
+    product_.rhs = is_transposed_ ? microkernels::Product::Rhs::Transposed : microkernels::Product::Rhs::Rows;
     product_.ldb = is_transposed_ ? b.strides[3] : b.strides[2];
-    product_.init = tiles::GemmInit::Zero;
+    product_.init = microkernels::GemmInit::Zero;
     product_.ldc = out.strides[2];
     return Error::Ok;
   }
@@ -46,19 +46,19 @@ class MatMulStep final : public Step {
     const int64_t batch = out_->sizes[0] * out_->sizes[1];
     if (out_->numel() == 0) return Error::Ok;
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
-    const int64_t step = tiles::column_step(*tiles_);
+    const int64_t step = microkernels::column_step(*tiles_);
     const int64_t panels = divide_up(product_.n, step);
     const int64_t parts = batch % workers == 0 ? 1 : std::min(workers, panels);
     for_workers(run.context, workers, batch * parts, [&](int64_t worker, int64_t begin, int64_t end) {
       float* scratch = run.scratch + worker * worker_floats();
       for (int64_t i = begin; i < end; ++i) {
         const int64_t part = i % parts;
-        tiles::Product p = product_;
+        microkernels::Product p = product_;
         p.a = at(*a_, i / parts);
         p.b = at(*b_, i / parts);
         p.c = at(*out_, i / parts);
-        tiles::multiply(*tiles_, p, 0, p.m, panels * part / parts * step,
-                        std::min(p.n, panels * (part + 1) / parts * step), scratch);
+        microkernels::multiply(*tiles_, p, 0, p.m, panels * part / parts * step,
+                               std::min(p.n, panels * (part + 1) / parts * step), scratch);
       }
     });
     return Error::Ok;
@@ -68,16 +68,16 @@ class MatMulStep final : public Step {
   int64_t work() const override { return 2 * out_->numel() * product_.k; }
 
  private:
-  int64_t worker_floats() const { return round_up(tiles::product_scratch(*tiles_, product_.k, product_.n), 16); }
+  int64_t worker_floats() const { return round_up(microkernels::product_scratch(*tiles_, product_.k, product_.n), 16); }
   static float* at(const View& view, int64_t index) {
     return view.floats() + index / view.sizes[1] * view.strides[0] + index % view.sizes[1] * view.strides[1];
   }
 
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* a_ = nullptr;
   const View* b_ = nullptr;
   const View* out_ = nullptr;
-  tiles::Product product_{};
+  microkernels::Product product_{};
   bool is_transposed_ = false;
 };
 

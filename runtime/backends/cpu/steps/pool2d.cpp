@@ -89,7 +89,7 @@ class Pool2dStep final : public Step {
   Window window_{};
   bool maximum_ = false, counts_padding_ = false;
   int64_t divisor_ = 0;
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
 };

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/int8.h"
 #include "backends/cpu/loops.h"
-#include "kernels/quantized/choose.h"
+#include "core/quantization_params.h"
 
 namespace rushlight::cpu {
 
@@ -53,9 +53,9 @@ class ConvertStep final : public Step {
     for_workers(run.context, workers, rows * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * kWorkerFloats;
       for (int64_t i = begin; i < end; ++i) {
-        if (quantizes_ && i % rows == 0 && i + 3 <= end && are_three(rows)) {
+        if (quantizes_ && i % rows == 0 && i + 3 <= end && are_3x3(rows)) {
           const int64_t first = i / rows * kBlock;
-          quantize_three(first, std::min(kBlock, inner - first), reinterpret_cast<int8_t*>(scratch));
+          quantize_3x3(first, std::min(kBlock, inner - first), reinterpret_cast<int8_t*>(scratch));
           i += 2;
           continue;
         }
@@ -74,25 +74,25 @@ class ConvertStep final : public Step {
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
 
   // Three rows of floats whose bytes lie next to each other, as those of an image's channels.
-  bool are_three(int64_t rows) const {
+  bool are_3x3(int64_t rows) const {
     return rows == 3 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 3 &&
            loops_.row(1, 1) - loops_.row(1, 0) == 1 && loops_.row(1, 2) - loops_.row(1, 0) == 2;
   }
 
-  void quantize_three(int64_t first, int64_t n, int8_t* scratch) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+  void quantize_3x3(int64_t first, int64_t n, int8_t* scratch) const {
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     for (int64_t row = 0; row < 3; ++row) {
       const float* const from = in_->floats() + loops_.row(0, row) + first;
       // The next ones of the row, which processors do not foresee.
       const int64_t end = std::min(2 * n, loops_.inner() - first);
       for (int64_t i = n; i < end; i += 64 / int64_t{sizeof(float)}) __builtin_prefetch(from + i);
-      t.quantize_bytes(from, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(scratch + row * kBlock));
+      t.quantize(from, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(scratch + row * kBlock));
     }
-    t.loops.interleave_three(scratch, kBlock, n, static_cast<int8_t*>(out_->data) + loops_.row(1, 0) + first * 3);
+    t.loops.interleave_3(scratch, kBlock, n, static_cast<int8_t*>(out_->data) + loops_.row(1, 0) + first * 3);
   }
 
   void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t float_step = loops_.inner_stride(0), byte_step = loops_.inner_stride(1);
     float* const floats = (quantizes_ ? in_ : out_)->floats() + loops_.row(0, row) + first * float_step;
     int8_t* const bytes =
@@ -103,7 +103,7 @@ class ConvertStep final : public Step {
       if (own_floats != floats) {
         for (int64_t i = 0; i < n; ++i) own_floats[i] = floats[i * float_step];
       }
-      t.quantize_bytes(own_floats, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(own_bytes));
+      t.quantize(own_floats, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(own_bytes));
       if (own_bytes != bytes) {
         for (int64_t i = 0; i < n; ++i) bytes[i * byte_step] = own_bytes[i];
       }
@@ -119,7 +119,7 @@ class ConvertStep final : public Step {
   }
 
   const bool quantizes_;
-  tiles::ByteRange range_{};
+  microkernels::Int8Range range_{};
   float scale_ = 1;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
@@ -157,7 +157,7 @@ class DynamicQuantizeStep final : public Step {
   Error run(Run& run) override {
     const int64_t rows = in_->sizes[0], depth = in_->sizes[1];
     if (rows == 0 || depth == 0) return Error::Ok;
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t workers = in_->numel() < kSerialWork ? 1 : run.workers;
     std::atomic<bool> ordered{true};
     quantized::Affine whole{1, 0};
@@ -193,8 +193,8 @@ class DynamicQuantizeStep final : public Step {
           scales_->floats()[i] = quantized::scale_of_sums(chosen);
           static_cast<int32_t*>(zeros_->data)[i] = static_cast<int32_t>(chosen.zero);
         }
-        const tiles::ByteRange range{static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_),
-                                     static_cast<int32_t>(most_)};
+        const microkernels::Int8Range range{static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_),
+                                            static_cast<int32_t>(most_)};
         t.loops.quantize(row, depth, 1.0f / static_cast<float>(chosen.scale), range,
                          static_cast<int8_t*>(out_->data) + i * depth);
       }

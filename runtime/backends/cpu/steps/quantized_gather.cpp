@@ -1,7 +1,7 @@
 // Rows of a table of 8- or 4-bit numbers in groups, each with a scale.
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
-#include "kernels/optimized/tiles/byte_tiles.h"
+#include "microkernels/tables/int8.h"
 
 namespace rushlight::cpu {
 
@@ -33,7 +33,7 @@ class QuantizedGatherStep final : public Step {
   }
 
   Error run(Run&) override {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t* const indices = static_cast<const int64_t*>(indices_->data);
     for (int64_t i = 0; i < indices_->sizes[0]; ++i) {
       const int64_t row = indices[i * indices_->strides[0]];
@@ -43,8 +43,7 @@ class QuantizedGatherStep final : public Step {
       float* to = out_->floats() + i * out_->strides[0];
       for (int64_t g = 0; g < groups(); ++g, to += group_, from += group_ * bits_ / 8) {
         const float scale = scales_[row * groups() + g];
-        bits_ == 4 ? t.dequantize_nibbles(from, group_, 0, scale, to)
-                   : t.dequantize_bytes(from, 0, group_, 0, scale, to);
+        bits_ == 4 ? t.dequantize_int4(from, group_, 0, scale, to) : t.dequantize_int8(from, 0, group_, 0, scale, to);
       }
     }
     return Error::Ok;

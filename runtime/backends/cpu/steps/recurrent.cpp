@@ -9,7 +9,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kUnits = tiles::kUnits;
+constexpr int64_t kUnits = microkernels::kUnits;
 
 class RecurrentStep final : public Step {
  public:
@@ -100,8 +100,8 @@ class RecurrentStep final : public Step {
     if (batch() == 1) {
       multiply_row(rows[0], first, last, t % 2 != 0, gates);
     } else {
-      optimized::Panels product{};
-      product.tiles = tiles_;
+      microkernels::Panels product{};
+      product.kernels = tiles_;
       product.rows = rows;
       product.row_step = product.m = batch();
       product.taps = 1;
@@ -112,9 +112,9 @@ class RecurrentStep final : public Step {
       product.c = gates;
       product.c_step = columns_;
       const int64_t panel = packing_of(*tiles_).panel;
-      optimized::multiply(product, first / panel, divide_up(last, panel));
+      microkernels::multiply(product, first / panel, divide_up(last, panel));
     }
-    tiles::RecurrentCell cell{};
+    microkernels::RecurrentCell cell{};
     cell.units = std::min(u1, hidden_) - u0;
     for (int64_t b = 0; b < batch(); ++b) {
       cell.gates = gates + b * columns_ + first;
@@ -133,11 +133,11 @@ class RecurrentStep final : public Step {
     for (int64_t i = 0; i < chunks; ++i) {
       const int64_t begin = first + (from_end ? chunks - 1 - i : i) * chunk, end = std::min(begin + chunk, last);
       tiles_->packed->row(state, hidden_, weights_ + begin * hidden_, bias_ ? bias_ + begin : nullptr, gates + begin,
-                          end - begin, false, tiles::Epilogue{});
+                          end - begin, false, microkernels::Epilogue{});
     }
   }
 
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   bool is_gru_ = false;
   bool is_backward_ = false;
   int64_t hidden_ = 0;

@@ -82,25 +82,25 @@ class ReduceStep final : public Step {
       *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(count_) : sum);
       return;
     }
-    const tiles::BinaryOp op = is_sum                             ? tiles::BinaryOp::Add
-                               : reduction_ == Reduction::MAXIMUM ? tiles::BinaryOp::Maximum
-                                                                  : tiles::BinaryOp::Minimum;
+    const microkernels::BinaryOp op = is_sum                             ? microkernels::BinaryOp::Add
+                                      : reduction_ == Reduction::MAXIMUM ? microkernels::BinaryOp::Maximum
+                                                                         : microkernels::BinaryOp::Minimum;
     std::copy_n(from, n, to);
     if (is_even_) {
-      tiles_->fold_rows(op, from + step_, step_, count_ - 1, to, n);
+      tiles_->reduce_rows(op, from + step_, step_, count_ - 1, to, n);
     } else {
       for (int64_t i = 1; i < count_; ++i) {
         tiles_->binary(op, to, 1, from + offset(*in_, kept_, kept_ + reduced_, i), 1, to, n, 0);
       }
     }
     if (reduction_ == Reduction::MEAN) {
-      tiles_->unary(tiles::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
+      tiles_->unary(microkernels::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
     }
   }
 
   Reduction reduction_ = Reduction::SUM;
   int kept_ = 0, reduced_ = 0;
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   int64_t rows_ = 0, columns_ = 0, count_ = 0, step_ = 0;

@@ -43,7 +43,7 @@ class RowsStep : public Step {
   virtual bool fits(int64_t length) const = 0;
   virtual void row(const float* from, float* to) const = 0;
 
-  const tiles::Tiles* tiles_ = nullptr;
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   int64_t length_ = 0;

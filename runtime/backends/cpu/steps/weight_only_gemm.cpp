@@ -1,6 +1,6 @@
 // Products of floats with matrices of 8- or 4-bit numbers in groups, each with a scale.
 #include "backends/cpu/int8.h"
-#include "kernels/optimized/tiles/product.h"
+#include "microkernels/gemm/f32.h"
 
 namespace rushlight::cpu {
 
@@ -47,7 +47,7 @@ class WeightOnlyGemmStep final : public Step {
 
   Error run(Run& run) override {
     if (rows_ == 0) return Error::Ok;
-    const int64_t step = tiles::column_step(*tiles_);
+    const int64_t step = microkernels::column_step(*tiles_);
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     for_workers(run.context, workers, divide_up(columns_, step), [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * worker_floats();
@@ -65,18 +65,18 @@ class WeightOnlyGemmStep final : public Step {
  private:
   int64_t groups() const { return depth_ / group_; }
   int64_t row_bytes() const { return depth_ * bits_ / 8; }
-  int64_t panel_floats() const { return round_up(tiles::column_step(*tiles_) * depth_, 16); }
+  int64_t panel_floats() const { return round_up(microkernels::column_step(*tiles_) * depth_, 16); }
   // Of a panel: its results, its weights as floats, and what a product needs.
-  int64_t result_floats() const { return round_up(rows_ * tiles::column_step(*tiles_), 16); }
+  int64_t result_floats() const { return round_up(rows_ * microkernels::column_step(*tiles_), 16); }
   int64_t worker_floats() const {
     if (rows_ <= kFewRows) return result_floats();
     return result_floats() + panel_floats() +
-           round_up(tiles::product_scratch(*tiles_, depth_, tiles::column_step(*tiles_)), 16);
+           round_up(microkernels::product_scratch(*tiles_, depth_, microkernels::column_step(*tiles_)), 16);
   }
 
   void dots(int64_t column, int64_t n, float* results) const {
     for (int64_t i = 0; i < rows_; ++i) {
-      tiles::byte_tiles().scaled_dots(
+      microkernels::int8_microkernels().scaled_dots(
           n, {in_->floats() + i * depth_, numbers_ + column * row_bytes(), bits_ == 4, row_bytes(),
               scales_ + column * groups(), groups(), groups(), group_, results});
       finish(i, column, n, results);
@@ -84,36 +84,35 @@ class WeightOnlyGemmStep final : public Step {
   }
 
   void multiply(int64_t column, int64_t n, float* scratch) const {
-    const tiles::ByteTiles& t = tiles::byte_tiles();
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     float* const weights = scratch + result_floats();
     for (int64_t j = 0; j < n; ++j) {
       const uint8_t* from = numbers_ + (column + j) * row_bytes();
       float* to = weights + j * depth_;
       for (int64_t g = 0; g < groups(); ++g, to += group_, from += group_ * bits_ / 8) {
         const float scale = scales_[(column + j) * groups() + g];
-        bits_ == 4 ? t.dequantize_nibbles(from, group_, 0, scale, to)
-                   : t.dequantize_bytes(from, 0, group_, 0, scale, to);
+        bits_ == 4 ? t.dequantize_int4(from, group_, 0, scale, to) : t.dequantize_int8(from, 0, group_, 0, scale, to);
       }
     }
-    tiles::Product p{};
+    microkernels::Product p{};
     p.m = rows_, p.n = n, p.k = depth_;
     p.a = in_->floats(), p.lda = depth_;
-    p.right = tiles::Product::Right::Transposed;
+    p.rhs = microkernels::Product::Rhs::Transposed;
     p.b = weights, p.ldb = depth_;
-    p.init = tiles::GemmInit::Zero;
+    p.init = microkernels::GemmInit::Zero;
     p.c = scratch, p.ldc = n;
-    tiles::multiply(*tiles_, p, 0, rows_, 0, n, weights + panel_floats());
+    microkernels::multiply(*tiles_, p, 0, rows_, 0, n, weights + panel_floats());
     for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, scratch + i * n);
   }
 
   // Bias, residual, clamp and operator over a part of a row of results, and where they belong.
   void finish(int64_t row, int64_t column, int64_t n, float* x) const {
     const int64_t at = row * columns_ + column;
-    const tiles::Epilogue& e = epilogue_;
+    const microkernels::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
-    if (bias_) tiles_->binary(tiles::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
-    if (residual_) tiles_->binary(tiles::BinaryOp::Add, x, 1, residual_->floats() + at, 1, x, n, 0);
-    if (e.clamps) tiles_->unary(tiles::UnaryOp::Clamp, x, x, n, e.low, e.high);
+    if (bias_) tiles_->binary(microkernels::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
+    if (residual_) tiles_->binary(microkernels::BinaryOp::Add, x, 1, residual_->floats() + at, 1, x, n, 0);
+    if (e.clamps) tiles_->unary(microkernels::UnaryOp::Clamp, x, x, n, e.low, e.high);
     if (e.applies) {
       tiles_->unary(e.op, x, to, n, e.p, e.q);
     } else {
@@ -122,8 +121,8 @@ class WeightOnlyGemmStep final : public Step {
   }
 
   int64_t bits_ = 8, depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
-  tiles::Epilogue epilogue_{};
-  const tiles::Tiles* tiles_ = nullptr;
+  microkernels::Epilogue epilogue_{};
+  const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
   const uint8_t* numbers_ = nullptr;
   const float* bias_ = nullptr;

@@ -1,6 +1,5 @@
-#include "kernels/optimized/pixels/winograd.h"
-
 #include "backends/cpu/image.h"
+#include "microkernels/winograd/f32.h"
 
 namespace rushlight::cpu {
 
@@ -13,8 +12,8 @@ constexpr int64_t kMostPoints = 36;
 class WinogradStep final : public Step {
  public:
   Error bind(const schema::Winograd& op, Binder& binder) {
-    optimized::PackedWinograd& c = convolution_;
-    c.tiles = &binder.tiles();
+    microkernels::PackedWinograd& c = convolution_;
+    c.kernels = &binder.tiles();
     c.m = op.m();
     c.pad_h = op.pad_h();
     c.pad_w = op.pad_w();
@@ -66,13 +65,13 @@ class WinogradStep final : public Step {
  private:
   // Null if the binder refuses.
   const float* transformed(const schema::Winograd& op, Binder& binder) const {
-    const optimized::PackedWinograd& c = convolution_;
-    const optimized::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
+    const microkernels::PackedWinograd& c = convolution_;
+    const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
     if (taps.floats == nullptr && taps.halves == nullptr) return nullptr;
-    const int64_t matrix = c.channels * packing_of(*c.tiles).columns(c.outputs);
+    const int64_t matrix = c.channels * packing_of(*c.kernels).columns(c.outputs);
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
-    const auto transform = c.tiles->packed->winograd(c.m).filters;
+    const auto transform = c.kernels->packed->winograd(c.m).filters;
     // A matrix is one row to the transform: it does not matter how it is packed.
     if (taps.floats) {
       transform(taps.floats, matrix, weights, matrix);
@@ -83,14 +82,14 @@ class WinogradStep final : public Step {
       const int64_t count = std::min(kPiece, matrix - first);
       for (int64_t tap = 0; tap < 9; ++tap) {
         const uint16_t* const from = taps.halves + tap * matrix + first;
-        tiles::half_tiles().widen(taps.type, from, count, widened + tap * count);
+        microkernels::f16_microkernels().widen(taps.type, from, count, widened + tap * count);
       }
       transform(widened, count, weights + first, matrix);
     }
     return weights;
   }
 
-  optimized::PackedWinograd convolution_;
+  microkernels::PackedWinograd convolution_;
   SourceViews in_;
   const View* residual_ = nullptr;
   const View* out_ = nullptr;

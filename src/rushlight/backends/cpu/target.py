@@ -11,13 +11,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Target:
-    """How the tiles of an instruction set are shaped, as runtime/kernels/optimized/tiles has them.
+    """How the tiles of an instruction set are shaped, as runtime/microkernels/tables has them.
 
     vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
     cache: bytes of second level cache that a plan counts on. weight_bytes: bytes a cycle of weights, which
     come from memory: a network has more than caches hold. int8_lanes, int8_group: sums in a vector of
     8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
-    latter for weights whose pairs have small sums, which runtime/kernels/optimized/tiles/byte_small_sums.h
+    latter for weights whose pairs have small sums, which runtime/microkernels/gemm/int8_small_sums.h
     defines, or 0 if that is no faster. has_block_products: whether int16 is multiplied faster than float32.
     """
 

@@ -20,7 +20,7 @@ from rushlight.ir.constants import Constants
 
 aten = torch.ops.aten
 
-UNITS = 16  # whose gates lie together: kUnits of runtime/kernels/optimized/tiles/packed.h
+UNITS = 16  # whose gates lie together: kUnits of runtime/microkernels/tables/f32_packed.h
 
 
 @dataclass(frozen=True)

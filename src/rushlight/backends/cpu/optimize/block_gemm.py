@@ -21,7 +21,7 @@ ERROR_BUDGET = 1e-3
 ERROR_OF_PRODUCT = 1e-4
 """What one such product adds, about; errors of different steps add up as squares."""
 
-_MOST_PAIRS = 96  # of a block, as runtime/kernels/optimized/tiles/block_tiles.h has it
+_MOST_PAIRS = 96  # of a block, as runtime/microkernels/tables/block.h has it
 _NORM = 46340 - 10  # the root of the largest int32, less what rounding adds to a norm
 _LEAST_WORK = 1 << 22  # multiplications from which on the time counts
 _LARGEST = 1e17  # weights whose squares have a sum

@@ -1,0 +1,87 @@
+// Convolutions and matrix products on microkernels, with weights packed once.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/xnnpack/packed_weights.h"
+#include "backends/xnnpack/threaded_step.h"
+#include "microkernels/image.h"
+#include "microkernels/tables/f32_packed.h"
+
+namespace rushlight::xnnpack {
+
+// A convolution or a fully connected layer (height, width and window 1; the batch in `rows`) over channels-last
+// float32.
+struct Conv {
+  int64_t batch, height, width, out_height, out_width;
+  int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
+  int64_t groups, inputs, outputs;  // channels of one group
+
+  int64_t channels() const { return groups * inputs; }
+  int64_t out_channels() const { return groups * outputs; }
+  int64_t pixels() const { return batch * out_height * out_width; }
+  bool is_pointwise() const {
+    return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 && top == 0 && left == 0 &&
+           out_height == height && out_width == width;
+  }
+  microkernels::Window window() const {
+    return {kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w};
+  }
+  microkernels::Image input() const { return image(height, width, channels()); }
+  microkernels::Image output() const { return image(out_height, out_width, out_channels()); }
+  microkernels::Image image(int64_t h, int64_t w, int64_t c) const {
+    return {nullptr, {batch, h, w, c}, {h * w * c, w * c, c, 1}};
+  }
+};
+
+Conv conv_of(const Node& node, const Operand* operands);
+
+// Sets what is done to a result at last; false if there is no such activation.
+bool set_activation(Kind kind, float number, microkernels::Epilogue* epilogue);
+
+// A step that convolves.
+class F32Step : public ThreadedStep {
+ public:
+  using ThreadedStep::ThreadedStep;
+  bool reads(uint32_t input) const override { return input == 0 || input == Node::kResidual; }
+  Error setup(const Operand* operands, void* scratch, pthreadpool*) override;
+
+ protected:
+  microkernels::Epilogue epilogue() const {
+    microkernels::Epilogue e;
+    e.clamps = node_.has_bounds;
+    e.low = node_.min;
+    e.high = node_.max;
+    if (node_.activation != Kind::NONE) set_activation(node_.activation, node_.number, &e);
+    return e;
+  }
+  bool has_residual() const { return node_.num_inputs > Node::kResidual; }
+
+  Conv conv_{};
+  const float* in_ = nullptr;
+  const float* residual_ = nullptr;
+  float* out_ = nullptr;
+  float* scratch_ = nullptr;
+};
+
+// Whether make_depthwise_step() has a step for a convolution.
+bool suits_depthwise(const Node& node);
+
+// What makes one kind of step; null in `*step` if it does not suit the node.
+Error make_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                        MemoryAllocator& allocator, Step** step);
+Error make_winograd_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                         MemoryAllocator& allocator, Step** step);
+Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                          MemoryAllocator& allocator, Step** step);
+
+Error make_mean_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator, Step** step);
+
+// Whether make_f32_step() has a step for a convolution or product. Residuals are added by steps of all nodes but
+// depthwise convolutions, activations are done by all.
+bool takes_f32(const Graph& graph, const Node& node);
+
+// The key of a node's weights and bias; `layout` begins with a number of the algorithm's own.
+PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm);
+
+}  // namespace rushlight::xnnpack

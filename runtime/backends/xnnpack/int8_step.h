@@ -1,0 +1,35 @@
+// Steps over int8, on microkernels.
+#pragma once
+
+#include "backends/xnnpack/f32_step.h"
+#include "backends/xnnpack/threaded_step.h"
+#include "microkernels/tables/int8.h"
+
+namespace rushlight::xnnpack {
+
+// Whether a value is int8 with one scale.
+inline bool is_byte(const Value& value) {
+  return value.dtype == ScalarType::Char && value.quantization.by == Quantization::By::Tensor;
+}
+
+// Where results of a node with such an output end.
+microkernels::Int8Range range_of(const Graph& graph, const Node& node);
+
+// What makes one kind of step; null in `*step` if it does not suit the node.
+Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                               MemoryAllocator& allocator, Step** step);
+Error make_int8_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                             MemoryAllocator& allocator, Step** step);
+Error make_int8_groups_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+                            MemoryAllocator& allocator, Step** step);
+Error make_int8_convert_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
+                             Step** step);
+Error make_int8_binary_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
+                            Step** step);
+Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
+                          Step** step);
+
+// Scales of a weighted node's output channels, [channels]. They must still be there, as they are while steps are made.
+float weight_scale(const Value& weights, int64_t channel);
+
+}  // namespace rushlight::xnnpack

@@ -1,0 +1,137 @@
+#include "kernels/optimized/elementwise_f16.h"
+
+#include <algorithm>
+
+#include "kernels/optimized/elementwise_rows.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/convert.h"
+#include "kernels/shared/shape.h"
+#include "microkernels/tables/f16.h"
+
+namespace rushlight::optimized {
+
+using microkernels::BinaryOp;
+using microkernels::CompareOp;
+
+namespace {
+
+constexpr int64_t kChunk = 1024;
+
+// A 16-bit number for a tensor of the type; false if the type does not hold it.
+bool number_of(const Scalar& from, const Tensor& tensor, uint16_t* number) {
+  const ScalarType type = tensor.scalar_type();
+  const float value = from.to<float>();
+  float back;
+  store_function(ScalarType::Float, type)(&value, 1, number, 1, 1);
+  load_function(type, ScalarType::Float)(number, 1, &back, 1, 1);
+  return from.is_double() ? static_cast<double>(back) == from.to<double>() : back == value;
+}
+
+// One operand's part of a row, as float32.
+const float* widened(Convert load, const RowOperand& from, int64_t offset, int64_t step, int64_t n, float* to) {
+  load(from.at(offset), 1, to, 1, step ? n : 1);
+  return to;
+}
+
+// Calls row(a, a_step, b, b_step, offset of out, n) with parts of float32 of the operands.
+template <typename Row>
+bool for_rows(KernelRuntimeContext& context, ScalarType type, const RowOperand& a, const RowOperand& b,
+              const Tensor& out, const Row& row) {
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const Convert load = load_function(type, ScalarType::Float);
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    float left[kChunk], right[kChunk];
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      for (int64_t i = 0; i < n; i += kChunk) {
+        const int64_t count = std::min(kChunk, n - i);
+        row(widened(load, a, at[1] + i * a_step, a_step, count, left), a_step,
+            widened(load, b, at[2] + i * b_step, b_step, count, right), b_step, at[0] + i, count);
+      }
+    });
+  });
+  return true;
+}
+
+bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                const Tensor& out) {
+  // A fused product and sum would be rounded otherwise than eager's.
+  if (out.scalar_type() != type || op == BinaryOp::AddScaled) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
+  const auto numbers = [](const RowOperand& from, int64_t offset) {
+    return reinterpret_cast<const uint16_t*>(from.at(offset));
+  };
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      kernels.binary(f16_type(type), op, numbers(a, at[1]), a_step, numbers(b, at[2]), b_step,
+                     out.mutable_data_ptr<uint16_t>() + at[0], n);
+    });
+  });
+  return true;
+}
+
+bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                 const Tensor& out) {
+  if (out.scalar_type() != ScalarType::Bool) return false;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  return for_rows(context, type, a, b, out,
+                  [&](const float* x, int64_t x_step, const float* y, int64_t y_step, int64_t offset, int64_t n) {
+                    kernels.compare(op, x, x_step, y, y_step, at(out, offset), n);
+                  });
+}
+
+}  // namespace
+
+microkernels::F16Type f16_type(ScalarType type) {
+  return type == ScalarType::Half ? microkernels::F16Type::Float16 : microkernels::F16Type::BFloat16;
+}
+
+bool is_f16(const Tensor& tensor) { return dtypes::kHalf.contains(tensor.scalar_type()); }
+
+bool f16_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Tensor& in, const Tensor& out, float p,
+               float q) {
+  if (!is_f16(in) || out.scalar_type() != in.scalar_type()) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (!same_layout(in, out)) return false;
+  const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
+  const uint16_t* const x = in.const_data_ptr<uint16_t>();
+  uint16_t* const y = out.mutable_data_ptr<uint16_t>();
+  const int64_t grain = op >= microkernels::UnaryOp::Exp ? kElementGrain / 8 : kElementGrain;
+  context.parallel_for(0, in.numel(), grain, [&](int64_t begin, int64_t end) {
+    kernels.unary(f16_type(in.scalar_type()), op, x + begin, y + begin, end - begin, p, q);
+  });
+  return true;
+}
+
+bool f16_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return is_f16(a) && a.scalar_type() == b.scalar_type() &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool f16_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  uint16_t number;
+  return is_f16(a) && number_of(b, a, &number) &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number, 2), out);
+}
+bool f16_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out) {
+  uint16_t number;
+  return is_f16(b) && number_of(a, b, &number) &&
+         run_binary(context, op, b.scalar_type(), RowOperand(&number, 2), RowOperand(b), out);
+}
+
+bool f16_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return is_f16(a) && a.scalar_type() == b.scalar_type() &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool f16_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  uint16_t number;
+  return is_f16(a) && number_of(b, a, &number) &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number, 2), out);
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,157 @@
+#include "kernels/optimized/elementwise_integer.h"
+
+#include "kernels/optimized/elementwise_rows.h"
+#include "kernels/optimized/integer_type.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::optimized {
+
+using microkernels::BinaryOp;
+using microkernels::CompareOp;
+using microkernels::IntegerOp;
+using microkernels::IntegerType;
+
+namespace {
+
+bool integer_op(BinaryOp op, IntegerOp* whole) {
+  switch (op) {
+    case BinaryOp::Add:
+      *whole = IntegerOp::Add;
+      return true;
+    case BinaryOp::Sub:
+      *whole = IntegerOp::Sub;
+      return true;
+    case BinaryOp::Mul:
+      *whole = IntegerOp::Mul;
+      return true;
+    case BinaryOp::Maximum:
+      *whole = IntegerOp::Maximum;
+      return true;
+    case BinaryOp::Minimum:
+      *whole = IntegerOp::Minimum;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A number of a type, little end first.
+struct Number {
+  int64_t value;
+  int64_t size;
+};
+
+bool number_of(const Scalar& from, const Tensor& tensor, Number* number) {
+  Whole whole;
+  if (!integer_type_of(tensor.scalar_type(), &whole) || from.is_double()) return false;
+  *number = {from.to<int64_t>(), static_cast<int64_t>(tensor.element_size())};
+  return number->value >= whole.least && number->value <= whole.most;
+}
+
+bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                const Tensor& out) {
+  Whole whole;
+  IntegerOp wanted;
+  if (!integer_type_of(type, &whole) || !integer_op(op, &wanted) || out.scalar_type() != type) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      kernels.binary(whole.type, wanted, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
+                 const Tensor& out) {
+  Whole whole;
+  if (!integer_type_of(type, &whole) || out.scalar_type() != ScalarType::Bool) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&a, &b})) return false;
+  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      kernels.compare(whole.type, op, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+}  // namespace
+
+bool is_integer(const Tensor& tensor) {
+  Whole whole;
+  return integer_type_of(tensor.scalar_type(), &whole);
+}
+
+bool integer_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return a.scalar_type() == b.scalar_type() &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool integer_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  Number number;
+  return number_of(b, a, &number) &&
+         run_binary(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
+}
+bool integer_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, const Tensor& b, const Tensor& out) {
+  Number number;
+  return number_of(a, b, &number) &&
+         run_binary(context, op, b.scalar_type(), RowOperand(&number.value, number.size), RowOperand(b), out);
+}
+
+bool integer_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  return a.scalar_type() == b.scalar_type() &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(b), out);
+}
+bool integer_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
+  Number number;
+  return number_of(b, a, &number) &&
+         run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
+}
+
+bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& least,
+                   const std::optional<Scalar>& most, const Tensor& out) {
+  Whole whole;
+  Number low, high;
+  if (!integer_type_of(in.scalar_type(), &whole) || out.scalar_type() != in.scalar_type()) return false;
+  if ((least && !number_of(*least, in, &low)) || (most && !number_of(*most, in, &high))) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (!same_layout(in, out)) return false;
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
+  context.parallel_for(0, in.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    kernels.clamp(whole.type, at(in, begin), at(out, begin), end - begin, least ? low.value : whole.least,
+                  most ? high.value : whole.most);
+  });
+  return true;
+}
+
+bool select_elements(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
+                     const Tensor& out) {
+  const auto size = static_cast<int64_t>(out.element_size());
+  if (condition.scalar_type() != ScalarType::Bool || a.scalar_type() != out.scalar_type() ||
+      b.scalar_type() != out.scalar_type() || size > 8) {
+    return false;
+  }
+  const RowOperand yes(a), no(b), chosen(condition);
+  if (!resize_to_rows(context, out, {&yes, &no, &chosen})) return true;
+  LoopNest nest;
+  if (!make_element_rows(&nest, out, {&yes, &no, &chosen})) return false;
+  const int64_t steps[] = {row_step(nest, 1), row_step(nest, 2), row_step(nest, 3)};
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
+  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
+      kernels.select(size, chosen.at(at[3]), steps[2], yes.at(at[1]), steps[0], no.at(at[2]), steps[1],
+                     rushlight::at(out, at[0]), n);
+    });
+  });
+  return true;
+}
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "microkernels/tables/integer.h"
+#include "rushlight/core/scalar_type.h"
+
+namespace rushlight::optimized {
+
+// A type of whole numbers that tiles have, and its range.
+struct Whole {
+  microkernels::IntegerType type;
+  int64_t least, most;
+};
+
+// False if tiles do not have the type.
+bool integer_type_of(ScalarType type, Whole* whole);
+
+}  // namespace rushlight::optimized

@@ -1,0 +1,126 @@
+#include "kernels/optimized/reduce_dims.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optimized/integer_type.h"
+#include "kernels/optimized/layout.h"
+#include "microkernels/tables/f32.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+constexpr int64_t kGrain = kReductionGrain;
+// A sum of many rows needs more precision than float has.
+constexpr int64_t kMostRows = 4096;
+constexpr int64_t kChunk = 1024;
+// Elements of a whole tensor's sum that make one term.
+constexpr int64_t kTerm = 64 * 1024;
+
+float reduce_row(const microkernels::F32Microkernels& kernels, Reduction reduction, const float* x, int64_t n) {
+  switch (reduction) {
+    case Reduction::Sum:
+      return static_cast<float>(kernels.sum(x, n));
+    case Reduction::Mean:
+      return static_cast<float>(kernels.sum(x, n) / static_cast<double>(n));
+    default:
+      return kernels.extreme(reduction == Reduction::Largest, x, n);
+  }
+}
+
+void reduce_columns(const microkernels::F32Microkernels& kernels, Reduction reduction, const float* x, int64_t n,
+                    int64_t stride, int64_t columns, float* out) {
+  const microkernels::BinaryOp op = reduction == Reduction::Largest    ? microkernels::BinaryOp::Maximum
+                                    : reduction == Reduction::Smallest ? microkernels::BinaryOp::Minimum
+                                                                       : microkernels::BinaryOp::Add;
+  std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
+  kernels.reduce_rows(op, x + stride, stride, n - 1, out, columns);
+  if (reduction == Reduction::Mean) {
+    kernels.unary(microkernels::UnaryOp::Affine, out, out, columns, 1.0f / static_cast<float>(n), 0);
+  }
+}
+
+// The sum of all elements, in terms of a fixed length.
+bool sum_all(KernelRuntimeContext& context, const microkernels::F32Microkernels& kernels, const float* x, int64_t n,
+             double* sum) {
+  const int64_t count = (n + kTerm - 1) / kTerm;
+  double* terms = context.allocate_temporary_array<double>(static_cast<size_t>(count));
+  if (terms == nullptr) return false;
+  context.parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) terms[i] = kernels.sum(x + i * kTerm, std::min(kTerm, n - i * kTerm));
+  });
+  *sum = 0;
+  for (int64_t i = 0; i < count; ++i) *sum += terms[i];
+  return true;
+}
+
+}  // namespace
+
+bool fold(const Tensor& tensor, DimMask mask, ReductionShape* result) {
+  return is_float(tensor) && shape_of_reduced_elements(tensor, mask, result);
+}
+
+bool shape_of_reduced_elements(const Tensor& tensor, DimMask mask, ReductionShape* result) {
+  if (!is_row_major(tensor) || tensor.numel() == 0) return false;
+  *result = {};
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    const int64_t size = tensor.size(d);
+    if (size == 1) continue;
+    if (mask >> d & 1) {
+      if (result->inner != 1) return false;
+      result->reduced *= size;
+    } else if (result->reduced != 1) {
+      result->inner *= size;
+    } else {
+      result->outer *= size;
+    }
+  }
+  return true;
+}
+
+bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
+                 const Tensor& out) {
+  ReductionShape f;
+  if (!shape_of_reduced_elements(in, mask, &f)) return false;
+  if (!is_float(in)) {
+    const bool sums = reduction <= Reduction::Mean, half = dtypes::kHalf.contains(in.scalar_type());
+    const ScalarType result = half || !sums ? in.scalar_type() : ScalarType::Long;
+    Whole whole;
+    if (out.scalar_type() != result || (!half && !integer_type_of(in.scalar_type(), &whole))) return false;
+    if (half ? sums && f.inner > 1 && f.reduced > kMostRows : reduction == Reduction::Mean) return false;
+    if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+    if (!is_row_major(out)) return false;
+    return half ? reduce_f16(context, reduction, in, f, out) : reduce_integers(context, reduction, in, f, out);
+  }
+  if (!is_float(out)) return false;
+  if (f.inner > 1 && f.reduced > kMostRows && reduction <= Reduction::Mean) return false;
+  if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+  if (!is_row_major(out)) return false;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const float* x = in.const_data_ptr<float>();
+  float* y = out.mutable_data_ptr<float>();
+  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+    double sum;
+    if (!sum_all(context, kernels, x, f.reduced, &sum)) return true;
+    *y = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
+  } else if (f.inner == 1) {
+    context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = reduce_row(kernels, reduction, x + i * f.reduced, f.reduced);
+    });
+  } else {
+    const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+    const int64_t work = f.reduced * std::min(kChunk, f.inner);
+    context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % chunks * kChunk;
+        const int64_t outer = i / chunks;
+        reduce_columns(kernels, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
+                       std::min(kChunk, f.inner - column), y + outer * f.inner + column);
+      }
+    });
+  }
+  return true;
+}
+
+}  // namespace rushlight::optimized

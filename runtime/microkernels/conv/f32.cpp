@@ -1,0 +1,309 @@
+#include "microkernels/conv/f32.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "core/rounding.h"
+#include "microkernels/workers.h"
+#include "rushlight/core/error.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+// Fewer channels than this are gathered into rows of whole windows.
+constexpr int64_t kFewChannels = 8;
+// Bytes of the LHS that a block of rows may span: it stays in the second level cache under all panels, which
+// is larger where vectors are.
+int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 640 : 208) * 1024; }
+constexpr int64_t kMostRows = 240;
+// The same of rows that a prologue writes.
+int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
+// F32Microkernels in a row of output from which on a row of its own is no loss.
+constexpr int64_t kLeastLine = 3;
+
+}  // namespace
+
+Error PackedConvolution::prepare(const Sources& sources, const Image& out, const Image* residual) {
+  const Image& in = sources.images[0];
+  RL_REQUIRE(in.sizes[0] == out.sizes[0] && sources.channels() == groups * channels && out.sizes[3] == groups * outputs,
+             InvalidProgram, "operands of a product do not fit its weights");
+  RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a product is not in rows");
+  // Lines of the output may lie apart: then no block of rows goes beyond one.
+  is_apart_ = !out.has_pixel_step(&out_step_);
+  if (is_apart_) out_step_ = out.strides[2];
+  in_ = sources;
+  out_ = out;
+  has_residual_ = residual != nullptr;
+  if (residual) {
+    residual_ = *residual;
+    RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
+               "the residual of a product is not in rows");
+    RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
+               "the residual of a product has another shape");
+  }
+  rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
+  is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
+              in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
+  gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
+  has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
+               out.sizes[2] >= kLeastLine * kernels->gemm_rows;
+  RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
+  piece_ = channels;
+  if (sources.count > 1) {
+    RL_REQUIRE(groups == 1 && !gathers_ && sources.has_channels_last(), InvalidProgram,
+               "a convolution cannot read channels from several places");
+    for (int i = 0; i < sources.count; ++i) piece_ = std::gcd(piece_, sources.images[i].sizes[3]);
+    is_plain_ = false;
+  }
+  if (prologue.applies) {
+    const bool is_product = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 &&
+                            window.pad_w == 0 && std::equal(in.sizes, in.sizes + 3, out.sizes);
+    RL_REQUIRE(is_product && groups == 1 && sources.count == 1 && !gathers_, InvalidProgram,
+               "a convolution of windows has a prologue");
+  }
+  // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
+  const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
+  const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
+  const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
+  // Weights of 16 bits take half the cache, and become float32 once for each block.
+  const int64_t bytes = block_bytes(*kernels) * (weights.halves ? 2 : 1);
+  block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
+  if (prologue.applies) {
+    block_ = std::min(block_, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
+  }
+  block_ = std::min(kMostRows, round_up(block_, kernels->gemm_rows));
+  return Error::Ok;
+}
+
+const Bf16PairMicrokernels* PackedConvolution::pairs() const {
+  const bool is_one_row = gathers_ || taps() * pieces() == 1;
+  if (!rounds || !weights.halves || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
+  return bf16_pair_microkernels(*kernels);
+}
+
+// The larger operand is divided, so that what all workers read is the smaller one: rows, if there is little between
+// them, since a worker has in its cache those that it wrote itself, and if panels are too few to be divided evenly.
+bool PackedConvolution::is_by_columns(int64_t workers) const {
+  if (workers == 1 || divide_up(rows_, kernels->gemm_rows) < workers) return workers > 1;
+  const int64_t panels = divide_up(outputs, packing().panel);
+  return groups * outputs > 2 * rows_ && panels >= 2 * workers && 8 * round_up(panels, workers) <= 9 * panels;
+}
+
+FirstWeights PackedConvolution::first_weights(int64_t workers) const {
+  const int64_t size = weights.halves ? sizeof(uint16_t) : sizeof(float);
+  const void* const from = weights.halves ? static_cast<const void*>(weights.halves) : weights.floats;
+  const int64_t columns = std::min(packing().panel, packing().columns(outputs));
+  return {from, depth() * columns * size, is_by_columns(workers) ? divide_up(outputs, packing().panel) : 1};
+}
+
+void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out,
+                            const float* residual, float* scratch, const FirstWeights& next) {
+  in_.set_data(in);
+  out_.data = out;
+  residual_.data = const_cast<float*>(residual);
+  if (rows_ == 0) return;
+  if (work() / 2 < kSerialWork) workers = 1;
+  if (rows_ == 1 && is_plain_ && !gathers_ && !prologue.applies) return run_row(context, workers);
+  const int64_t panels = divide_up(outputs, packing().panel);
+  // As many for each worker.
+  const int64_t groups_of_rows = round_up(divide_up(rows_, kernels->gemm_rows), workers);
+  // At the end of a worker's own share.
+  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
+    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
+  };
+  if (is_by_columns(workers)) {
+    // What is gathered, rounded or a prologue's is so once for each part.
+    const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
+    for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
+      part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
+    });
+  } else {
+    const int64_t least = weights.halves ? groups_of_rows : std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
+    for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
+      part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
+           ahead(worker, end, groups_of_rows));
+    });
+  }
+}
+
+void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) const {
+  const int64_t panel = packing().panel;
+  const int64_t width = packing().columns(outputs);
+  // What is left of fours of panels has an order of sums of its own, and is not divided: so that no sum depends on the
+  // workers.
+  const int64_t fours = outputs / panel / 4 * 4, parts = fours + (fours * panel < outputs ? 1 : 0);
+  for (int64_t g = 0; g < groups; ++g) {
+    const auto multiply_row = [&](int64_t first, int64_t last, bool ends) {
+      if (first == last) return;
+      const int64_t at = g * outputs + first;
+      Epilogue e = epilogue;
+      if (has_residual_) e.residual = residual_.data + at;
+      const PackedWeights b = weights.from(g * depth() * width + first * depth());
+      const float* const x = in_.images[0].data + g * channels;
+      const float* const addend = bias ? bias + at : nullptr;
+      if (b.halves) {
+        kernels->packed->f16_row(b.type, x, depth(), b.halves, addend, out_.data + at, last - first, ends, e);
+      } else {
+        kernels->packed->row(x, depth(), b.floats, addend, out_.data + at, last - first, ends, e);
+      }
+    };
+    for_workers(context, workers, parts, [&](int64_t, int64_t begin, int64_t end) {
+      multiply_row(begin * panel, std::min(end, fours) * panel, false);
+      if (end > fours) multiply_row(fours * panel, outputs, true);
+    });
+  }
+}
+
+void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const {
+  if (has_lines_) return part_of_lines(scratch, m0, m1, p0, p1);
+  const float** rows = reinterpret_cast<const float**>(scratch);
+  float* gathered = scratch + pointer_floats();
+  Panels product{};
+  product.kernels = kernels;
+  product.rows = rows;
+  product.taps = gathers_ ? 1 : taps() * pieces();
+  product.k = gathers_ ? depth() : piece_;
+  product.n = outputs;
+  product.row_gap = row_gap();
+  product.c_step = out_step_;
+  product.widened = widened(scratch);
+  product.pairs = pairs();
+  product.rounded = rounded(scratch);
+  product.epilogue = epilogue;
+  product.epilogue.residual_step = residual_step_;
+  const int64_t width = packing().columns(outputs);
+  // As many rows in each block.
+  const int64_t blocks = divide_up(m1 - m0, block_);
+  const int64_t block =
+      std::min(block_, round_up(divide_up(m1 - m0, std::max<int64_t>(1, blocks)), kernels->gemm_rows));
+  for (int64_t m = m0, count = 0; m < m1; m += count) {
+    count = std::min(block, m1 - m);
+    if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
+    float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
+    product.m = product.row_step = count;
+    product.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
+    for (int64_t g = 0; g < groups; ++g) {
+      if (gathers_) {
+        gather(m, count, gathered);
+        for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
+      } else {
+        address(m, count, g * channels, rows);
+        if (prologue.applies) apply_prologue(m, count, rows, gathered);
+      }
+      product.b = weights.from(g * depth() * width);
+      product.bias = bias ? bias + g * outputs : nullptr;
+      product.c = to + g * outputs;
+      if (has_residual_) product.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
+      multiply(product, p0, p1);
+    }
+  }
+}
+
+float* PackedConvolution::pixel(int64_t m) const {
+  const int64_t x = m % out_.sizes[2], line = m / out_.sizes[2];
+  return out_.data + line / out_.sizes[1] * out_.strides[0] + line % out_.sizes[1] * out_.strides[1] +
+         x * out_.strides[2];
+}
+
+int64_t PackedConvolution::row_gap() const {
+  if (gathers_) return depth();
+  if (prologue.applies) return channels;
+  return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
+}
+
+// rows[(tap * pieces() + piece) * count + i]: where that piece of the pixel that row m + i has under the tap begins, or
+// zeros.
+void PackedConvolution::address(int64_t m, int64_t count, int64_t channel, const float** rows) const {
+  if (is_plain_) {
+    const float* const base = in_.images[0].data + channel;
+    for (int64_t i = 0; i < count; ++i) rows[i] = base + (m + i) * in_step_;
+    return;
+  }
+  for (int64_t i = 0, piece = 0; i < in_.count; ++i) {
+    Image in = in_.images[i];
+    in.data += channel;
+    const int64_t end = i + 1 < in_.count ? piece + in.sizes[3] / piece_ : pieces();
+    for (; piece < end; ++piece, in.data += piece_) address(in, m, count, piece, rows);
+  }
+}
+
+void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const {
+  const int64_t height = out_.sizes[1], width = out_.sizes[2];
+  for (int64_t i = 0; i < count;) {
+    const int64_t x0 = (m + i) % width, line = (m + i) / width;
+    const int64_t run = std::min(width - x0, count - i);
+    const float* image = in.data + line / height * in.strides[0];
+    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
+      const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
+      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
+        const float** to = rows + ((ky * window.kernel_w + kx) * pieces() + piece) * count + i;
+        if (y < 0 || y >= in.sizes[1]) {
+          for (int64_t j = 0; j < run; ++j) to[j] = zeros;
+          continue;
+        }
+        const float* source = image + y * in.strides[1];
+        int64_t x = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
+        for (int64_t j = 0; j < run; ++j, x += window.stride_w) {
+          to[j] = x < 0 || x >= in.sizes[2] ? zeros : source + x * in.strides[2];
+        }
+      }
+    }
+    i += run;
+  }
+}
+
+// What a prologue reads next, if it is most of the memory where it lies.
+Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
+  if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
+  return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
+}
+
+void PackedConvolution::apply_prologue(int64_t m, int64_t count, const float** rows, float* to) const {
+  const int64_t pixels = out_.sizes[1] * out_.sizes[2];
+  for (int64_t i = 0; i < count;) {
+    const int64_t image = (m + i) / pixels, run = std::min(count - i, (image + 1) * pixels - m - i);
+    Prologue values = prologue.rows;
+    if (values.scale) values.scale += image * prologue.scale_step;
+    if (values.shift) values.shift += image * prologue.shift_step;
+    kernels->packed->prologue(values, rows + i, run, channels, to);
+    for (const int64_t end = i + run; i < end; ++i, to += channels) rows[i] = to;
+  }
+}
+
+// Rows of whole windows, [kernel_h, kernel_w, channels].
+void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
+  const Image& in = in_.images[0];
+  const int64_t height = out_.sizes[1], width = out_.sizes[2], row = depth();
+  for (int64_t i = 0; i < count;) {
+    const int64_t x0 = (m + i) % width, line = (m + i) / width;
+    const int64_t run = std::min(width - x0, count - i);
+    const float* image = in.data + line / height * in.strides[0];
+    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
+      const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
+      const float* source = image + y * in.strides[1];
+      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
+        const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
+        // The outputs [begin, end) of the run have the tap over the image.
+        int64_t begin = run, end = run;
+        if (y >= 0 && y < in.sizes[1]) {
+          begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));
+          end = left >= in.sizes[2] ? begin : std::min(run, (in.sizes[2] - 1 - left) / window.stride_w + 1);
+          end = std::max(begin, end);
+        }
+        for (int64_t c = 0; c < channels; ++c) {
+          float* column = to + i * row + (ky * window.kernel_w + kx) * channels + c;
+          for (int64_t j = 0; j < begin; ++j) column[j * row] = 0.0f;
+          const float* from = source + left * in.strides[2] + c * in.strides[3];
+          const int64_t step = window.stride_w * in.strides[2];
+          for (int64_t j = begin; j < end; ++j) column[j * row] = from[j * step];
+          for (int64_t j = end; j < run; ++j) column[j * row] = 0.0f;
+        }
+      }
+    }
+    i += run;
+  }
+}
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,147 @@
+#include "microkernels/dwconv/f32.h"
+
+#include <algorithm>
+
+#include "core/rounding.h"
+#include "microkernels/workers.h"
+#include "rushlight/core/error.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+// What is computed from row to row before the next channels and columns.
+struct Block {
+  int64_t floats;  // of input under a row of outputs
+  int64_t most_channels, least_channels;
+};
+// A part of the first level cache.
+constexpr Block kSmallBlock{5 * 1024, 64, 32};
+// With vectors of 16 floats few tiles have many channels: these read more in a row, and from the second level cache.
+constexpr Block kLargeBlock{40 * 1024, 144, 144};
+constexpr int64_t kMostChannels = 64;  // of windows of one row
+constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
+// Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
+constexpr int64_t kLineColumns = 64;
+
+// Whether tiles take two rows at a time, which share lines of the input.
+bool takes_pairs(const Window& w) {
+  const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
+  const bool is_small = w.kernel_w == 3 || w.kernel_w == 5;
+  return is_square && ((is_small && w.stride_w <= 2) || (w.kernel_w == 7 && w.stride_w == 1));
+}
+
+}  // namespace
+
+Error PackedDepthwise::prepare(const Image& in, const Image& out) {
+  RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram, "a depthwise convolution has a window of %lld rows",
+             static_cast<long long>(window.kernel_h));
+  RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == channels &&
+                 in.has_channels_last() && out.has_channels_last(),
+             InvalidProgram, "operands of a depthwise convolution do not fit");
+  in_ = in;
+  out_ = out;
+  return Error::Ok;
+}
+
+void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out) {
+  in_.data = const_cast<float*>(in);
+  out_.data = out;
+  if (work() / 2 < kSerialWork) workers = 1;
+  if (out_.sizes[0] * out_.sizes[1] == 1) {
+    for_workers(context, workers, divide_up(out_.sizes[2], kLeastColumns), [&](int64_t, int64_t begin, int64_t end) {
+      const int64_t last = std::min(end * kLeastColumns, out_.sizes[2]);
+      parts(in_.data, in_.sizes[1], 0, 1, begin * kLeastColumns, last, out_.data, 0, out_.strides[2]);
+    });
+    return;
+  }
+  for_sharing_workers(
+      context, workers, out_.sizes[0] * out_.sizes[1], kLeastLines, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end;) {
+          const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
+          const int64_t count = std::min(out_.sizes[1] - y, end - i);
+          rows(in_.data + image * in_.strides[0], in_.sizes[1], y, count,
+               out_.data + image * out_.strides[0] + y * out_.strides[1], out_.strides[1], out_.strides[2]);
+          i += count;
+        }
+      });
+}
+
+void PackedDepthwise::rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
+                           int64_t pixel_step) const {
+  parts(in, ring, y, count, 0, out_.sizes[2], out, row_step, pixel_step);
+}
+
+void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last,
+                            float* out, int64_t row_step, int64_t pixel_step) const {
+  if (window.kernel_h == 1) {
+    for (int64_t x = first; x < last; x += kLineColumns) {
+      for (int64_t c = 0; c < channels; c += kMostChannels) {
+        const Part part{c, std::min(kMostChannels, channels - c), x, std::min(kLineColumns, last - x)};
+        for (int64_t i = 0; i < count; ++i) lines(part, in, ring, y + i, 1, out + i * row_step, row_step, pixel_step);
+      }
+    }
+    return;
+  }
+  const Block& most = kernels->width >= 16 ? kLargeBlock : kSmallBlock;
+  const int64_t reach = (window.kernel_w - 1) * window.dilation_w;
+  const auto floats = [&](int64_t outputs, int64_t block) {
+    return ((outputs - 1) * window.stride_w + reach + 1) * window.kernel_h * block;
+  };
+  const int64_t width = last - first;
+  const bool pairs = takes_pairs(window);
+  int64_t block = most.most_channels, columns = width;
+  while (block > most.least_channels && floats(width, block) > most.floats) block /= 2;
+  while (columns > kLeastColumns && floats(columns, block) > most.floats) columns = round_up(columns / 2, 4);
+  for (int64_t c = 0; c < channels; c += block) {
+    for (int64_t x = first; x < last; x += columns) {
+      const Part part{c, std::min(block, channels - c), x, std::min(columns, last - x)};
+      for (int64_t i = 0; i < count;) {
+        const int64_t some = pairs && i + 1 < count ? 2 : 1;
+        lines(part, in, ring, y + i, some, out + i * row_step, row_step, pixel_step);
+        i += some;
+      }
+    }
+  }
+}
+
+void PackedDepthwise::lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to,
+                            int64_t row_step, int64_t step) const {
+  const Image& in = in_;
+  const int64_t top = y * window.stride_h - window.pad_h;
+  const int64_t count = window.kernel_h + (rows - 1) * window.stride_h;
+  const float* lines[kMostRows + 2];
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = top + i * window.dilation_h;
+    lines[i] = at < 0 || at >= in.sizes[1] ? nullptr : image + at % ring * in.strides[1] + part.channel;
+  }
+  DepthwiseRun run{};
+  run.lines = lines;
+  run.column_step = in.strides[2];
+  run.columns = in.sizes[2];
+  run.left = part.column * window.stride_w - window.pad_w;
+  run.rows = rows;
+  run.kernel_h = window.kernel_h;
+  run.kernel_w = window.kernel_w;
+  run.stride = window.stride_w;
+  run.dilation = window.dilation_w;
+  run.tap_step = channels;
+  run.weight_step = window.kernel_w * channels;
+  run.weights = weights + part.channel;
+  run.bias = bias ? bias + part.channel : nullptr;
+  run.channels = part.channels;
+  run.out = to + part.column * step + part.channel;
+  run.out_step = step;
+  run.out_row_step = row_step;
+  run.outputs = part.columns;
+  run.clamps = epilogue.clamps;
+  run.low = epilogue.low;
+  run.high = epilogue.high;
+  kernels->packed->depthwise(run);
+  if (!epilogue.applies) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    kernels->packed->apply(epilogue, run.out + r * row_step, step, part.columns, part.channels);
+  }
+}
+
+}  // namespace rushlight::microkernels

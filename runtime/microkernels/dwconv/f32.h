@@ -1,0 +1,50 @@
+// Depthwise convolutions of channels-last images.
+#pragma once
+
+#include <cstdint>
+
+#include "microkernels/image.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::microkernels {
+
+class PackedDepthwise {
+ public:
+  static constexpr int64_t kMostRows = 256;  // of a window
+
+  // Set by the owner, once.
+  const F32Microkernels* kernels = nullptr;
+  Window window{};
+  Epilogue epilogue;               // without a residual
+  const float* weights = nullptr;  // [kernel_h, kernel_w, channels]
+  const float* bias = nullptr;     // [channels] or null
+  int64_t channels = 0;
+
+  // Takes note of the operands' shapes. InvalidProgram if they do not fit.
+  Error prepare(const Image& in, const Image& out);
+  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
+  // `count` rows of the output of one image from `y` on, into rows and pixels that are so many floats apart; of the
+  // input, row i is at row i % ring of `in`.
+  void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
+            int64_t pixel_step) const;
+  // Multiplications and additions, each counted.
+  int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
+
+ private:
+  struct Part {
+    int64_t channel, channels;
+    int64_t column, columns;  // of the output
+  };
+  // Columns [first, last) of `rows`.
+  void parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last, float* out,
+             int64_t row_step, int64_t pixel_step) const;
+  void lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to, int64_t row_step,
+             int64_t step) const;
+
+  Image in_, out_;
+};
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,259 @@
+// Depthwise convolution, pooling and prologues of channels-last images, vectors along channels.
+#pragma once
+
+#include "microkernels/simd/vec.h"
+#include "microkernels/tables/f32_packed.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+template <bool Whole>
+RL_INLINE Floats load_channels(const float* p, int64_t left) {
+  return Whole ? load(p) : load_few(p, left);
+}
+
+// The columns under outputs next to each other.
+template <int Columns, bool Inside>
+struct Reach {
+  int64_t offsets[Columns];  // of a column that exists
+  Ints masks[Columns];
+
+  Reach(const DepthwiseRun& d, int64_t at) {
+    for (int x = 0; x < Columns; ++x) {
+      const bool exists = at + x >= 0 && at + x < d.columns;
+      offsets[x] = exists ? (at + x) * d.column_step : 0;
+      masks[x] = splat_int(exists ? -1 : 0);
+    }
+  }
+  template <bool Whole>
+  RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
+    return as_floats(as_ints(load_channels<Whole>(line + offsets[x], left)) & masks[x]);
+  }
+};
+template <int Columns>
+struct Reach<Columns, true> {
+  int64_t first, step;
+
+  Reach(const DepthwiseRun& d, int64_t at) : first(at * d.column_step), step(d.column_step) {}
+  template <bool Whole>
+  RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
+    return load_channels<Whole>(line + first + x * step, left);
+  }
+};
+
+// Adds what one line of the input, `line`, has for `Rows` rows of outputs, of which the first has its weights at
+// `weights`, and the next ones `weight_step` floats before those of the one before.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Reach>
+RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, const float* weights, int64_t tap_step,
+                                 int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
+  // Those under all outputs at a tap: the ones of the next tap, of which Stride - 1 lie between, come in at the end.
+  constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
+  Floats in[kColumns];
+  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = reach.template load<Whole>(line, x, left);
+  RL_UNROLL for (int kx = 0; kx < Kernel; ++kx, weights += tap_step) {
+    in[kx + kHeld - 1] = reach.template load<Whole>(line, kx + kHeld - 1, left);
+    RL_UNROLL for (int r = 0; r < Rows; ++r) {
+      const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
+      RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = add_fused(acc[r][i], weight, in[i * Stride + kx]);
+    }
+  }
+}
+
+// `Rows` (1 or 2) rows of `Outputs` outputs, the first with its window at column `at`, of vectors of channels from c
+// on, or of `left` < kWidth channels. Inside: no window leaves the image's sides.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole>
+RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
+  constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
+  const Reach<kColumns, Inside> reach(d, at);
+  const float* const* const lines = d.lines;
+  const float* const bias = d.bias;
+  const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
+  const int64_t end = Whole ? d.channels - kWidth : c;
+  const Floats low = splat(d.clamps ? d.low : -__builtin_inff()), high = splat(d.clamps ? d.high : __builtin_inff());
+  for (; c <= end; c += kWidth) {
+    Floats acc[Rows][Outputs];
+    const Floats start = bias ? load_channels<Whole>(bias + c, left) : Floats{};
+    RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
+    const float* weights = d.weights + c;
+    int l = 0;
+    for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
+      if (!lines[l]) continue;
+      depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc);
+    }
+    if constexpr (Rows == 2) {
+      for (; l < Kernel; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, weight_step, left,
+                                                             acc);
+      }
+      weights -= Stride * weight_step;
+      for (; l < Kernel + Stride; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc + 1);
+      }
+    }
+    RL_UNROLL for (int r = 0; r < Rows; ++r) {
+      RL_UNROLL for (int i = 0; i < Outputs; ++i) {
+        const Floats value = at_most(at_least(acc[r][i], low), high);
+        float* const out = to + r * row_step + i * out_step + c;
+        Whole ? store(out, value) : store_few(out, value, left);
+      }
+    }
+  }
+}
+
+// One row of outputs of any window.
+template <int Outputs, bool Inside, bool Whole>
+RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
+  Floats acc[Outputs];
+  const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
+  RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
+  for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
+    if (!d.lines[ky]) continue;
+    const float* weights = d.weights + ky * d.weight_step + c;
+    for (int64_t kx = 0; kx < d.kernel_w; ++kx, weights += d.tap_step) {
+      const Floats weight = load_channels<Whole>(weights, left);
+      int64_t column = at + kx * d.dilation;
+      RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride) {
+        if (!Inside && (column < 0 || column >= d.columns)) continue;
+        const Floats x = load_channels<Whole>(d.lines[ky] + column * d.column_step + c, left);
+        acc[i] = add_fused(acc[i], weight, x);
+      }
+    }
+  }
+  RL_UNROLL for (int i = 0; i < Outputs; ++i) {
+    const Floats value = d.clamps ? at_most(at_least(acc[i], splat(d.low)), splat(d.high)) : acc[i];
+    float* const out = to + i * d.out_step + c;
+    Whole ? store(out, value) : store_few(out, value, left);
+  }
+}
+
+template <int Outputs, bool Inside>
+static void depthwise_any(const DepthwiseRun& d, int64_t at, float* to) {
+  int64_t c = 0;
+  for (; c + kWidth <= d.channels; c += kWidth) depthwise_any_at<Outputs, Inside, true>(d, at, c, kWidth, to);
+  if (c < d.channels) depthwise_any_at<Outputs, Inside, false>(d, at, c, d.channels - c, to);
+}
+
+template <int Kernel, int Stride, int Rows, int Outputs>
+static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
+  const int64_t at = d.left + first * d.stride;
+  const int64_t last = at + (Outputs - 1) * d.stride + (d.kernel_w - 1) * d.dilation;
+  const bool is_inside = at >= 0 && last < d.columns;
+  float* const to = d.out + first * d.out_step;
+  if constexpr (Kernel == 0) {
+    is_inside ? depthwise_any<Outputs, true>(d, at, to) : depthwise_any<Outputs, false>(d, at, to);
+  } else {
+    if (is_inside) {
+      depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, 0, kWidth, to);
+    } else {
+      depthwise_at<Kernel, Stride, Rows, Outputs, false, true>(d, at, 0, kWidth, to);
+    }
+    const int64_t left = d.channels % kWidth;
+    if (left > 0) depthwise_at<Kernel, Stride, Rows, Outputs, false, false>(d, at, d.channels - left, left, to);
+  }
+}
+
+// Outputs next to each other for which a register file of 32 vectors has room, beside what lies under them: divides the
+// widths of networks for images of 224 pixels.
+inline constexpr int kManyOutputs = 7;
+
+template <int Kernel, int Stride, int Rows>
+static void depthwise_line(const DepthwiseRun& d) {
+  int64_t x = 0;
+  if constexpr (kWidth >= 16 && Stride == 1 && (Kernel == 3 || Kernel == 5)) {
+    if (d.outputs % kManyOutputs == 0 || d.outputs >= 4 * kManyOutputs) {
+      for (; x + kManyOutputs <= d.outputs; x += kManyOutputs) {
+        depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x);
+      }
+    }
+  }
+  for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x);
+  // The last ones overlap those before them.
+  if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4);
+  for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x);
+}
+
+template <int Kernel, int Stride>
+static void depthwise_lines(const DepthwiseRun& d) {
+  d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
+}
+
+static void depthwise_run(const DepthwiseRun& d) {
+  const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
+  if (kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
+  if (kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);
+  if (kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
+  if (kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
+  if (kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
+  depthwise_line<0, 0, 1>(d);
+}
+
+template <bool Maximum>
+RL_INLINE Floats pooled(const float* const* sources, int64_t count, int64_t c, int64_t left) {
+  Floats value = left >= kWidth ? load(sources[0] + c) : load_few(sources[0] + c, left);
+  for (int64_t i = 1; i < count; ++i) {
+    const Floats next = left >= kWidth ? load(sources[i] + c) : load_few(sources[i] + c, left);
+    if constexpr (Maximum) {
+      value = select((next > value) | (next != next), next, value);
+    } else {
+      value += next;
+    }
+  }
+  return value;
+}
+
+template <bool Maximum>
+static void pool_of(const float* const* sources, int64_t count, int64_t channels, float scale, float* out) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) {
+    const Floats value = pooled<Maximum>(sources, count, c, kWidth);
+    store(out + c, Maximum ? value : value * scale);
+  }
+  if (c < channels) {
+    const Floats value = pooled<Maximum>(sources, count, c, channels - c);
+    store_few(out + c, Maximum ? value : value * scale, channels - c);
+  }
+}
+
+static void pool(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out) {
+  return maximum ? pool_of<true>(sources, count, channels, scale, out)
+                 : pool_of<false>(sources, count, channels, scale, out);
+}
+
+template <bool Scaled, bool Shifted>
+static void prologue_of(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  const Floats low = splat(p.low), high = splat(p.high);
+  const float *const scale = p.scale, *const shift = p.shift;
+  const auto result = [&](Floats x, int64_t c, auto load) {
+    if constexpr (Scaled && Shifted) {
+      x = add_fused(load(shift + c), x, load(scale + c));
+    } else if constexpr (Scaled) {
+      x *= load(scale + c);
+    } else if constexpr (Shifted) {
+      x += load(shift + c);
+    }
+    return at_most(at_least(x, low), high);
+  };
+  for (int64_t i = 0; i < count; ++i, to += channels) {
+    const float* const row = rows[i];
+    int64_t c = 0;
+    for (; c + kWidth <= channels; c += kWidth) {
+      store(to + c, result(load(row + c), c, [](const float* from) { return load(from); }));
+    }
+    if (c == channels) continue;
+    const int64_t left = channels - c;
+    store_few(to + c, result(load_few(row + c, left), c, [=](const float* from) { return load_few(from, left); }),
+              left);
+  }
+}
+
+static void prologue(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  if (p.scale) {
+    return p.shift ? prologue_of<true, true>(p, rows, count, channels, to)
+                   : prologue_of<true, false>(p, rows, count, channels, to);
+  }
+  return p.shift ? prologue_of<false, true>(p, rows, count, channels, to)
+                 : prologue_of<false, false>(p, rows, count, channels, to);
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

@@ -1,0 +1,188 @@
+// A row of outputs and a block of channels at a time.
+#include "microkernels/dwconv/int8.h"
+
+#include <cstring>
+
+#include "core/rounding.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+constexpr int64_t kColumns = 32;  // outputs whose sums are held at once: of one row, or of several
+constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
+constexpr int64_t k3x3Rows = 8;                    // of results, for which sources are written down at once
+constexpr int64_t kMostSide = 7, kMostStride = 2;  // of windows whose taps are paired once for all outputs
+constexpr int64_t kLine = 64;                      // what everything packed is aligned to
+
+}  // namespace
+
+// Results come from Int8Loops::depthwise_3x3.
+bool PackedInt8Depthwise::is_3x3() const {
+  return kernels_.loops.depthwise_3x3 && window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_h == 1 &&
+         window.dilation_w == 1 && window.stride_h <= kMostStride && window.stride_w <= kMostStride;
+}
+
+bool PackedInt8Depthwise::has_small_window() const {
+  return window.kernel_h <= kMostSide && window.kernel_w <= kMostSide && window.stride_w <= kMostStride &&
+         window.dilation_w == 1;
+}
+
+int64_t PackedInt8Depthwise::blocks() const {
+  return divide_up(channels, is_3x3() ? kDepthwise3x3Channels : kDepthwiseChannels);
+}
+
+int64_t PackedInt8Depthwise::block_bytes() const {
+  if (is_3x3()) return kDepthwise3x3Bytes;
+  const int64_t pairs = has_small_window() ? window_pairs(window.kernel_h, window.kernel_w) : divide_up(taps(), 2);
+  return pairs * 32 * static_cast<int64_t>(sizeof(int16_t));
+}
+
+size_t PackedInt8Depthwise::packed_bytes() const {
+  return static_cast<size_t>(round_up(blocks() * block_bytes(), kLine) + round_up(4 * channels, kLine) +
+                             round_up(8 * taps(), kLine) + channels + kDepthwiseChannels);
+}
+
+void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
+  weights_ = to;
+  corrections_ = reinterpret_cast<int32_t*>(weights_ + round_up(blocks() * block_bytes(), kLine));
+  places_ = reinterpret_cast<int64_t*>(reinterpret_cast<uint8_t*>(corrections_) + round_up(4 * channels, kLine));
+  padding_ = reinterpret_cast<int8_t*>(places_) + round_up(8 * taps(), kLine);
+  std::memset(padding_, zero, static_cast<size_t>(channels + kDepthwiseChannels));
+  for (int64_t c = 0; c < channels; ++c) {
+    int32_t sum = 0;
+    for (int64_t tap = 0; tap < taps(); ++tap) sum += filters[tap * channels + c];
+    const int64_t exact = (bias ? bias[c] : 0) - int64_t{zero} * sum;
+    corrections_[c] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+  }
+  const Int8Loops& loops = kernels_.loops;
+  for (int64_t b = 0; b < blocks(); ++b) {
+    uint8_t* const block = weights_ + b * block_bytes();
+    const int64_t most = is_3x3() ? kDepthwise3x3Channels : kDepthwiseChannels;
+    const int64_t first = b * most, count = std::min(most, channels - first);
+    int16_t* const numbers = reinterpret_cast<int16_t*>(block);
+    if (is_3x3()) {
+      loops.pack_depthwise_3x3({filters + first, channels, count, zero, bias ? bias + first : nullptr,
+                                multipliers + first, offsets ? offsets + first : nullptr, &range},
+                               block);
+    } else if (has_small_window()) {
+      loops.pack_depthwise_window(filters + first, channels, window.kernel_h, window.kernel_w, count, numbers);
+    } else {
+      loops.pack_depthwise(filters + first, channels, taps(), count, numbers);
+    }
+  }
+}
+
+bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
+  std::copy_n(in, 4, in_);
+  std::copy_n(out, 4, out_);
+  columns_ = columns(out[2]);
+  if (columns_ > kMostColumns) return false;
+  for (int64_t tap = 0; tap < taps(); ++tap) {
+    places_[tap] = tap / window.kernel_w * columns_ + tap % window.kernel_w * window.dilation_w;
+  }
+  return true;
+}
+
+// Of the input that a row of outputs reads.
+int64_t PackedInt8Depthwise::columns(int64_t width) const {
+  return (std::max<int64_t>(width, 1) - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
+}
+
+// Of outputs that are computed at once.
+int64_t PackedInt8Depthwise::most_rows(int64_t width) const {
+  if (is_3x3()) return k3x3Rows;
+  const bool has_rows = window.dilation_h == 1 && window.stride_h <= window.kernel_h;
+  return has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(width, 1), 1) : 1;
+}
+
+// Of taps of small windows.
+int64_t PackedInt8Depthwise::pair_bytes() const {
+  if (!has_small_window() || is_3x3()) return 0;
+  return 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns);
+}
+
+// Of the input, `dilation` apart, which so many rows of outputs read.
+int64_t PackedInt8Depthwise::lines(int64_t rows) const { return (rows - 1) * window.stride_h + window.kernel_h; }
+
+// Sums of outputs, pairs of taps, sources of rows.
+size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
+  const int64_t sources = lines(most_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
+  return static_cast<size_t>(kSumBytes + pair_bytes() + round_up(sources, kLine));
+}
+
+void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const {
+  int32_t* const sums = static_cast<int32_t*>(scratch);
+  const int8_t** const sources =
+      reinterpret_cast<const int8_t**>(static_cast<uint8_t*>(scratch) + kSumBytes + pair_bytes());
+  const int64_t height = in_[1], line_bytes = in_[2] * channels, most = most_rows(out_[2]);
+  for (int64_t i = begin; i < end;) {
+    const int64_t row = i % out_[1], count = std::min({most, end - i, out_[1] - row});
+    const int8_t* const image = in + i / out_[1] * height * line_bytes;
+    for (int64_t line = 0; line < lines(count); ++line) {
+      const int64_t y = row * window.stride_h - window.pad_h + line * window.dilation_h;
+      set_line(y < 0 || y >= height ? nullptr : image + y * line_bytes, sources + line * columns_);
+    }
+    uint8_t* const to = out + i * out_[2] * channels;
+    for (int64_t b = 0; b < blocks(); ++b) {
+      if (is_3x3()) {
+        convolve_3x3(sources, count, b, to);
+      } else {
+        convolve(sources, count, b, sums, to);
+      }
+    }
+    i += count;
+  }
+}
+
+// The pixels of a line with its padding, or padding alone for null.
+void PackedInt8Depthwise::set_line(const int8_t* pixels, const int8_t** to) const {
+  const int64_t begin = pixels ? std::min(window.pad_w, columns_) : columns_;
+  const int64_t end = pixels ? std::clamp(window.pad_w + in_[2], begin, columns_) : columns_;
+  std::fill(to, to + begin, padding_);
+  for (int64_t j = begin; j < end; ++j) to[j] = pixels + (j - begin) * channels;
+  std::fill(to + end, to + columns_, padding_);
+}
+
+void PackedInt8Depthwise::convolve_3x3(const int8_t* const* sources, int64_t rows, int64_t block, uint8_t* out) const {
+  const int64_t channel = block * kDepthwise3x3Channels, width = out_[2];
+  const int64_t most = window.stride_h == 1 && window.stride_w == 1 ? 2 : 1;
+  for (int64_t row = 0; row < rows; row += most) {
+    int8_t* const to = reinterpret_cast<int8_t*>(out) + row * width * channels + channel;
+    kernels_.loops.depthwise_3x3({sources + row * window.stride_h * columns_, columns_, window.stride_w, channel,
+                                  std::min(kDepthwise3x3Channels, channels - channel), weights_ + block * block_bytes(),
+                                  width, std::min(most, rows - row), to, channels, width * channels});
+  }
+}
+
+void PackedInt8Depthwise::convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums,
+                                   uint8_t* out) const {
+  const int64_t channel = block * kDepthwiseChannels, width = out_[2];
+  const int64_t count = std::min(kDepthwiseChannels, channels - channel);
+  const int16_t* const weights = reinterpret_cast<const int16_t*>(weights_ + block * block_bytes());
+  int16_t* const pairs = reinterpret_cast<int16_t*>(sums) + kSumBytes / 2;
+  const Requantize how{corrections_ + channel,
+                       multipliers + channel,
+                       offsets ? offsets + channel : nullptr,
+                       range.zero,
+                       range.least,
+                       range.most};
+  for (int64_t x = 0; x < width; x += kColumns) {
+    const int64_t end = std::min(x + kColumns, width);
+    for (int64_t row = 0; row < rows; ++row) {
+      const int8_t* const* const from = sources + row * window.stride_h * columns_;
+      int32_t* const to = sums + row * width * kDepthwiseChannels;
+      if (has_small_window()) {
+        kernels_.loops.depthwise_window({from + x * window.stride_w, columns_, window.kernel_h, window.kernel_w,
+                                         window.stride_w, channel, weights, end - x, pairs, to});
+      } else {
+        kernels_.loops.depthwise({from, places_, taps(), window.stride_w, channel, weights, x, end, to});
+      }
+    }
+    // Rows of which several are taken are no wider than that.
+    kernels_.requantize(how, {sums, kDepthwiseChannels, rows * (end - x), count, channels},
+                        out + x * channels + channel);
+  }
+}
+
+}  // namespace rushlight::microkernels

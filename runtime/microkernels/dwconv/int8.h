@@ -1,0 +1,62 @@
+// Depthwise convolutions of channels-last int8 images.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "microkernels/image.h"
+#include "microkernels/tables/int8.h"
+
+namespace rushlight::microkernels {
+
+// A result is the sum of products, with the bias, times the multiplier plus the offset, as Requantize has it.
+class PackedInt8Depthwise {
+ public:
+  static constexpr int64_t kMostTaps = 1 << 14, kMostColumns = 1 << 24;
+
+  // Set by the owner, once, before pack(), which alone reads the bias.
+  Window window{};
+  int64_t channels = 0;
+  int32_t zero = 0;  // of the input
+  Int8Range range{};
+  const float* multipliers = nullptr;  // [channels]
+  const float* offsets = nullptr;      // [channels] or null
+  const int32_t* bias = nullptr;       // [channels] or null
+
+  int64_t taps() const { return window.kernel_h * window.kernel_w; }
+  // Bytes, aligned to 64 of them, that pack() fills and that stay the owner's.
+  size_t packed_bytes() const;
+  // Weights [taps, channels].
+  void pack(const int8_t* filters, uint8_t* to);
+
+  // Takes note of sizes [n, h, w, c] of the input and the output. False if rows would be too long.
+  bool prepare(const int64_t* in, const int64_t* out);
+  int64_t rows() const { return out_[0] * out_[1]; }
+  // Scratch memory, aligned to 64, for outputs so wide.
+  size_t worker_bytes(int64_t width) const;
+  // Rows [begin, end) of all images' outputs. Up to 15 bytes behind the input are read.
+  void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
+
+ private:
+  bool is_3x3() const;
+  bool has_small_window() const;
+  int64_t blocks() const;
+  int64_t block_bytes() const;
+  int64_t pair_bytes() const;
+  int64_t columns(int64_t width) const;
+  int64_t most_rows(int64_t width) const;
+  int64_t lines(int64_t rows) const;
+  void set_line(const int8_t* pixels, const int8_t** to) const;
+  void convolve_3x3(const int8_t* const* sources, int64_t rows, int64_t block, uint8_t* out) const;
+  void convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums, uint8_t* out) const;
+
+  const Int8Microkernels& kernels_ = int8_microkernels();
+  uint8_t* weights_ = nullptr;
+  int32_t* corrections_ = nullptr;
+  int8_t* padding_ = nullptr;
+  int64_t* places_ = nullptr;  // of taps, in a row of sources
+  int64_t in_[4] = {}, out_[4] = {};
+  int64_t columns_ = 0;
+};
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,99 @@
+// Elementwise loops; the output may be an input's memory.
+#pragma once
+
+#include "microkernels/elementwise/impl/f32_functions.h"
+#include "microkernels/tables/f32.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+template <typename Function>
+RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    const Floats a = f(load(x + i)), b = f(load(x + i + kWidth));
+    store(y + i, a);
+    store(y + i + kWidth, b);
+  }
+  for (; i + kWidth <= n; i += kWidth) store(y + i, f(load(x + i)));
+  if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
+}
+
+static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, float q) {
+  with_unary(op, p, q, [&](const auto& f) { map(x, y, n, f); });
+}
+
+// Operands advance by 1 or stay.
+template <typename Function>
+RL_INLINE void map(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
+                   const Function& f) {
+  int64_t i = 0;
+  if (a_step && b_step) {
+    for (; i + kWidth <= n; i += kWidth) store(y + i, f(load(a + i), load(b + i)));
+    if (i < n) store_few(y + i, f(load_few(a + i, n - i), load_few(b + i, n - i, 1.0f)), n - i);
+  } else if (a_step) {
+    const Floats fixed = splat(*b);
+    map(a, y, n, [&](Floats v) { return f(v, fixed); });
+  } else {
+    const Floats fixed = splat(*a);
+    map(b, y, n, [&](Floats v) { return f(fixed, v); });
+  }
+}
+
+static void binary(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
+                   float p) {
+  with_binary(op, p, [&](const auto& f) { map(a, a_step, b, b_step, y, n, f); });
+}
+
+template <typename Function>
+RL_INLINE void compare_with(const float* __restrict a, int64_t a_step, const float* __restrict b, int64_t b_step,
+                            uint8_t* __restrict y, int64_t n, const Function& f) {
+  if (a_step && b_step) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else if (a_step) {
+    const float fixed = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], fixed);
+  } else {
+    const float fixed = *a;
+    for (int64_t i = 0; i < n; ++i) y[i] = f(fixed, b[i]);
+  }
+}
+
+static void compare(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y,
+                    int64_t n) {
+  switch (op) {
+    case CompareOp::Equal:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u == v; });
+    case CompareOp::NotEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u != v; });
+    case CompareOp::Less:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u < v; });
+    case CompareOp::LessEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u <= v; });
+    case CompareOp::Greater:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u > v; });
+    case CompareOp::GreaterEqual:
+      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u >= v; });
+  }
+}
+
+static void where(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
+                  float* y, int64_t n) {
+  if (!c_step) {
+    const float* from = *c ? a : b;
+    const int64_t step = *c ? a_step : b_step;
+    for (int64_t i = 0; i < n; ++i) y[i] = from[i * step];
+  } else if (a_step && b_step) {
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : b[i];
+  } else if (a_step) {
+    const float fixed = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : fixed;
+  } else if (b_step) {
+    const float fixed = *a;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? fixed : b[i];
+  } else {
+    const float yes = *a, no = *b;
+    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? yes : no;
+  }
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

@@ -1,0 +1,139 @@
+// Loops of Int8Loops, in namespace rushlight::microkernels::RL_ISA, which has what byte_rows.h asks for.
+#pragma once
+
+#include <cstring>
+
+#include "microkernels/dwconv/impl/int8.h"
+#include "microkernels/gemm/impl/int8_epilogue.h"
+#include "microkernels/simd/inline.h"
+#include "microkernels/tables/int8_loops.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+static void quantize(const float* from, int64_t n, float factor, const Int8Range& range, int8_t* to) {
+  const Clamp clamp = clamp_of(range);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store_rounded(to + i, load_reals(from + i) * factor, clamp);
+  for (; i < n; ++i) to[i] = static_cast<int8_t>(rounded(from[i] * factor, clamp));
+}
+
+static void expand(const int8_t* from, int64_t n, int32_t zero, float scale, float* to) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    *reinterpret_cast<LooseReals*>(to + i) = __builtin_convertvector(widen(from + i) - zero, Reals) * scale;
+  }
+  for (; i < n; ++i) to[i] = static_cast<float>(from[i] - zero) * scale;
+}
+
+static void widen_range(const float* from, int64_t n, float* least, float* most) {
+  Reals low[2] = {*least - Reals{}, *least - Reals{}}, high[2] = {*most - Reals{}, *most - Reals{}};
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    RL_UNROLL for (int j = 0; j < 2; ++j) {
+      const Reals x = load_reals(from + i + j * kLanes);
+      low[j] = smaller(x, low[j]);
+      high[j] = larger(x, high[j]);
+    }
+  }
+  float smallest = *least, largest = *most;
+  RL_UNROLL for (int j = 0; j < 2; ++j) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      smallest = low[j][lane] < smallest ? low[j][lane] : smallest;
+      largest = high[j][lane] > largest ? high[j][lane] : largest;
+    }
+  }
+  for (; i < n; ++i) {
+    smallest = from[i] < smallest ? from[i] : smallest;
+    largest = from[i] > largest ? from[i] : largest;
+  }
+  *least = smallest;
+  *most = largest;
+}
+
+static void add(const int8_t* a, const int8_t* b, int64_t n, float a_factor, float b_factor, float offset,
+                const Int8Range& range, int8_t* to) {
+  const Clamp clamp = clamp_of(range);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Reals x = __builtin_convertvector(widen(a + i), Reals) * a_factor + offset;
+    store_rounded(to + i, __builtin_convertvector(widen(b + i), Reals) * b_factor + x, clamp);
+  }
+  for (; i < n; ++i) {
+    const float x = static_cast<float>(a[i]) * a_factor + offset;
+    to[i] = static_cast<int8_t>(rounded(static_cast<float>(b[i]) * b_factor + x, clamp));
+  }
+}
+
+static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero, int32_t b_zero, float factor,
+                     const Int8Range& range, int8_t* to) {
+  const Clamp clamp = clamp_of(range);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Reals x = __builtin_convertvector(widen(a + i) - a_zero, Reals);
+    store_rounded(to + i, x * __builtin_convertvector(widen(b + i) - b_zero, Reals) * factor, clamp);
+  }
+  for (; i < n; ++i) {
+    to[i] = static_cast<int8_t>(
+        rounded(static_cast<float>(a[i] - a_zero) * static_cast<float>(b[i] - b_zero) * factor, clamp));
+  }
+}
+
+// Of vectors of so many bytes from `i` on; gives where the next one begins.
+template <int Size>
+RL_INLINE int64_t maximum_of(const int8_t* const* rows, int64_t count, int64_t i, int64_t n, int8_t least, int8_t most,
+                             int8_t* to) {
+  typedef int8_t Bytes __attribute__((vector_size(Size)));
+  typedef int8_t LooseBytes __attribute__((vector_size(Size), aligned(1), may_alias));
+  const Bytes lowest = least - Bytes{}, highest = most - Bytes{};
+  for (; i + Size <= n; i += Size) {
+    Bytes x = lowest;
+    for (int64_t row = 0; row < count; ++row) {
+      const Bytes y = *reinterpret_cast<const LooseBytes*>(rows[row] + i);
+      x = x > y ? x : y;
+    }
+    *reinterpret_cast<LooseBytes*>(to + i) = x < highest ? x : highest;
+  }
+  return i;
+}
+
+static void maximum(const int8_t* const* rows, int64_t count, int64_t n, int32_t least, int32_t most, int8_t* to) {
+  const int8_t low = static_cast<int8_t>(least), high = static_cast<int8_t>(most);
+  int64_t i = maximum_of<4 * kLanes>(rows, count, 0, n, low, high, to);
+  i = maximum_of<16>(rows, count, i, n, low, high, to);
+  for (; i < n; ++i) {
+    int8_t x = low;
+    for (int64_t row = 0; row < count; ++row) x = x > rows[row][i] ? x : rows[row][i];
+    to[i] = x < high ? x : high;
+  }
+}
+
+static void add_rows(const int8_t* from, int64_t rows, int64_t stride, int64_t n, int32_t* sums) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Lanes sum = load_lanes(sums + i);
+    for (int64_t row = 0; row < rows; ++row) sum += widen(from + row * stride + i);
+    *reinterpret_cast<LooseLanes*>(sums + i) = sum;
+  }
+  for (; i < n; ++i) {
+    for (int64_t row = 0; row < rows; ++row) sums[i] += from[row * stride + i];
+  }
+}
+
+static void interleave_3(const int8_t* __restrict rows, int64_t stride, int64_t n, int8_t* __restrict to) {
+  const int8_t* __restrict second = rows + stride;
+  const int8_t* __restrict third = second + stride;
+  for (int64_t i = 0; i < n; ++i) {
+    to[3 * i] = rows[i];
+    to[3 * i + 1] = second[i];
+    to[3 * i + 2] = third[i];
+  }
+}
+
+static constexpr Int8Loops make_int8_loops() {
+  return {&quantize,  &expand,         &widen_range,      &add,
+          &multiply,  &maximum,        &add_rows,         &interleave_3,
+          &depthwise, &pack_depthwise, &depthwise_window, &pack_depthwise_window,
+          nullptr,    nullptr};
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

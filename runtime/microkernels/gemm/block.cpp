@@ -1,0 +1,188 @@
+#include "microkernels/gemm/block.h"
+
+#include <algorithm>
+
+#include "core/rounding.h"
+#include "microkernels/workers.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+constexpr int64_t kMostRows = 240;
+// Bytes of the blocks of rows that stay in the second level cache under all panels.
+int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 512 : 208) * 1024; }
+
+}  // namespace
+
+void BlockMatrix::widen(const uint32_t* panel, int64_t columns, int64_t first, int64_t last, float* to) const {
+  const float* const scales = reinterpret_cast<const float*>(panel + blocks * pairs * columns);
+  for (int64_t block = first; block < last; ++block) {
+    const int64_t begin = 2 * pairs * block, end = std::min(k, begin + 2 * pairs);
+    for (int64_t l = begin; l < end; ++l, to += columns) {
+      const uint32_t* const words = panel + l / 2 * columns;
+      for (int64_t j = 0; j < columns; ++j) {
+        const int16_t number = static_cast<int16_t>(l % 2 ? words[j] >> 16 : words[j]);
+        to[j] = static_cast<float>(number) * scales[block * columns + j];
+      }
+    }
+  }
+}
+
+// Rows [m0, m0 + m) of a run.
+struct BlockGemm::Part {
+  const float* in;
+  float* out;
+  const float* residual;
+  int64_t m;
+  uint32_t* words;
+  float* scales;
+  uint8_t* is_plain;  // of each row: 0 if it has blocks
+  bool has_plain;
+  float* widened;
+  Ahead ahead;
+};
+
+void BlockGemm::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step) {
+  rows_ = rows;
+  in_step_ = in_step, out_step_ = out_step, residual_step_ = residual_step;
+  const int64_t most = std::min({kMostRows, block_bytes(*kernels) / (4 * row_words()), rows + kernels->gemm_rows - 1});
+  block_ = std::max<int64_t>(1, most / kernels->gemm_rows) * kernels->gemm_rows;
+}
+
+// Each worker makes blocks of all rows then.
+bool BlockGemm::is_by_columns(int64_t workers) const {
+  return workers > 1 && rows_ < 2 * workers * kernels->gemm_rows && panels() >= workers;
+}
+
+FirstWeights BlockGemm::first_weights(int64_t workers) const {
+  const int64_t columns = std::min(packing().panel, packing().columns(weights.n));
+  return {weights.words, weights.rows() * columns * 4, is_by_columns(workers) ? panels() : 1};
+}
+
+void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
+                    float* scratch, const FirstWeights& next) const {
+  if (rows_ == 0) return;
+  if (work() / 2 < kSerialWork) workers = 1;
+  const auto run_part = [&](int64_t worker, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) {
+    if (m0 == m1) return;
+    float* const own = scratch + worker * worker_floats();
+    Part part{};
+    part.words = reinterpret_cast<uint32_t*>(own);
+    part.scales = own + block_ * row_words();
+    part.is_plain = reinterpret_cast<uint8_t*>(part.scales + scale_floats());
+    part.widened = part.scales + scale_floats() + round_up(block_, 16);
+    // As many rows in each block.
+    const int64_t count = round_up(divide_up(m1 - m0, divide_up(m1 - m0, block_)), kernels->gemm_rows);
+    for (int64_t m = m0; m < m1; m += part.m) {
+      part.m = std::min(count, m1 - m);
+      part.in = in + m * in_step_;
+      part.out = out + m * out_step_;
+      part.residual = residual ? residual + m * residual_step_ : nullptr;
+      part.ahead = m + part.m == m1 ? ahead : Ahead{};
+      multiply(part, p0, p1);
+    }
+  };
+  // At the end of a worker's own share.
+  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
+    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
+  };
+  if (is_by_columns(workers)) {
+    for_workers(context, workers, panels(), [&](int64_t worker, int64_t begin, int64_t end) {
+      run_part(worker, 0, rows_, begin, end, ahead(worker, end, panels()));
+    });
+    return;
+  }
+  // As many for each worker.
+  const int64_t groups = round_up(divide_up(rows_, kernels->gemm_rows), workers);
+  const int64_t least = std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
+  for_sharing_workers(context, workers, groups, least, [&](int64_t worker, int64_t begin, int64_t end) {
+    run_part(worker, rows_ * begin / groups, rows_ * end / groups, 0, panels(), ahead(worker, end, groups));
+  });
+}
+
+void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
+  part.has_plain = false;
+  for (int64_t i = 0; i < part.m; ++i) {
+    part.is_plain[i] = !blocks->quantize(part.in + i * in_step_, weights.k, weights.blocks, weights.pairs,
+                                         part.words + i * row_words(), part.scales + i * weights.blocks);
+    part.has_plain |= part.is_plain[i] != 0;
+  }
+  const int64_t parts = divide_up(weights.blocks, kMostBlocks);
+  for (int64_t i = 0; i < parts; ++i) {
+    const int64_t first = weights.blocks * i / parts, last = weights.blocks * (i + 1) / parts;
+    for (int64_t p = p0; p < p1; ++p) {
+      multiply_panel(part, p, first, last, i + 1 == parts && p + 1 == p1 ? part.ahead : Ahead{});
+    }
+  }
+}
+
+// The terms of the blocks [first, last) of one panel.
+void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const {
+  const int64_t width = kernels->width, most_columns = packing().panel, column = panel * most_columns;
+  const int64_t columns = std::min(most_columns, weights.n - column);
+  const int vectors = static_cast<int>(divide_up(columns, width));
+  const uint32_t* const words = weights.words + column * weights.rows();
+  BlockTile tile{};
+  tile.lhs_step = row_words();
+  tile.lhs_scale_step = weights.blocks;
+  tile.blocks = last - first;
+  tile.pairs = weights.pairs;
+  tile.rhs = words + first * weights.pairs * vectors * width;
+  tile.rhs_scales = reinterpret_cast<const float*>(words + (weights.blocks * weights.pairs + first) * vectors * width);
+  PanelTile& sums = tile.panel;
+  sums.c_step = out_step_;
+  sums.columns = columns;
+  sums.bias = first == 0 && bias ? bias + column : nullptr;
+  const float* const addend = first == 0 ? part.residual : part.out;
+  sums.addend_step = first == 0 ? residual_step_ : out_step_;
+  if (last == weights.blocks) sums.epilogue = epilogue;
+  // Of all rows at once, since every tile would wait for it.
+  const bool applies = sums.epilogue.applies;
+  sums.epilogue.applies = false;
+  const RowDivision division(part.m, kernels->gemm_rows);
+  const int64_t steps = tile.blocks * tile.pairs;
+  if (ahead.bytes > 0) {
+    sums.ahead = ahead.from;
+    sums.ahead_step = std::min<int64_t>(64, ahead.bytes / (steps * division.groups) + 1);
+  } else if (column + 2 * most_columns <= weights.n) {
+    sums.ahead = tile.rhs + weights.rows() * most_columns;
+    sums.ahead_step = divide_up(most_columns * 4, division.groups);
+  }
+  bool is_widened = false;
+  const auto take = [&](int64_t m, int64_t count) {
+    tile.lhs = part.words + m * row_words() + first * weights.pairs;
+    tile.lhs_scales = part.scales + m * weights.blocks + first;
+    sums.c = part.out + m * out_step_ + column;
+    sums.addend = addend ? addend + m * sums.addend_step + column : nullptr;
+    if (!part.is_plain[m] || count > 1) return blocks->panel(static_cast<int>(count), vectors, tile);
+    if (!is_widened) weights.widen(words, vectors * width, first, last, part.widened);
+    is_widened = true;
+    const float* const row = part.in + m * in_step_;
+    PanelTile plain = sums;
+    plain.rows = &row;
+    plain.first = 2 * weights.pairs * first;
+    plain.taps = 1;
+    plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
+    plain.b = part.widened;
+    plain.ahead = nullptr;
+    kernels->packed->panel(1, vectors, plain);
+  };
+  for (int64_t g = 0, m = 0; g < division.groups; ++g) {
+    const int64_t count = division.count(g);
+    if (addend) {
+      const int64_t next = std::min(m + count + kernels->gemm_rows, part.m);
+      for (int64_t i = m + count; i < next; ++i) fetch(addend + i * sums.addend_step + column, columns);
+    }
+    if (part.has_plain && std::any_of(part.is_plain + m, part.is_plain + m + count, [](uint8_t is) { return is; })) {
+      for (int64_t i = 0; i < count; ++i) take(m + i, 1);
+    } else {
+      take(m, count);
+    }
+    if (sums.ahead) sums.ahead = static_cast<const char*>(sums.ahead) + steps * sums.ahead_step;
+    m += count;
+  }
+  if (applies) kernels->packed->apply(epilogue, part.out + column, out_step_, part.m, columns);
+}
+
+}  // namespace rushlight::microkernels

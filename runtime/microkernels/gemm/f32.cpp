@@ -1,0 +1,146 @@
+#include "microkernels/gemm/f32.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rushlight::microkernels {
+
+namespace {
+
+// A block of packed columns stays in a second level cache with room for what streams through.
+constexpr int64_t kBlockFloats = 32 * 1024;
+// Rows of A in a tile stay in the first level cache.
+constexpr int64_t kMostDepth = 1152;
+// An LHS of so many is not expected to stay in the first levels of cache.
+constexpr int64_t kColdFloats = 16 * 1024;
+constexpr int64_t kMostTile = 14 * 64;
+
+struct Blocks {
+  int64_t depth;    // k in a block
+  int64_t columns;  // n in a block
+};
+
+Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
+  const int64_t step = column_step(kernels);
+  const int64_t parts = std::max<int64_t>(1, (k + kMostDepth - 1) / kMostDepth);
+  const int64_t depth = std::max<int64_t>(1, (k + parts - 1) / parts);
+  int64_t columns = std::max<int64_t>(1, kBlockFloats / (depth * step)) * step;
+  columns = std::min(columns, (n + step - 1) / step * step);
+  return {depth, std::max(columns, step)};
+}
+
+// A run of columns that are stored next to each other.
+struct Segment {
+  int64_t from;  // column of the panel
+  int64_t to;    // column of c
+  int64_t length;
+};
+
+int segments_of(const Product& p, int64_t begin, int64_t columns, Segment* segments) {
+  if (p.row == 0) {
+    segments[0] = {0, begin, columns};
+    return 1;
+  }
+  int count = 0;
+  for (int64_t j = 0; j < columns;) {
+    const int64_t line = (begin + j) / p.row;
+    const int64_t x = (begin + j) % p.row;
+    const int64_t length = std::min(p.row - x, columns - j);
+    if (x < p.kept) segments[count++] = {j, line * p.kept + x, std::min(length, p.kept - x)};
+    j += length;
+  }
+  return count;
+}
+
+void pack(const F32Microkernels& kernels, const Product& p, int vectors, int64_t k0, int64_t depth, int64_t column,
+          int64_t columns, float* to) {
+  switch (p.rhs) {
+    case Product::Rhs::Rows:
+      return kernels.pack_rows(vectors, p.b + k0 * p.ldb + column, p.ldb, depth, columns, to);
+    case Product::Rhs::Transposed:
+      return kernels.pack_transposed(vectors, p.b + column * p.ldb + k0, p.ldb, depth, columns, to);
+    case Product::Rhs::Gathered:
+      return kernels.pack_gathered(vectors, p.b + column, p.offsets + k0, depth, to);
+  }
+}
+
+}  // namespace
+
+int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n) {
+  const Blocks blocks = blocks_of(kernels, k, n);
+  return blocks.depth * blocks.columns + kMostTile + column_step(kernels);
+}
+
+void multiply(const F32Microkernels& kernels, const Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              float* scratch) {
+  const int64_t width = kernels.width;
+  const int64_t step = column_step(kernels);
+  const Blocks blocks = blocks_of(kernels, p.k, p.n);
+  float* const local = scratch;
+  float* const local_bias = local + kMostTile;
+  float* const packed = local_bias + step;
+  const int64_t rows = m1 - m0;
+  if (rows <= 0) return;
+  const int64_t most = tile_rows(kernels.gemm_rows, p.lda), groups = (rows + most - 1) / most;
+  const int64_t base = rows / groups;
+  const int64_t larger = rows % groups;  // so many tiles have base + 1 rows
+
+  for (int64_t column = n0; column < n1; column += blocks.columns) {
+    const int64_t end = std::min(n1, column + blocks.columns);
+    int64_t k0 = 0;
+    do {
+      const int64_t depth = std::min(blocks.depth, p.k - k0);
+      const bool fetch_ahead = rows * depth >= kColdFloats;
+      for (int64_t j = column; j < end; j += step) {
+        const int64_t columns = std::min(step, end - j);
+        const int vectors = static_cast<int>((columns + width - 1) / width);
+        pack(kernels, p, vectors, k0, depth, j, columns, packed + (j - column) * depth);
+      }
+      for (int64_t group = 0, m = m0; group < groups; ++group) {
+        const int count = static_cast<int>(base + (group < larger ? 1 : 0));
+        for (int64_t j = column; j < end; j += step) {
+          const int64_t columns = std::min(step, end - j);
+          const int vectors = static_cast<int>((columns + width - 1) / width);
+          GemmTile tile{p.a + m * p.lda + k0, p.lda, packed + (j - column) * depth, depth, p.init, p.bias, nullptr, 0};
+          if (fetch_ahead && j == column) tile.next_a = tile.a + count * p.lda;
+          if (k0 > 0) tile.init = GemmInit::Accumulate;
+          if (tile.init == GemmInit::Row) tile.bias = p.bias + m;
+          if (tile.init == GemmInit::Column) tile.bias = p.bias + j;
+          Segment segments[66];
+          const int segment_count = segments_of(p, j, columns, segments);
+          if (segment_count == 1 && segments[0].length == vectors * width) {
+            tile.c = p.c + m * p.ldc + segments[0].to;
+            tile.ldc = p.ldc;
+            kernels.gemm(count, vectors, tile);
+            continue;
+          }
+          if (segment_count == 0) continue;
+          tile.c = local;
+          tile.ldc = vectors * width;
+          if (tile.init == GemmInit::Accumulate) {
+            for (int i = 0; i < count; ++i) {
+              for (int s = 0; s < segment_count; ++s) {
+                std::memcpy(local + i * tile.ldc + segments[s].from, p.c + (m + i) * p.ldc + segments[s].to,
+                            static_cast<size_t>(segments[s].length) * sizeof(float));
+              }
+            }
+          } else if (tile.init == GemmInit::Column && columns < vectors * width) {
+            std::memcpy(local_bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
+            tile.bias = local_bias;
+          }
+          kernels.gemm(count, vectors, tile);
+          for (int i = 0; i < count; ++i) {
+            for (int s = 0; s < segment_count; ++s) {
+              std::memcpy(p.c + (m + i) * p.ldc + segments[s].to, local + i * tile.ldc + segments[s].from,
+                          static_cast<size_t>(segments[s].length) * sizeof(float));
+            }
+          }
+        }
+        m += count;
+      }
+      k0 += depth;
+    } while (k0 < p.k);
+  }
+}
+
+}  // namespace rushlight::microkernels

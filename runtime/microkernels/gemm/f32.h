@@ -1,0 +1,49 @@
+// Blocked matrix products over tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "microkernels/tables/f32.h"
+
+namespace rushlight::microkernels {
+
+// c[m, n] = init + a[m, k] * b[k, n].
+struct Product {
+  enum class Rhs : uint8_t {
+    Rows,        // b[l * ldb + j]
+    Transposed,  // b[j * ldb + l]
+    Gathered,    // b[offsets[l] + j]; reads up to a panel's width beyond the last column
+  };
+
+  int64_t m, n, k;
+  const float* a;  // row stride lda
+  int64_t lda;
+  Rhs rhs;
+  const float* b;
+  int64_t ldb;
+  const int32_t* offsets;  // [k]
+  GemmInit init;
+  const float* bias;  // [m] or [n]
+  float* c;           // row stride ldc
+  int64_t ldc;
+  // Columns come in rows of `row`, of which the first `kept` are stored, next to each other. 0: all are.
+  int64_t row = 0;
+  int64_t kept = 0;
+};
+
+// Floats of scratch memory (aligned to 64 bytes) that multiply() needs for a product of that k and n.
+int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
+
+// Rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). An element's value does not
+// depend on how the product is divided.
+void multiply(const F32Microkernels& kernels, const Product& product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              float* scratch);
+
+// Where a product may be divided without loss.
+inline int64_t row_step(const F32Microkernels& kernels) { return kernels.gemm_rows; }
+inline int64_t column_step(const F32Microkernels& kernels) {
+  return static_cast<int64_t>(kernels.gemm_vectors) * kernels.width;
+}
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,221 @@
+#include "microkernels/gemm/f32_panels.h"
+
+#include <algorithm>
+
+#include "core/rounding.h"
+#include "microkernels/image.h"
+
+namespace rushlight::microkernels {
+
+void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n,
+          float* to) {
+  const Packing packing = packing_of(kernels);
+  for (int64_t j = 0; j < n; j += packing.panel) {
+    const int64_t columns = std::min(packing.panel, n - j);
+    const int vectors = static_cast<int>(packing.columns(columns) / packing.vector);
+    if (is_transposed) {
+      kernels.pack_transposed(vectors, b + j * ldb, ldb, k, columns, to + j * k);
+    } else {
+      kernels.pack_rows(vectors, b + j, ldb, k, columns, to + j * k);
+    }
+  }
+}
+
+namespace {
+
+// Bytes of weights that stay in a second level cache, and of an LHS that need not be there: it is fetched ahead
+// rather than they are.
+constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
+constexpr int64_t kMostTile = 14 * 64;
+
+// The terms [first, last) of the taps [tap, taps_end).
+struct Part {
+  int64_t tap, taps_end, first, last;
+};
+
+// In few rows each number is used so seldom that it becomes float32 in a register.
+inline bool is_low(const Panels& p) { return p.b.halves && p.m <= p.kernels->gemm_rows; }
+inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
+
+// The LHS operands of all tiles of a part.
+void round_rows(const Panels& p, const Part& part) {
+  const int64_t k = part.last - part.first;
+  const RowDivision division(p.m, p.kernels->gemm_rows);
+  for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
+    p.pairs->pack_lhs(p.rows + m, part.first, static_cast<int>(division.count(g)), k, p.rounded + m * pairs_of(k));
+  }
+}
+
+// Rows of a tile at most.
+int64_t most_rows(const Panels& p, int vectors) {
+  if (has_pairs(p)) return p.kernels->gemm_rows;
+  const int64_t most = vectors == 1 && !is_low(p) ? p.kernels->packed->narrow_rows : p.kernels->gemm_rows;
+  return tile_rows(most, p.row_gap);
+}
+
+int64_t panel_columns(const Panels& p) { return p.kernels->gemm_vectors * p.kernels->width; }
+// Columns of packed weights from `column` to the end of its panel.
+int64_t packed_columns(const Panels& p, int64_t column) {
+  return packing_of(*p.kernels).columns(std::min(panel_columns(p), p.n - column));
+}
+
+PackedWeights weights_of(const Panels& p, int64_t column, const Part& part) {
+  return p.b.from(column * p.taps * p.k + (part.tap * p.k + part.first) * packed_columns(p, column));
+}
+
+Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
+  const PackedWeights b = weights_of(p, column, part);
+  const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
+  if (b.floats) return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
+  return {b.halves, terms * static_cast<int64_t>(sizeof(uint16_t))};
+}
+
+// Sums of about tiles::kTermsOfSum terms each that a part is divided into: of several taps, or of some terms of a tap.
+struct Sums {
+  int64_t taps, terms;
+  explicit Sums(const PanelTile& part) {
+    const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2) / kTermsOfSum);
+    taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
+    terms = round_up(divide_up(part.k, of_tap), 4);
+  }
+};
+
+// A tile of a part, sum by sum; what was summed up before waits in a small block.
+void multiply_tile(const Panels& p, int rows, int vectors, const PanelTile& part) {
+  const int64_t step = vectors * p.kernels->width;
+  const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
+  const Sums sums(part);
+  alignas(64) float before[kMostTile];
+  PanelTile tile = part;
+  tile.addend_step = step;
+  for (int64_t tap = 0; tap < part.taps; tap += tile.taps) {
+    tile.taps = std::min(sums.taps, part.taps - tap);
+    tile.rows = part.rows + tap * part.row_step;
+    for (int64_t first = 0; first < part.k; first += tile.k) {
+      tile.k = std::min(sums.terms, part.k - first);
+      tile.first = part.first + first;
+      const bool is_last = tap + tile.taps == part.taps && first + tile.k == part.k;
+      tile.c = is_last ? part.c : before;
+      tile.c_step = is_last ? part.c_step : step;
+      tile.columns = is_last ? part.columns : step;
+      tile.epilogue = is_last ? part.epilogue : Epilogue{};
+      if (is_low(p)) {
+        p.kernels->packed->f16_panel(p.b.type, rows, vectors, tile);
+      } else {
+        p.kernels->packed->panel(rows, vectors, tile);
+      }
+      const int64_t terms = tile.taps * tile.k;
+      tile.b = static_cast<const char*>(tile.b) + terms * step * item;
+      if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
+      tile.bias = nullptr;
+      tile.addend = before;
+    }
+  }
+}
+
+// The same of pairs of rounded numbers, whose sums begin with the residual; that of the next rows is fetched.
+void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const PanelTile& part) {
+  PanelTile tile = part;
+  tile.addend = part.epilogue.residual;
+  tile.addend_step = part.epilogue.residual_step;
+  tile.epilogue.residual = nullptr;
+  if (tile.addend) {
+    const int64_t end = std::min<int64_t>(rows + p.kernels->gemm_rows, p.m - m);
+    for (int64_t i = rows; i < end; ++i) fetch(tile.addend + i * tile.addend_step, tile.columns);
+  }
+  p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
+}
+
+// A part of the sums of one panel. is_first: that no panel of these rows was before. ahead: what is read after it.
+void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
+  const F32Microkernels& kernels = *p.kernels;
+  const int64_t width = kernels.width;
+  PanelTile tile{};
+  tile.row_step = p.row_step;
+  tile.first = part.first;
+  tile.taps = part.taps_end - part.tap;
+  tile.k = part.last - part.first;
+  tile.c_step = p.c_step;
+  tile.columns = std::min(panel_columns(p), p.n - column);
+  const int vectors = static_cast<int>(packed_columns(p, column) / width);
+  const int64_t steps = tile.taps * tile.k;
+  const PackedWeights b = weights_of(p, column, part);
+  tile.b = b.floats;
+  if (is_low(p)) {
+    tile.b = b.halves;
+  } else if (has_pairs(p)) {
+    p.pairs->pack_rhs(b.halves, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
+    tile.b = p.widened;
+  } else if (b.halves) {
+    f16_microkernels().widen(b.type, b.halves, steps * vectors * width, p.widened);
+    tile.b = p.widened;
+  }
+  const bool begins = part.tap == 0 && part.first == 0;
+  tile.bias = begins && p.bias ? p.bias + column : nullptr;
+  const float* const addend = begins ? p.epilogue.residual : p.c;
+  if (part.taps_end == p.taps && part.last == p.k) tile.epilogue = p.epilogue;
+  tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
+  // Of all rows at once, since every tile would wait for it.
+  const bool applies = tile.epilogue.applies;
+  tile.epilogue.applies = false;
+  const int64_t most = most_rows(p, vectors);
+  const RowDivision division(p.m, most);
+  // A slice with each tile. One alone may fetch every other line: processors fetch lines in pairs.
+  if (ahead.bytes > 0) {
+    tile.ahead = ahead.from;
+    tile.ahead_step =
+        std::min<int64_t>(division.groups == 1 ? 128 : 64, divide_up(ahead.bytes, steps * division.groups));
+  }
+  const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
+                            p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
+  for (int64_t g = 0, m = 0; g < division.groups; ++g) {
+    const int64_t count = division.count(g);
+    tile.rows = p.rows + part.tap * p.row_step + m;
+    tile.c = p.c + m * p.c_step + column;
+    tile.epilogue.residual = addend ? addend + m * tile.epilogue.residual_step + column : nullptr;
+    if (fetches_rows) {
+      tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
+      tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
+    }
+    if (has_pairs(p)) {
+      multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
+    } else {
+      multiply_tile(p, static_cast<int>(count), vectors, tile);
+    }
+    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
+    m += count;
+  }
+  if (applies) kernels.packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
+}
+
+}  // namespace
+
+int64_t depth_of_part(int64_t taps, int64_t k) {
+  if (taps == 1) return std::min(k, kMostDepth);
+  return taps * k <= 4 * kMostDepth ? taps * k : std::max<int64_t>(1, kMostDepth / k) * k;
+}
+
+void multiply(const Panels& p, int64_t p0, int64_t p1) {
+  const int64_t panel = panel_columns(p);
+  const int64_t depth = p.taps * p.k;
+  // Few rows take all parts of a panel before the next panel, whose weights follow.
+  const bool is_few = p.m <= 2 * p.kernels->gemm_rows;
+  const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
+  const auto part_at = [&](int64_t i) {
+    if (p.taps > 1) return Part{p.taps * i / parts, p.taps * (i + 1) / parts, 0, p.k};
+    return Part{0, 1, p.k * i / parts / 2 * 2, i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k};
+  };
+  const Ahead rest = p.ahead.bytes == 0 && p1 * panel < p.n ? ahead_of(p, p1 * panel, part_at(0)) : p.ahead;
+  const int64_t panels = p1 - p0, count = panels * parts;
+  const auto part_of = [&](int64_t i) { return part_at(is_few ? i % parts : i / panels); };
+  const auto column_of = [&](int64_t i) { return (p0 + (is_few ? i / parts : i % panels)) * panel; };
+  for (int64_t i = 0; i < count; ++i) {
+    const Part part = part_of(i);
+    const int64_t column = column_of(i);
+    const bool is_first = column == p0 * panel;
+    if (is_first && has_pairs(p)) round_rows(p, part);
+    multiply_panel(p, column, part, is_first, i + 1 < count ? ahead_of(p, column_of(i + 1), part_of(i + 1)) : rest);
+  }
+}
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,106 @@
+// Products with matrices that are packed once: a packed [k, n] is a row of panels, as
+// microkernels/tables/f32_f32_packed.h says.
+#pragma once
+
+#include <cstdint>
+
+#include "microkernels/tables/bf16_pairs.h"
+#include "microkernels/tables/f16.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
+
+namespace rushlight::microkernels {
+
+// The shape of panels: `panel` columns each, vectors of `vector`.
+struct Packing {
+  int64_t vector;
+  int64_t panel;
+  int64_t columns(int64_t n) const { return (n + vector - 1) / vector * vector; }
+};
+
+inline Packing packing_of(const F32Microkernels& kernels) {
+  return {kernels.width, static_cast<int64_t>(kernels.width) * kernels.gemm_vectors};
+}
+
+// Packs b[j * ldb + l] (transposed) or b[l * ldb + j] for l < k, j < n into k * columns(n) floats.
+void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n,
+          float* to);
+
+// A packed matrix of float32, or of 16-bit floats.
+struct PackedWeights {
+  PackedWeights() = default;
+  PackedWeights(const float* packed) : floats(packed) {}
+
+  const float* floats = nullptr;  // or null:
+  const uint16_t* halves = nullptr;
+  F16Type type = F16Type::Float16;
+
+  PackedWeights from(int64_t first) const {
+    PackedWeights rest = *this;
+    if (floats) rest.floats += first;
+    if (halves) rest.halves += first;
+    return rest;
+  }
+};
+
+// Memory that is read soon: fetched into cache by whoever is about to end.
+struct Ahead {
+  const void* from = nullptr;  // or null
+  int64_t bytes = 0;
+};
+
+// The weights that a step reads first: the first panel of each worker.
+struct FirstWeights {
+  const void* from = nullptr;  // or null
+  int64_t panel_bytes = 0;
+  int64_t panels = 1;  // that are divided among workers, 1 if all begin with the first
+
+  Ahead of(int64_t worker, int64_t workers) const {
+    return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, from ? panel_bytes : 0};
+  }
+};
+
+// A block of rows times panels of a packed matrix [taps * k, n].
+struct Panels {
+  const F32Microkernels* kernels;
+  const float* const* rows;  // [taps, row_step]
+  int64_t row_step;
+  int64_t row_gap;  // floats from most rows to the next, or 0
+  int64_t m, taps, k, n;
+  PackedWeights b;
+  Ahead ahead;     // what is read after the last panel, if not the next one
+  float* widened;  // [taps * k, panel], if there are halves and more rows than a tile has
+  // Of bfloat16, if rows may be rounded to it and taps is 1, else null; then also [m, pairs_of(k)].
+  const Bf16PairMicrokernels* pairs;
+  uint32_t* rounded;
+  const float* bias;  // [n, rounded up to vectors], or null
+  float* c;
+  int64_t c_step;
+  Epilogue epilogue;  // for c; `residual` for its first element; may be c
+};
+
+// A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
+inline constexpr int64_t kMostDepth = 768;
+inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
+// Terms of a part: of some, or all, of `taps` times k.
+int64_t depth_of_part(int64_t taps, int64_t k);
+
+// Rows of tiles, as evenly divided as they can be.
+struct RowDivision {
+  int64_t groups, base, larger;
+  RowDivision(int64_t m, int64_t most) : groups((m + most - 1) / most) {
+    base = groups > 0 ? m / groups : 0;
+    larger = m - base * groups;
+  }
+  int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
+};
+
+// A tile would wait for what lies a line of cache in each row: nothing sees it coming.
+inline void fetch(const float* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
+}
+
+// Panels [p0, p1) of all rows. A sum's order does not depend on the number of rows.
+void multiply(const Panels& product, int64_t p0, int64_t p1);
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,340 @@
+// Products with matrices packed ahead of time.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "microkernels/elementwise/impl/f32.h"
+#include "microkernels/gemm/impl/f32.h"
+#include "microkernels/gemm/impl/f32_sums.h"
+#include "microkernels/simd/f16_types.h"
+#include "microkernels/simd/vec.h"
+#include "microkernels/tables/f32_packed.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+#if RL_WIDTH >= 16
+inline constexpr int kNarrowRows = 14;
+#else
+inline constexpr int kNarrowRows = 12;
+#endif
+
+// Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
+inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
+
+// How a packed matrix is stored: as this, Float16 or BFloat16Bits.
+struct Float32 {
+  using Item = float;
+};
+
+// Two vectors of bfloat16 are loaded as one, whose even and odd columns become the vectors: that is a shift and a mask,
+// for which the sums of the largest tile leave no register.
+template <typename Stored, int Rows, int Vectors>
+inline constexpr bool kIsDealt = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
+
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void load_stored(const typename Stored::Item* p, Floats (&row)[Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    Stored::widen_pairs(p, row[0], row[1]);
+  } else if constexpr (sizeof(typename Stored::Item) == 2) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = Stored::widen(load_shorts(p + j * kWidth));
+  } else {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(p + j * kWidth);
+  }
+}
+
+template <int... I>
+RL_INLINE void deal_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats even = __builtin_shufflevector(a, b, (2 * I)...);
+  b = __builtin_shufflevector(a, b, (2 * I + 1)...);
+  a = even;
+}
+template <int... I>
+RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kWidth)...);
+  b = __builtin_shufflevector(a, b, (kWidth / 2 + I / 2 + I % 2 * kWidth)...);
+  a = low;
+}
+
+// Rows of sums from the order of columns to that of load_stored(), and back.
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      deal_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
+  }
+}
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      join_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
+  }
+}
+
+// The value of one vector before `op`.
+RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, int64_t left) {
+  if (residual) value += left >= kWidth ? load(residual) : load_few(residual, left);
+  if (e.clamps) value = at_most(at_least(value, splat(e.low)), splat(e.high));
+  return value;
+}
+
+static void apply(const Epilogue& e, float* c, int64_t step, int64_t rows, int64_t columns) {
+  with_unary(e.op, e.p, e.q, [=](const auto& f) {
+    for (int64_t i = 0; i < rows; ++i) map(c + i * step, c + i * step, columns, f);
+  });
+}
+
+// Stores the sums of a tile.
+template <int Rows, int Vectors, typename Tile>
+RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
+  store_sums<Rows, Vectors>(acc, t);
+  if (t.epilogue.applies) apply(t.epilogue, t.c, t.c_step, Rows, t.columns);
+}
+
+// Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
+enum class Fetching { None, Dense, Sparse };
+
+template <typename Stored, int Rows, int Vectors, Fetching Ahead>
+static void panel_tile(const PanelTile& t) {
+  Floats acc[Rows][Vectors];
+  start_sums<Rows, Vectors>(acc, t);
+  deal<Stored>(acc);
+  const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
+  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
+  const float* const* rows = t.rows;
+  const float* residual = t.epilogue.residual;
+  int64_t residual_rows = residual ? Rows : 0;
+  const auto fetch_residual = [&] {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) __builtin_prefetch(residual + j * kWidth, 0, 3);
+    residual += t.epilogue.residual_step;
+    --residual_rows;
+  };
+  // Terms between two such rows: operands would wait for all at once.
+  const int64_t piece = t.k / (residual_rows + 1) / kTerms * kTerms + kTerms;
+  for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
+    const float* a[Rows];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
+    const auto fetch = [&](int terms) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += terms * t.ahead_step;
+    };
+    const auto add_term = [&](int64_t k) {
+      Floats row[Vectors];
+      load_stored<Stored, Rows>(b, row);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Floats x = splat(a[i][k]);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
+      }
+      b += Vectors * kWidth;
+    };
+    int64_t k = 0;
+    while (true) {
+      const int64_t end = residual_rows > 0 && k + piece < t.k ? k + piece : t.k;
+      for (; k + kTerms <= end; k += kTerms) {
+        if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
+        RL_UNROLL for (int i = 0; i < kTerms; ++i) {
+          if constexpr (Ahead == Fetching::Dense) fetch(1);
+          add_term(k + i);
+        }
+      }
+      if (end == t.k) break;
+      fetch_residual();
+    }
+    for (; k < t.k; ++k) {
+      if constexpr (Ahead != Fetching::None) fetch(1);
+      add_term(k);
+    }
+  }
+  join<Stored>(acc);
+  add_addend<Rows, Vectors>(acc, t);
+  store_tile<Rows, Vectors>(acc, t);
+}
+
+using PanelTileFunction = void (*)(const PanelTile&);
+
+template <typename Stored, int Vectors, Fetching Ahead, int... I>
+static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr PanelTileFunction by_rows[] = {&panel_tile<Stored, I + 1, Vectors, Ahead>...};
+  by_rows[rows - 1](tile);
+}
+
+template <int Vectors>
+static void panel_across(int rows, const PanelTile& tile) {
+  using Rows = std::make_integer_sequence<int, Vectors == 1 ? kNarrowRows : kTileRows>;
+  if (!tile.ahead) return panel_of<Float32, Vectors, Fetching::None>(rows, tile, Rows{});
+  if (tile.ahead_step > 64 / kTerms) return panel_of<Float32, Vectors, Fetching::Dense>(rows, tile, Rows{});
+  return panel_of<Float32, Vectors, Fetching::Sparse>(rows, tile, Rows{});
+}
+
+static void panel(int rows, int vectors, const PanelTile& tile) {
+  if (vectors == 1) return panel_across<1>(rows, tile);
+  if (vectors == 2) return panel_across<2>(rows, tile);
+  if constexpr (kTileVectors >= 3) return panel_across<3>(rows, tile);
+}
+
+static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  for_f16(type, [&](auto stored) {
+    using Stored = decltype(stored);
+    if (vectors == 1) return panel_of<Stored, 1, Fetching::None>(rows, tile, Rows{});
+    if (vectors == 2) return panel_of<Stored, 2, Fetching::None>(rows, tile, Rows{});
+    if constexpr (kTileVectors >= 3) return panel_of<Stored, 3, Fetching::None>(rows, tile, Rows{});
+  });
+}
+
+// Step: of the tile, or 0 for any.
+template <int Rows, int Vectors, int Step>
+static void line_tile(const LineTile& t) {
+  Floats acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Floats bias = t.bias ? load(t.bias + j * kWidth) : Floats{};
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
+  }
+  int64_t at[Rows];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) at[i] = t.first + i * (Step == 0 ? t.step : Step);
+  const float* b = t.b;
+  for (int64_t k = 0; k < t.k; ++k) {
+    const float* line = t.lines[k];
+    Floats row[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Floats x = splat(line[at[i]]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+    }
+    b += Vectors * kWidth;
+  }
+  store_tile<Rows, Vectors>(acc, t);
+}
+
+template <int Vectors, int... I>
+static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<I + 1, Vectors, 0>...};
+  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile<I + 1, Vectors, 2>...};
+  (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
+}
+
+static void line(int rows, int vectors, const LineTile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return line_of<1>(rows, tile, Rows{});
+  if (vectors == 2) return line_of<2>(rows, tile, Rows{});
+  if constexpr (kTileVectors >= 3) return line_of<3>(rows, tile, Rows{});
+}
+
+static void saturate(int64_t rounds, float* sums) {
+  constexpr int kSums = kTileRows * kTileVectors;
+  Floats acc[kSums];
+  const Floats factor = load(sums) * 0.5f, term = load(sums) * 0.25f;
+  RL_UNROLL for (int i = 0; i < kSums; ++i) acc[i] = load(sums + i * kWidth);
+  for (int64_t round = 0; round < rounds; ++round) {
+    RL_UNROLL for (int i = 0; i < kSums; ++i) acc[i] = acc[i] * factor + term;
+  }
+  RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
+}
+
+// Sums that a column of few panels side by side needs, so that there are enough to hide what each addition waits for.
+template <int Panels>
+inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
+
+// `Panels` panels side by side, with kSums sums for a column.
+template <typename Stored, int Panels, int Vectors, int kSums>
+RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
+                        int64_t columns, const Epilogue& e) {
+  Floats total[Panels][Vectors];
+  RL_UNROLL for (int p = 0; p < Panels; ++p) {
+    RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] = bias ? load(bias + (p * Vectors + v) * kWidth) : Floats{};
+  }
+  deal<Stored>(total);
+  const int64_t step = k * Vectors * kWidth;
+  const auto add_term = [&](int64_t l, auto& to) {
+    const Floats value = splat(x[l]);
+    const typename Stored::Item* at = b + l * Vectors * kWidth;
+    RL_UNROLL for (int p = 0; p < Panels; ++p) {
+      Floats row[Vectors];
+      load_stored<Stored, Panels>(at + p * step, row);
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) to[p][v] += value * row[v];
+    }
+  };
+  for (int64_t l = 0; l < k;) {
+    const int64_t end = k - l < kTermsOfSum ? k : l + kTermsOfSum;
+    Floats sums[kSums][Panels][Vectors];
+    RL_UNROLL for (int s = 0; s < kSums; ++s) {
+      RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] = Floats{};
+    }
+    for (; l + kSums <= end; l += kSums) {
+      RL_UNROLL for (int s = 0; s < kSums; ++s) add_term(l + s, sums[s]);
+    }
+    if constexpr (kSums > 1) {
+      for (; l < end; ++l) add_term(l, sums[0]);
+      RL_UNROLL for (int half = kSums / 2; half > 0; half /= 2) {
+        RL_UNROLL for (int s = 0; s < half; ++s) {
+          RL_UNROLL for (int p = 0; p < Panels; ++p) {
+            RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[s][p][v] += sums[s + half][p][v];
+          }
+        }
+      }
+    }
+    RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] += sums[0][p][v];
+  }
+  join<Stored>(total);
+  RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
+    const int64_t left = columns - j * kWidth;
+    if (left <= 0) break;
+    const Floats value =
+        finish(total[j / Vectors][j % Vectors], e, e.residual ? e.residual + j * kWidth : nullptr, left);
+    left >= kWidth ? store(c + j * kWidth, value) : store_few(c + j * kWidth, value, left);
+  }
+}
+
+template <typename Stored, bool Ends>
+RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
+                      int64_t columns, const Epilogue& epilogue) {
+  constexpr int64_t kPanel = kTileVectors * kWidth;
+  Epilogue e = epilogue;
+  float* const first = c;
+  const int64_t total = columns;
+  const auto take = [&](auto panels, auto vectors, int64_t n) {
+    constexpr int kSums = Ends ? kSumsAmong<panels()> : 1;
+    row_part<Stored, panels(), vectors(), kSums>(x, k, b, bias, c, n, e);
+    b += panels() * vectors() * kWidth * k, c += n, columns -= n;
+    if (bias) bias += n;
+    if (e.residual) e.residual += n;
+  };
+  const auto take_whole = [&](auto panels) {
+    take(panels, std::integral_constant<int, kTileVectors>{}, panels() * kPanel);
+  };
+  while (columns >= 4 * kPanel) take_whole(std::integral_constant<int, 4>{});
+  if (columns >= 3 * kPanel) take_whole(std::integral_constant<int, 3>{});
+  if (columns >= 2 * kPanel) take_whole(std::integral_constant<int, 2>{});
+  if (columns >= kPanel) take_whole(std::integral_constant<int, 1>{});
+  if (columns > 0) {
+    constexpr std::integral_constant<int, 1> kOne;
+    const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
+    if (vectors == 1) {
+      take(kOne, std::integral_constant<int, 1>{}, columns);
+    } else if (vectors == 2 || kTileVectors < 3) {
+      take(kOne, std::integral_constant<int, 2>{}, columns);
+    } else {
+      take(kOne, std::integral_constant<int, kTileVectors>{}, columns);
+    }
+  }
+  if (e.applies) unary(e.op, first, first, total, e.p, e.q);
+}
+
+static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
+                const Epilogue& epilogue) {
+  ends ? row_of<Float32, true>(x, k, b, bias, c, columns, epilogue)
+       : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
+}
+
+static void f16_row(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
+                    int64_t columns, bool ends, const Epilogue& epilogue) {
+  for_f16(type, [&](auto stored) {
+    ends ? row_of<decltype(stored), true>(x, k, b, bias, c, columns, epilogue)
+         : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
+  });
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

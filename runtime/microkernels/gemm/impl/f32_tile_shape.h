@@ -1,0 +1,16 @@
+#pragma once
+
+#include "microkernels/simd/vec.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+// Rows and vectors of a tile: accumulators, the vectors of B and one broadcast of A fill the register file.
+#if RL_WIDTH >= 16
+inline constexpr int kTileRows = 14, kTileVectors = 2;
+#elif defined(__aarch64__) || defined(__riscv_vector)
+inline constexpr int kTileRows = 8, kTileVectors = 3;
+#else
+inline constexpr int kTileRows = 6, kTileVectors = 2;
+#endif
+
+}  // namespace rushlight::microkernels::RL_ISA

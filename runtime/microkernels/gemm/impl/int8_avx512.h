@@ -1,0 +1,216 @@
+// F32Microkernels whose sums become results in registers, with AVX-512, in namespace rushlight::microkernels::RL_ISA;
+// kLanes is 16 and an LHS number a byte. What byte_gemm.h has is before it.
+#pragma once
+
+#include <utility>
+
+#include "microkernels/gemm/impl/int8_epilogue.h"
+#include "microkernels/gemm/impl/int8_pipelined_avx512.h"
+#include "microkernels/simd/inline.h"
+#include "microkernels/simd/int8_results_avx512.h"
+#include "microkernels/tables/int8.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+// As add_groups(), of two halves of rows, so that few registers hold where they are, and with what is fetched ahead.
+// Windows: that rows are of several runs; with that loop around it compilers use registers worse.
+template <bool Windows, int Rows, int Vectors>
+RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
+  constexpr int kUpper = (Rows + 1) / 2;
+  const int64_t stride = t.lhs_stride, runs = Windows ? t.runs : 1;
+  const Lhs *upper = static_cast<const Lhs*>(t.lhs), *lower = upper + t.half_step;
+  const int8_t *rhs = t.rhs, *ahead = t.ahead;
+  for (int64_t run = 0; run < runs; ++run) {
+    for (int64_t g = 0; g < t.groups; ++g) {
+      Rhs column[Vectors];
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) column[j] = load_rhs(rhs + j * kLanes * kGroup);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Spread x = spread(i < kUpper ? upper + i * stride : lower + (i - kUpper) * stride);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+      }
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += t.ahead_step;
+      upper += kGroup, lower += kGroup;
+      rhs += Vectors * kLanes * kGroup;
+    }
+    upper += t.run_step - t.groups * kGroup, lower += t.run_step - t.groups * kGroup;
+  }
+  // Else compilers choose registers for what comes next, and copy sums within the loop.
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      Sums done;
+      asm("" : "=v"(done) : "0"(acc[i][j]));
+      acc[i][j] = done;
+    }
+  }
+}
+
+// Rows [first, first + Count) of sums become results while they are in registers; others and `to` are those rows'.
+template <int Count, bool Summed, bool Whole, int Rows, int Vectors>
+RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int8End& e, const ColumnEnd& c,
+                          const int8_t* others, uint8_t* to, int64_t stride) {
+  constexpr int kSums = Count * Vectors;
+  __m512i x[kSums];
+  __m128i other[kSums]{};
+  RL_UNROLL for (int v = 0; v < kSums; ++v) {
+    x[v] = acc[first + v / Vectors][v % Vectors];
+    if constexpr (Summed) other[v] = load_others<Whole>(c, v % Vectors, others + v / Vectors * stride);
+  }
+  scale_sums<Vectors, true, Summed>(e, c, other, x);
+  RL_UNROLL for (int v = 0; v < kSums; v += 4) {
+    const auto at = [&](int i) { return x[v + i < kSums ? v + i : v]; };
+    const __m512i bytes = narrowed(e, at(0), at(1), at(2), at(3));
+    RL_UNROLL for (int row = 0; row < 4 / Vectors; ++row) {
+      const int i = v / Vectors + row;
+      if (i < Count) store_bytes<Vectors, Whole>(to + i * stride, c, bytes, row);
+    }
+  }
+}
+
+template <int Rows, int Vectors, bool Summed, bool Whole>
+RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const Int8End& e, const ColumnEnd& c,
+                             const int8_t* others, uint8_t* to, int64_t stride) {
+  constexpr int kStep = 8 / Vectors, kRest = Rows % kStep;
+  RL_UNROLL for (int i = 0; i + kStep <= Rows; i += kStep) {
+    store_rows<kStep, Summed, Whole>(acc, i, e, c, others, to, stride);
+    others += kStep * stride, to += kStep * stride;
+    // Compilers would rather compute all pointers first, and store them for want of registers.
+    asm("" : "+r"(others), "+r"(to));
+  }
+  if constexpr (kRest > 0) store_rows<kRest, Summed, Whole>(acc, Rows - kRest, e, c, others, to, stride);
+}
+
+// As store_results(), of sums that may become numbers beyond 32 bits.
+template <int Vectors, bool Summed>
+static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t rows, const ResultsEnd& p,
+                                                      const int8_t* others, uint8_t* to, int64_t stride) {
+  ColumnEnd c = p.columns;
+  c.correction[0] = c.correction[1] = __m512i{};
+  const SumRows sums{reinterpret_cast<const int32_t*>(acc), Vectors * kLanes, rows, 0, stride};
+  requantize_columns<Vectors, false, Summed, false>(p.bytes, c, sums, sums.sums, others, to);
+}
+
+template <int Rows, int Vectors, bool Summed, bool Windows>
+static void byte_results(const Int8Tile& t, const TileEpilogue& end) {
+  const ResultsEnd& p = results_end(*end.panel);
+  Sums acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Sums first = p.columns.correction[j];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+  }
+  add_columns<Windows>(acc, t);
+  const int8_t* const others = end.others;
+  uint8_t* const to = static_cast<uint8_t*>(end.out);
+  if (!p.bytes.limited || !p.columns.limited) {
+    Sums sums[Rows][Vectors];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
+    store_unlimited<Vectors, Summed>(&sums[0][0], Rows, p, others, to, end.out_stride);
+  } else if (p.columns.whole) {
+    const Int8End e = p.bytes;
+    const ColumnEnd c = p.columns;
+    store_results<Rows, Vectors, Summed, true>(acc, e, c, others, to, end.out_stride);
+  } else {
+    store_results<Rows, Vectors, Summed, false>(acc, p.bytes, p.columns, others, to, end.out_stride);
+  }
+}
+
+// What is the same for all tiles of a panel of columns that become floats.
+struct DequantizeEnd {
+  __m512i first[2];                 // sums begin with
+  __m512 multiplier[2], offset[2];  // the first with the scale, unless rows have their own
+  __m512 least, most;
+};
+static_assert(sizeof(DequantizeEnd) <= sizeof(PanelEpilogue) && alignof(DequantizeEnd) <= alignof(PanelEpilogue));
+
+static void prepare_dequantize(int vectors, const Dequantize& how, int64_t columns, PanelEpilogue* to) {
+  DequantizeEnd e{};
+  for (int j = 0; j < vectors; ++j) {
+    const __mmask16 lanes = column_lanes(j, columns);
+    e.multiplier[j] = _mm512_maskz_loadu_ps(lanes, how.multiplier + j * kLanes);
+    if (how.offset) e.offset[j] = _mm512_maskz_loadu_ps(lanes, how.offset + j * kLanes);
+    if (how.step != 0) continue;
+    const Lanes rhs_sums = Lanes(load_columns(how.rhs_sums, j, columns));
+    e.first[j] = __m512i(-(how.zeros[0] + how.zero_offset) * rhs_sums);
+    e.multiplier[j] = __m512(how.scales[0] * Reals(e.multiplier[j]));
+  }
+  e.least = _mm512_set1_ps(how.least), e.most = _mm512_set1_ps(how.most);
+  new (to->memory) DequantizeEnd{e};
+}
+
+// ByRow: rows have zero points and scales of their own.
+template <bool ByRow, bool Whole, int Rows, int Vectors>
+RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd& e, const Dequantize& how,
+                           const TileEpilogue& end) {
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const __mmask16 lanes = Whole ? 0xffff : column_lanes(j, end.columns);
+    const Reals multiplier = Reals(e.multiplier[j]), offset = Reals(e.offset[j]);
+    const Lanes rhs_sums = ByRow ? Lanes(load_columns(how.rhs_sums, j, end.columns)) : Lanes{};
+    float* to = static_cast<float*>(end.out) + j * kLanes;
+    RL_UNROLL for (int i = 0; i < Rows; ++i, to += end.out_stride) {
+      Sums sums = acc[i][j];
+      if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * rhs_sums);
+      const Reals scaled = ByRow ? how.scales[i] * multiplier : multiplier;
+      Reals x = multiply_add(Reals(reals_of_sums(sums)), scaled, offset);
+      if (how.accumulate) x += Reals(Whole ? _mm512_loadu_ps(to) : _mm512_maskz_loadu_ps(lanes, to));
+      x = smaller(Reals(e.most), larger(Reals(e.least), x));
+      if constexpr (Whole) {
+        _mm512_storeu_ps(to, x);
+      } else {
+        _mm512_mask_storeu_ps(to, lanes, x);
+      }
+    }
+  }
+}
+
+template <int Rows, int Vectors, bool ByRow>
+static void real_results(const Int8Tile& t, const TileEpilogue& end) {
+  const DequantizeEnd& e = *std::launder(reinterpret_cast<const DequantizeEnd*>(end.panel->memory));
+  Sums acc[Rows][Vectors];
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Sums first = e.first[j];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
+  }
+  add_columns<false>(acc, t);
+  if (end.columns == Vectors * kLanes) return store_reals<ByRow, true>(acc, e, *end.reals, end);
+  store_reals<ByRow, false>(acc, e, *end.reals, end);
+}
+
+template <int Vectors, int... I>
+static void results_gemm_of(int rows, const Int8Tile& tile, const TileEpilogue& end, std::integer_sequence<int, I...>) {
+  using Gemm = void (*)(const Int8Tile&, const TileEpilogue&);
+  static constexpr Gemm bytes[] = {&byte_results<I + 1, Vectors, false, false>...};
+  static constexpr Gemm added[] = {&byte_results<I + 1, Vectors, true, false>...};
+  static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
+  static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
+  if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
+  const bool is_added = end.others != nullptr;
+  if constexpr (Vectors == 2) {
+    static constexpr Gemm windows[] = {&byte_results<I + 1, Vectors, false, true>...};
+    static constexpr Gemm windows_added[] = {&byte_results<I + 1, Vectors, true, true>...};
+    if (tile.runs > 1) return (is_added ? windows_added : windows)[rows - 1](tile, end);
+  }
+  (is_added ? added : bytes)[rows - 1](tile, end);
+}
+
+static void results_gemm(int rows, int vectors, const Int8Tile& tile, const TileEpilogue& end) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return results_gemm_of<1>(rows, tile, end, Rows{});
+  return results_gemm_of<2>(rows, tile, end, Rows{});
+}
+
+static void pack_rows(const LhsRows& r, int64_t rows, void* to) {
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(r.sign_mask ^ kLhsOffset));
+  const int64_t whole = r.numbers / 64 * 64;
+  const __mmask64 rest = (uint64_t{1} << (r.numbers - whole)) - 1;
+  for (int64_t i = 0; i < rows; ++i) {
+    const uint8_t* const from = r.from + i * r.from_stride;
+    uint8_t* const row = static_cast<uint8_t*>(to) + i * r.to_stride;
+    for (int64_t j = 0; j < whole; j += 64) {
+      _mm512_storeu_si512(row + j, _mm512_xor_si512(_mm512_loadu_si512(from + j), change));
+    }
+    if (rest == 0) continue;
+    _mm512_storeu_si512(row + whole, _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, from + whole), change));
+  }
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

@@ -1,0 +1,328 @@
+// What becomes of rows of sums, in namespace rushlight::microkernels::RL_ISA, which has kLanes and, if RL_NARROW
+// is defined, store_narrow(uint8_t* to, Sums): the low bytes of kLanes sums.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include <cstring>
+
+#include "microkernels/tables/int8.h"
+#if defined(__AVX512BW__)
+#include "microkernels/simd/int8_results_avx512.h"
+#endif
+#include "microkernels/simd/inline.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+typedef int32_t Lanes __attribute__((vector_size(kLanes * 4)));
+typedef float Reals __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t UnsignedLanes __attribute__((vector_size(kLanes * 4)));
+typedef int32_t LooseLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef float LooseReals __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+RL_INLINE Lanes load_lanes(const int32_t* p) { return *reinterpret_cast<const LooseLanes*>(p); }
+RL_INLINE Reals load_reals(const float* p) { return *reinterpret_cast<const LooseReals*>(p); }
+RL_INLINE Lanes wrapping_sum(Lanes a, Lanes b) {
+  return reinterpret_cast<Lanes>(reinterpret_cast<UnsignedLanes>(a) + reinterpret_cast<UnsignedLanes>(b));
+}
+
+RL_INLINE Lanes widen(const int8_t* p) {
+#if defined(__AVX2__)
+  const __m128i bytes = kLanes == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))
+                                    : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+#if defined(__AVX512BW__)
+  // The masked form is the one that GCC 12 does not warn of.
+  const __m512i wide = _mm512_maskz_cvtepi8_epi32(0xffff, bytes);
+#else
+  const __m256i wide = _mm256_cvtepi8_epi32(bytes);
+#endif
+  static_assert(sizeof(wide) == sizeof(Lanes));
+  Lanes lanes;
+  std::memcpy(&lanes, &wide, sizeof(lanes));
+  return lanes;
+#else
+  typedef int8_t LooseBytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
+  return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p), Lanes);
+#endif
+}
+
+#if defined(RL_NARROW)
+using Narrowed = Sums;
+#else
+using Narrowed = Lanes;
+RL_INLINE void store_narrow(uint8_t* to, Lanes x) {
+  typedef uint8_t Narrow __attribute__((vector_size(kLanes)));
+  typedef uint8_t LooseNarrow __attribute__((vector_size(kLanes), aligned(1), may_alias));
+  *reinterpret_cast<LooseNarrow*>(to) = __builtin_convertvector(x, Narrow);
+}
+#endif
+
+// a > b ? a : b and a < b ? a : b: compilers would compare and select.
+RL_INLINE Reals larger(Reals a, Reals b) {
+#if defined(__AVX512BW__)
+  return Reals(_mm512_maskz_max_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+  return Reals(_mm256_max_ps(a, b));
+#else
+  return a > b ? a : b;
+#endif
+}
+RL_INLINE Reals smaller(Reals a, Reals b) {
+#if defined(__AVX512BW__)
+  return Reals(_mm512_maskz_min_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+  return Reals(_mm256_min_ps(a, b));
+#else
+  return a < b ? a : b;
+#endif
+}
+
+// a * b + c, rounded once where that is one instruction, whatever compilers make of it elsewhere.
+RL_INLINE Reals multiply_add(Reals a, Reals b, Reals c) {
+#if defined(__AVX512BW__)
+  return Reals(_mm512_fmadd_ps(a, b, c));
+#elif defined(__AVX2__)
+  return Reals(_mm256_fmadd_ps(a, b, c));
+#else
+  return a * b + c;
+#endif
+}
+RL_INLINE float multiply_add(float a, float b, float c) {
+#if defined(__FMA__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// Added to a number of less than 2^22, it rounds it to an integer, which the low bits then hold.
+inline constexpr float kRounding = 12582912.0f;
+inline constexpr int32_t kRoundingBits = 0x4b400000;
+
+// Bounds as reals before the zero point is added, and what makes the bits of a rounded number the number.
+struct Clamp {
+  float least, most;
+  int32_t zero;
+};
+
+RL_INLINE Clamp clamp_of(const Int8Range& range) {
+  return {static_cast<float>(range.least - range.zero), static_cast<float>(range.most - range.zero),
+          range.zero - kRoundingBits};
+}
+
+RL_INLINE Lanes rounded(Reals x, const Clamp& clamp) {
+  const Reals least = clamp.least - Reals{}, most = clamp.most - Reals{};
+  return reinterpret_cast<Lanes>(smaller(larger(x, least), most) + kRounding) + clamp.zero;
+}
+
+RL_INLINE int32_t rounded(float x, const Clamp& clamp) {
+  x = x > clamp.least ? x : clamp.least;
+  x = (x < clamp.most ? x : clamp.most) + kRounding;
+  int32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits + clamp.zero;
+}
+
+RL_INLINE void store_rounded(int8_t* to, Reals x, const Clamp& clamp) {
+  store_narrow(reinterpret_cast<uint8_t*>(to), Narrowed(rounded(x, clamp)));
+}
+
+#if defined(RL_NARROW) && defined(__AVX2__)
+// Sixteen columns' numbers of Requantize.
+struct Sixteen {
+  __m256i correction[2];
+  __m256 multiplier[2], offset[2];
+  __m256i zero;                    // of 16 bits
+  __m256i least, most, sign_mask;  // of 8 bits
+  // With a sum, whose range the three above are: of the numbers before it, of 32 bits.
+  __m256 lowest, highest;  // less zero
+  __m256 own_zero, factor, other_factor, sum_offset;
+  __m128i other_sign_mask;
+};
+
+// What is beyond 32 bits would become the least number.
+RL_INLINE __m256i rounded_reals(__m256 x) { return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(1e9f))); }
+
+template <bool Limited, bool Summed>
+RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, const int8_t* others, int i) {
+  const __m256i from = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + 8 * i));
+  const __m256i sum = _mm256_add_epi32(from, s.correction[i]);
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s.multiplier[i], s.offset[i]);
+  if constexpr (Summed) {
+    // x may be no number, which is the least one then.
+    const __m256 bounded = _mm256_min_ps(_mm256_max_ps(x, s.lowest), s.highest);
+    const __m256 number = _mm256_add_ps(_mm256_round_ps(bounded, _MM_FROUND_TO_NEAREST_INT), s.own_zero);
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(others + 8 * i));
+    const __m256 other = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_xor_si128(bytes, s.other_sign_mask)));
+    return rounded_reals(_mm256_fmadd_ps(other, s.other_factor, _mm256_fmadd_ps(number, s.factor, s.sum_offset)));
+  }
+  return Limited ? _mm256_cvtps_epi32(x) : rounded_reals(x);
+}
+
+// Limited: no result is beyond 32 bits.
+template <bool Limited, bool Summed>
+RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const int8_t* others, const SumRows& r,
+                                  uint8_t* to) {
+  const int64_t rows = r.rows, step = r.sums_stride, out_step = r.out_stride;
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  for (int64_t i = 0; i < rows; i += 2, sums += 2 * step, to += 2 * out_step) {
+    const int32_t* const next = i + 1 < rows ? sums + step : sums;
+    const int8_t* const after = Summed && i + 1 < rows ? others + out_step : others;
+    const __m256i upper = _mm256_packs_epi32(scaled_sums<Limited, Summed>(s, sums, others, 0),
+                                             scaled_sums<Limited, Summed>(s, sums, others, 1));
+    const __m256i lower = _mm256_packs_epi32(scaled_sums<Limited, Summed>(s, next, after, 0),
+                                             scaled_sums<Limited, Summed>(s, next, after, 1));
+    if constexpr (Summed) others += 2 * out_step;
+    __m256i bytes = _mm256_packs_epi16(_mm256_adds_epi16(upper, s.zero), _mm256_adds_epi16(lower, s.zero));
+    bytes = _mm256_permutevar8x32_epi32(_mm256_min_epi8(_mm256_max_epi8(bytes, s.least), s.most), order);
+    bytes = _mm256_xor_si256(bytes, s.sign_mask);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    if (i + 1 == rows) return;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + out_step), _mm256_extracti128_si256(bytes, 1));
+  }
+}
+
+// Sixteen columns at a time, narrowed with saturation; gives the columns that are done.
+template <bool Corrected, bool Offset, bool Summed>
+static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
+  const Int8Range range = Summed ? how.sum.range : Int8Range{how.zero, how.least, how.most};
+  const int shift = range.most > 127 ? 128 : 0;  // uint8
+  Sixteen s;
+  s.zero = _mm256_set1_epi16(static_cast<int16_t>(range.zero - shift));
+  s.least = _mm256_set1_epi8(static_cast<char>(range.least - shift));
+  s.most = _mm256_set1_epi8(static_cast<char>(range.most - shift));
+  if constexpr (Summed) {
+    s.lowest = _mm256_set1_ps(static_cast<float>(how.least - how.zero));
+    s.highest = _mm256_set1_ps(static_cast<float>(how.most - how.zero));
+    s.own_zero = _mm256_set1_ps(static_cast<float>(how.zero));
+    s.factor = _mm256_set1_ps(how.sum.factor), s.other_factor = _mm256_set1_ps(how.sum.other_factor);
+    s.sum_offset = _mm256_set1_ps(how.sum.offset);
+    s.other_sign_mask = _mm_set1_epi8(static_cast<char>(how.sum.sign_mask));
+  }
+  s.sign_mask = _mm256_set1_epi8(static_cast<char>(shift));
+  int64_t j = 0;
+  for (; j + 16 <= r.columns; j += 16) {
+    __m256 beyond = _mm256_setzero_ps();
+    RL_UNROLL for (int i = 0; i < 2; ++i) {
+      s.correction[i] = _mm256_setzero_si256();
+      s.offset[i] = _mm256_setzero_ps();
+      if constexpr (Corrected) {
+        s.correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
+      }
+      if constexpr (Offset) s.offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
+      s.multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
+      // Not less than a quarter, or 2^29: then sums of 32 bits might give 2^31.
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(0.25f), _CMP_NLT_UQ));
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(-0.25f), _CMP_NGT_UQ));
+      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.offset[i], _mm256_set1_ps(536870912.0f), _CMP_NLT_UQ));
+    }
+    if constexpr (Summed) {
+      requantize_sixteen<false, true>(s, r.sums + j, how.sum.others + j, r, out + j);
+    } else if (_mm256_movemask_ps(beyond) == 0) {
+      requantize_sixteen<true, false>(s, r.sums + j, nullptr, r, out + j);
+    } else {
+      requantize_sixteen<false, false>(s, r.sums + j, nullptr, r, out + j);
+    }
+  }
+  return j;
+}
+#endif
+
+#if !defined(__AVX512BW__)
+template <bool Corrected, bool Offset, bool Summed>
+static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* out) {
+  const Clamp clamp = clamp_of({how.zero, how.least, how.most});
+  const Int8Sum& sum = how.sum;
+  const Clamp sum_clamp = clamp_of(Summed ? sum.range : Int8Range{});
+  const int32_t other_mask = sum.sign_mask ? 0xff : -1, other_zero = sum.sign_mask;
+#if defined(RL_NARROW) && defined(__AVX2__)
+  int64_t j = requantize_sixteens<Corrected, Offset, Summed>(how, r, out);
+#else
+  int64_t j = 0;
+#endif
+  for (; j + kLanes <= r.columns; j += kLanes) {
+    Lanes correction{};
+    Reals offset{};
+    if constexpr (Corrected) correction = load_lanes(how.correction + j);
+    if constexpr (Offset) offset = load_reals(how.offset + j);
+    const Reals multiplier = load_reals(how.multiplier + j);
+    const int32_t* sums = r.sums + j;
+    for (int64_t i = 0; i < r.rows; ++i, sums += r.sums_stride) {
+      const int64_t at = i * r.out_stride + j;
+      Reals x = __builtin_convertvector(wrapping_sum(load_lanes(sums), correction), Reals) * multiplier + offset;
+      Lanes number = rounded(x, clamp);
+      if constexpr (Summed) {
+        x = __builtin_convertvector(number, Reals) * sum.factor + sum.offset;
+        const Lanes other = (widen(sum.others + at) & other_mask) - other_zero;
+        number = rounded(__builtin_convertvector(other, Reals) * sum.other_factor + x, sum_clamp);
+      }
+      store_narrow(out + at, Narrowed(number));
+    }
+  }
+  for (; j < r.columns; ++j) {
+    for (int64_t i = 0; i < r.rows; ++i) {
+      const int64_t at = i * r.out_stride + j;
+      // What has no place in 32 bits wraps, as it does in the vectors above.
+      const uint32_t exact = static_cast<uint32_t>(r.sums[i * r.sums_stride + j]);
+      const uint32_t corrected = exact + static_cast<uint32_t>(Corrected ? how.correction[j] : 0);
+      float x = static_cast<float>(static_cast<int32_t>(corrected));
+      x = x * how.multiplier[j] + (Offset ? how.offset[j] : 0.0f);
+      int32_t number = rounded(x, clamp);
+      if constexpr (Summed) {
+        x = static_cast<float>(number) * sum.factor + sum.offset;
+        const int32_t other = (sum.others[at] & other_mask) - other_zero;
+        number = rounded(static_cast<float>(other) * sum.other_factor + x, sum_clamp);
+      }
+      out[at] = static_cast<uint8_t>(number);
+    }
+  }
+}
+
+template <bool Summed>
+static void requantize_summed(const Requantize& how, const SumRows& rows, uint8_t* out) {
+  if (how.correction && how.offset) return requantize_rows<true, true, Summed>(how, rows, out);
+  if (how.correction) return requantize_rows<true, false, Summed>(how, rows, out);
+  if (how.offset) return requantize_rows<false, true, Summed>(how, rows, out);
+  requantize_rows<false, false, Summed>(how, rows, out);
+}
+
+#endif
+
+static void requantize(const Requantize& how, const SumRows& rows, uint8_t* out) {
+#if defined(__AVX512BW__)
+  how.sum.others ? requantize_sums<true>(how, rows, out) : requantize_sums<false>(how, rows, out);
+#else
+  how.sum.others ? requantize_summed<true>(how, rows, out) : requantize_summed<false>(how, rows, out);
+#endif
+}
+
+static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
+  const Reals least = how.least - Reals{}, most = how.most - Reals{};
+  int64_t j = 0;
+  for (; j + kLanes <= r.columns; j += kLanes) {
+    const Lanes rhs_sums = load_lanes(how.rhs_sums + j);
+    const Reals multiplier = load_reals(how.multiplier + j);
+    const Reals offset = how.offset ? load_reals(how.offset + j) : Reals{};
+    for (int64_t i = 0; i < r.rows; ++i) {
+      const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
+      const Lanes sum = load_lanes(r.sums + i * r.sums_stride + j) - zero * rhs_sums;
+      Reals x = multiply_add(__builtin_convertvector(sum, Reals), how.scales[i * how.step] * multiplier, offset);
+      if (how.accumulate) x += load_reals(out + i * r.out_stride + j);
+      *reinterpret_cast<LooseReals*>(out + i * r.out_stride + j) = smaller(most, larger(least, x));
+    }
+  }
+  for (; j < r.columns; ++j) {
+    for (int64_t i = 0; i < r.rows; ++i) {
+      const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
+      const float sum = static_cast<float>(r.sums[i * r.sums_stride + j] - zero * how.rhs_sums[j]);
+      float x = multiply_add(sum, how.scales[i * how.step] * how.multiplier[j], how.offset ? how.offset[j] : 0.0f);
+      if (how.accumulate) x += out[i * r.out_stride + j];
+      x = x < how.least ? how.least : x;
+      out[i * r.out_stride + j] = x > how.most ? how.most : x;
+    }
+  }
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

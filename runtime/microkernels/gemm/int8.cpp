@@ -1,0 +1,332 @@
+#include "microkernels/gemm/int8.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/rounding.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+// Bytes of rows of the LHS that stay in a second level cache beside the RHS's panels.
+constexpr int64_t kBlockBytes = 160 * 1024;
+constexpr int64_t kMostRows = 16, kMostColumns = 64;
+// Of sums, which become results before they leave the first level cache.
+constexpr int64_t kSumBytes = 8 * 1024;
+static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
+// Columns that are taken as they lie at once, and rows.
+constexpr int64_t kDotColumns = 16, kDotRows = 63;
+
+// Rows of the LHS lie so many numbers apart: an odd number of cache lines, so that rows are spread over the cache's
+// sets.
+int64_t lhs_stride(const Int8Microkernels& kernels, int64_t k) {
+  const int64_t line = 64 / kernels.lhs_size;
+  return round_up(k, line) / line % 2 == 1 ? round_up(k, line) : round_up(k, line) + line;
+}
+
+int64_t block_rows(const Int8Microkernels& kernels, int64_t k) {
+  const int64_t most = kBlockBytes / std::max<int64_t>(1, lhs_stride(kernels, k) * kernels.lhs_size);
+  return std::min<int64_t>(std::max<int64_t>(most / kernels.rows, 1), 16) * kernels.rows;
+}
+
+int64_t sums_bytes(int64_t n) { return round_up(n * 4, 64); }
+
+int panel_vectors(const Int8Microkernels& kernels, int64_t columns) {
+  return static_cast<int>((columns + kernels.lanes - 1) / kernels.lanes);
+}
+
+Requantize requantize_of(const Int8Product& p, int64_t column, const int32_t* correction) {
+  Requantize how = p.requantize;
+  how.correction = correction;
+  how.multiplier += column;
+  if (how.offset) how.offset += column;
+  return how;
+}
+
+// Of rows from `row` on.
+Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column,
+                         const int32_t* rhs_sums) {
+  return {p.zeros + row * p.row_step,
+          p.scales + row * p.row_step,
+          p.row_step,
+          kernels.lhs_offset,
+          rhs_sums,
+          p.multiplier + column,
+          p.offset ? p.offset + column : nullptr,
+          p.least,
+          p.most,
+          p.accumulate};
+}
+
+// Sums of rows from `row` and columns from `column` on become results.
+void finish(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column, const SumRows& rows,
+            const int32_t* rhs_sums, const int32_t* correction) {
+  const int64_t at = row * p.out_stride + column;
+  switch (p.out_kind) {
+    case Int8Product::Out::Bytes: {
+      Requantize how = requantize_of(p, column, correction);
+      if (how.sum.others) how.sum.others += at;
+      return kernels.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
+    }
+    case Int8Product::Out::Floats:
+      return kernels.dequantize(dequantize_of(kernels, p, row, column, rhs_sums), rows,
+                                static_cast<float*>(p.out) + at);
+    case Int8Product::Out::Sums:
+      for (int64_t i = 0; i < rows.rows; ++i) {
+        std::memcpy(static_cast<int32_t*>(p.out) + at + i * rows.out_stride, rows.sums + i * rows.sums_stride,
+                    static_cast<size_t>(rows.columns) * sizeof(int32_t));
+      }
+  }
+}
+
+template <int group>
+void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t width, int64_t k, int8_t* to) {
+  int64_t g = 0;
+  for (; (g + 1) * group <= k; ++g) {
+    for (int64_t j = 0; j < filled; ++j) std::memcpy(to + j * group, from + j * stride + g * group, group);
+    if (filled < width) std::memset(to + filled * group, 0, static_cast<size_t>((width - filled) * group));
+    to += width * group;
+  }
+  if (g * group == k) return;
+  std::memset(to, 0, static_cast<size_t>(width * group));
+  for (int64_t j = 0; j < filled; ++j) {
+    std::memcpy(to + j * group, from + j * stride + g * group, static_cast<size_t>(k - g * group));
+  }
+}
+
+// `rows` rows of the LHS, `depth` numbers each, from row `row` on.
+void read_lhs(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t rows, int64_t depth,
+              int64_t stride, uint8_t* lhs) {
+  // Numbers between p.k and depth are multiplied by zeros.
+  if (p.gather && p.gather_rows) return p.gather_rows(p.context, row, rows, stride * kernels.lhs_size, lhs);
+  if (!p.gather && kernels.pack_rows) {
+    return kernels.pack_rows({p.lhs + row * p.lhs_stride, p.lhs_stride, p.sign_mask, p.k, stride}, rows, lhs);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    uint8_t* const to = lhs + i * stride * kernels.lhs_size;
+    if (p.gather) {
+      p.gather(p.context, row + i, to);
+    } else {
+      kernels.pack_lhs(p.lhs + (row + i) * p.lhs_stride, p.sign_mask, p.k, to);
+    }
+    if (depth != p.k) kernels.fill_lhs(0, depth - p.k, to + p.k * kernels.lhs_size);
+  }
+}
+
+// Whether rows of the LHS are read where they lie, which must not all be in one set of a cache.
+bool lies_in_form(const Int8Microkernels& kernels, const Int8Product& p) {
+  constexpr int64_t kMostConflicts = 4096;
+  return !p.gather && !p.windows && kernels.lhs_size == 1 && kernels.lhs_offset == p.sign_mask &&
+         p.k % kernels.group == 0 && p.lhs_stride % kMostConflicts != 0;
+}
+
+// As multiply(), with columns as they lie. A row of ones above the LHS gives the columns' sums.
+void multiply_columns(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0, int64_t m1, int64_t n0,
+                      int64_t n1, int32_t* sums, uint8_t* lhs) {
+  const int64_t stride = lhs_stride(kernels, p.k);
+  const int64_t depth = round_up(p.k, kernels.dot_step);
+  const int64_t most = std::min(block_rows(kernels, p.k), kDotRows + 1) - 1;
+  uint8_t* const first = lhs + stride * kernels.lhs_size;
+  kernels.fill_lhs(static_cast<int8_t>(1 - kernels.lhs_offset), depth, lhs);
+  for (int64_t row = m0; row < m1; row += most) {
+    const int64_t rows = std::min(most, m1 - row);
+    read_lhs(kernels, p, row, rows, depth, stride, first);
+    for (int64_t column = n0; column < n1; column += kDotColumns) {
+      const int64_t columns = std::min(kDotColumns, n1 - column);
+      kernels.dots(rows + 1, columns,
+                   {lhs, stride, p.columns + column * p.column_stride, p.column_stride, p.k, sums, kDotColumns});
+      int32_t correction[kDotColumns];
+      if (p.out_kind == Int8Product::Out::Bytes) {
+        for (int64_t j = 0; j < columns; ++j) {
+          const int32_t bias = p.requantize.correction ? p.requantize.correction[column + j] : 0;
+          correction[j] = bias - (p.zeros[0] + kernels.lhs_offset) * sums[j];
+        }
+      }
+      finish(kernels, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
+    }
+  }
+}
+
+int64_t part_of(int64_t count, int64_t most) {
+  const int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+// The LHS of the next tile, of windows from `row` on; gives its rows: of one line, or of two short ones.
+int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int64_t row, int64_t rows, Int8Tile* tile) {
+  const int64_t line = row / w.width, x = row - line * w.width;
+  tile->lhs = w.first + line * w.line_step + x * w.row_step;
+  const bool is_of_two = x == 0 && 2 * w.width <= std::min<int64_t>(rows, kernels.rows);
+  const int64_t count = is_of_two ? 2 * w.width : part_of(std::min(rows, w.width - x), kernels.rows);
+  tile->half_step = is_of_two ? w.line_step : (count + 1) / 2 * w.row_step;
+  return count;
+}
+
+// A tile whose sums become results while the next one's are computed.
+struct Pipelined {
+  bool is_there = false;
+  TileEpilogue end;
+  PanelEpilogue panels[2];  // that tile's, and another one
+};
+
+// One panel of columns from `column` on, for `rows` rows from `row` on, whose LHS is `left`.
+void multiply_results(const Int8Microkernels& kernels, const Int8Product& p, Int8Tile tile, int64_t row, int64_t rows,
+                      int64_t column, int64_t columns, const uint8_t* lhs, Pipelined* behind) {
+  const bool is_bytes = p.out_kind == Int8Product::Out::Bytes;
+  const int vectors = static_cast<int>(tile.sums_stride / kernels.lanes);
+  const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + column;
+  const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
+  const int64_t size = is_bytes ? 1 : sizeof(float);
+  PanelEpilogue& panel = behind->panels[behind->is_there && behind->end.panel == behind->panels];
+  Dequantize reals{};
+  TileEpilogue end{&panel, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
+  bool can_wait = false;
+  if (p.windows) tile.groups = p.windows->run / kernels.group, tile.runs = p.windows->runs;
+  if (is_bytes) {
+    can_wait = kernels.prepare_requantize(vectors, requantize_of(p, column, correction), columns, &panel);
+  } else {
+    kernels.prepare_dequantize(vectors, dequantize_of(kernels, p, row, column, sums_of_rhs), columns, &panel);
+  }
+  can_wait = can_wait && kernels.gemm_pipelined && tile.groups >= kLeastPipelinedGroups;
+  end.has_other_mask = p.requantize.sum.sign_mask != 0;
+  for (int64_t i = 0, count = 0; i < rows; i += count) {
+    if (p.windows) {
+      count = next_windows(kernels, *p.windows, row + i, rows - i, &tile);
+    } else {
+      const int64_t below = rows - i - kernels.rows;
+      count = can_wait && (below >= kernels.rows / 2 || below == 0) ? kernels.rows : part_of(rows - i, kernels.rows);
+      tile.lhs = lhs + i * tile.lhs_stride * kernels.lhs_size;
+      tile.half_step = (count + 1) / 2 * tile.lhs_stride;
+    }
+    const int64_t at = (row + i) * p.out_stride + column;
+    if (!is_bytes) reals = dequantize_of(kernels, p, row + i, column, sums_of_rhs);
+    if (is_bytes && p.requantize.sum.others) end.others = p.requantize.sum.others + at;
+    end.out = static_cast<uint8_t*>(p.out) + at * size;
+    if (can_wait && count == kernels.rows) {
+      kernels.gemm_pipelined(tile, end, behind->is_there ? &behind->end : nullptr);
+      behind->is_there = true;
+      behind->end = end;
+    } else {
+      kernels.gemm_results(static_cast<int>(count), vectors, tile, end);
+    }
+    tile.ahead += tile.runs * tile.groups * tile.ahead_step;
+  }
+}
+
+}  // namespace
+
+size_t packed_rhs_size(const Int8Microkernels& kernels, int64_t n, int64_t k) {
+  return static_cast<size_t>(sums_bytes(n) + round_up(n, kernels.lanes) * round_up(k, kernels.group));
+}
+
+void pack_rhs(const Int8Microkernels& kernels, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to) {
+  pack_columns(kernels, from, stride, n, k, 0, n, to);
+}
+
+void pack_columns(const Int8Microkernels& kernels, const int8_t* from, int64_t stride, int64_t n, int64_t k, int64_t n0,
+                  int64_t n1, void* to) {
+  const int64_t depth = round_up(k, kernels.group);
+  int8_t* const panels = static_cast<int8_t*>(to) + sums_bytes(n);
+  for (int64_t column = n0; column < n1; column += column_step(kernels)) {
+    const int64_t filled = std::min(column_step(kernels), n - column);
+    const int64_t width = panel_vectors(kernels, filled) * int64_t{kernels.lanes};
+    if (kernels.group == 8) {
+      pack_panel<8>(from + column * stride, stride, filled, width, k, panels + column * depth);
+    } else if (kernels.group == 4) {
+      pack_panel<4>(from + column * stride, stride, filled, width, k, panels + column * depth);
+    } else {
+      pack_panel<2>(from + column * stride, stride, filled, width, k, panels + column * depth);
+    }
+  }
+  int32_t* const sums = static_cast<int32_t*>(to);
+  for (int64_t j = n0; j < n1; ++j) {
+    int32_t sum = 0;
+    for (int64_t l = 0; l < k; ++l) sum += from[j * stride + l];
+    sums[j] = sum;
+  }
+}
+
+const int8_t* panels_of(const void* packed, int64_t n) { return static_cast<const int8_t*>(packed) + sums_bytes(n); }
+
+const int32_t* rhs_sums(const void* packed) { return static_cast<const int32_t*>(packed); }
+
+void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
+                      int32_t* to) {
+  const int32_t* const sums = rhs_sums(packed);
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t exact = (bias ? bias[j] : 0) - (int64_t{zero} + kernels.lhs_offset) * sums[j];
+    to[j] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+  }
+}
+
+size_t product_scratch(const Int8Microkernels& kernels, int64_t k) {
+  const int64_t lhs = block_rows(kernels, k) * lhs_stride(kernels, k) * kernels.lhs_size;
+  return static_cast<size_t>(kSumBytes + round_up(lhs, 64));
+}
+
+void multiply(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              void* scratch) {
+  int32_t* const sums = static_cast<int32_t*>(scratch);
+  uint8_t* const lhs = static_cast<uint8_t*>(scratch) + kSumBytes;
+  if (p.rhs == nullptr) return multiply_columns(kernels, p, m0, m1, n0, n1, sums, lhs);
+  const bool in_place = lies_in_form(kernels, p);
+  const int64_t stride = p.windows ? p.windows->row_step : in_place ? p.lhs_stride : lhs_stride(kernels, p.k);
+  const int64_t depth = round_up(p.k, kernels.group);
+  const int64_t step = column_step(kernels);
+  const int8_t* const panels = panels_of(p.rhs, p.n);
+  const int64_t block = p.windows ? std::max<int64_t>(1, m1 - m0) : block_rows(kernels, p.k);
+
+  Pipelined behind;
+  for (int64_t row = m0; row < m1;) {
+    // Blocks of about one size, so that no tile is much smaller than the others.
+    const int64_t blocks = (m1 - row + block - 1) / block;
+    const int64_t rows = (m1 - row + blocks - 1) / blocks;
+    const uint8_t* from = in_place ? p.lhs + row * stride : lhs;
+    if (!p.windows && !in_place) read_lhs(kernels, p, row, rows, depth, stride, lhs);
+    const int64_t tiles_down = (rows + kernels.rows - 1) / kernels.rows;
+    for (int64_t column = n0; column < n1; column += step) {
+      const int64_t columns = std::min(step, n1 - column);
+      const int vectors = panel_vectors(kernels, std::min(step, p.n - column));
+      Int8Tile tile{nullptr, stride, panels + column * depth, depth / kernels.group, sums, vectors * kernels.lanes,
+                    false};
+      if (p.windows) tile.run_step = p.windows->run_step;
+      if (kernels.gemm_results && p.out_kind != Int8Product::Out::Sums) {
+        // What is read next, if it was not before: a slice with each tile.
+        const int64_t panel_bytes = depth * tile.sums_stride;
+        const int8_t* next = nullptr;
+        int64_t bytes = panel_bytes;
+        if (column + columns < n1) {
+          if (row == m0) next = tile.rhs + panel_bytes;
+        } else if (row + rows == m1) {
+          next = p.ahead, bytes = p.ahead_bytes;
+        }
+        tile.ahead = next ? next : tile.rhs;
+        if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
+        multiply_results(kernels, p, tile, row, rows, column, columns, from, &behind);
+        if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
+        continue;
+      }
+      const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + column;
+      const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
+      const int64_t most = kSumBytes / (4 * tile.sums_stride) - kernels.rows;
+      for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
+        const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
+        tile.lhs = from + i * stride * kernels.lhs_size;
+        tile.sums = sums + (i - done) * tile.sums_stride;
+        kernels.gemm(static_cast<int>(count), vectors, tile);
+        i += count;
+        if (i < rows && i - done <= most) continue;
+        finish(kernels, p, row + done, column, {sums, tile.sums_stride, i - done, columns, p.out_stride}, sums_of_rhs,
+               correction);
+        done = i;
+      }
+      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
+    }
+    row += rows;
+  }
+  if (behind.is_there) kernels.finish_pipelined(sums, behind.end);
+}
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,72 @@
+// Images with channels in any place and windows that move over them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rushlight::microkernels {
+
+// A view [n, h, w, c]; strides in floats.
+struct Image {
+  float* data = nullptr;
+  int64_t sizes[4] = {};
+  int64_t strides[4] = {};
+
+  int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  // Whether pixels are walked by one step; sets the step (0 for one pixel or none).
+  bool has_pixel_step(int64_t* step) const {
+    *step = 0;
+    int64_t expected = -1;
+    for (int i = 2; i >= 0; --i) {
+      if (sizes[i] == 1) continue;
+      if (expected < 0) {
+        *step = strides[i];
+      } else if (strides[i] != expected) {
+        return false;
+      }
+      expected = strides[i] * sizes[i];
+    }
+    return true;
+  }
+  bool has_channels_last() const { return sizes[3] <= 1 || strides[3] == 1; }
+};
+
+// What a convolution reads: an image, or several whose channels follow each other.
+struct Sources {
+  static constexpr int kMost = 8;
+
+  Sources() = default;
+  Sources(const Image& only) : count(1) { images[0] = only; }
+  // False if there is no place for it, or its pixels are not those of the first.
+  bool add(const Image& image) {
+    if (count == kMost || (count > 0 && !std::equal(image.sizes, image.sizes + 3, images[0].sizes))) return false;
+    images[count++] = image;
+    return true;
+  }
+  int64_t channels() const {
+    int64_t sum = 0;
+    for (int i = 0; i < count; ++i) sum += images[i].sizes[3];
+    return sum;
+  }
+  // Of all but the channels.
+  int64_t size(int axis) const { return images[0].sizes[axis]; }
+  bool has_channels_last() const {
+    return std::all_of(images, images + count, [](const Image& image) { return image.has_channels_last(); });
+  }
+  void set_data(const float* const* data) {
+    for (int i = 0; i < count; ++i) images[i].data = const_cast<float*>(data[i]);
+  }
+
+  Image images[kMost];
+  int count = 0;
+};
+
+// Pads are those before the first row and column; zeros lie beyond every edge.
+struct Window {
+  int64_t kernel_h, kernel_w;
+  int64_t stride_h, stride_w;
+  int64_t pad_h, pad_w;
+  int64_t dilation_h, dilation_w;
+};
+
+}  // namespace rushlight::microkernels

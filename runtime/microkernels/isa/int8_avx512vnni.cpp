@@ -1,0 +1,74 @@
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "microkernels/simd/inline.h"
+
+#define RL_ISA avx512vnni_int8
+
+namespace rushlight::microkernels::avx512vnni_int8 {
+
+inline constexpr int kLanes = 16, kGroup = 4, kTileRows = 14, kTileVectors = 2, kLhsOffset = 128;
+using Lhs = uint8_t;
+using Sums = __m512i;
+using Rhs = __m512i;
+using Spread = __m512i;
+
+RL_INLINE Rhs load_rhs(const int8_t* p) { return _mm512_loadu_si512(p); }
+RL_INLINE Spread spread(const Lhs* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof(four));
+  return _mm512_set1_epi32(four);
+}
+// As assembly, because compilers copy the sums around the intrinsic.
+RL_INLINE void add_products(Sums& sums, Spread lhs, Rhs rhs) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(lhs), "v"(rhs));
+}
+
+inline constexpr int kDotRows = 6;
+using Line = __m512i;
+RL_INLINE Line load_line(const Lhs* p) { return _mm512_loadu_si512(p); }
+RL_INLINE void add_lines(Sums& sums, Line lhs, Rhs rhs) { add_products(sums, lhs, rhs); }
+
+#define RL_INT8_QUADS
+template <typename Sums16>
+RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(lhs), "v"(rhs));
+}
+
+#define RL_PAIRS
+RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t sign_mask,
+                        const int16_t* weights) {
+  const __m128i change = _mm_set1_epi8(static_cast<char>(sign_mask));
+  const __m128i a = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first)), change);
+  const __m128i b = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), change);
+  const __m256i pairs =
+      _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi8(a, b)), _mm_unpackhi_epi8(a, b), 1);
+  sums = _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_cvtepi8_epi16(pairs), _mm512_loadu_si512(weights)));
+}
+
+}  // namespace rushlight::microkernels::avx512vnni_int8
+
+#include "microkernels/dwconv/impl/int8_3x3_avx512.h"
+#include "microkernels/gemm/impl/int8_avx512.h"
+#include "microkernels/tables/impl/int8.h"
+
+namespace rushlight::microkernels::avx512vnni_int8 {
+
+static constexpr Int8Microkernels make_table() {
+  Int8Microkernels t = make_int8_table("avx512vnni");
+  t.prepare_requantize = &prepare_requantize;
+  t.prepare_dequantize = &prepare_dequantize;
+  t.gemm_pipelined = &gemm_pipelined;
+  t.finish_pipelined = &finish_pipelined;
+  t.gemm_results = &results_gemm;
+  t.pack_rows = &pack_rows;
+  t.loops.depthwise_3x3 = &depthwise_3x3;
+  t.loops.pack_depthwise_3x3 = &pack_depthwise_3x3;
+  return t;
+}
+
+extern const Int8Microkernels table = make_table();
+
+}  // namespace rushlight::microkernels::avx512vnni_int8

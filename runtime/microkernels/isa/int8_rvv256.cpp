@@ -1,0 +1,12 @@
+#define RL_ISA rvv256_int8
+#define RL_LANES 8
+#define RL_ROWS 8
+#include "microkernels/simd/int8_vectors.h"
+// Before what asks for it.
+#include "microkernels/tables/impl/int8.h"
+
+namespace rushlight::microkernels::rvv256_int8 {
+
+extern const Int8Microkernels table = make_int8_table("rvv256");
+
+}  // namespace rushlight::microkernels::rvv256_int8

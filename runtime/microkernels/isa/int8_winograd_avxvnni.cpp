@@ -1,0 +1,12 @@
+#define RL_ISA avxvnni_winograd
+#define RL_VNNI 1
+
+#include "microkernels/simd/int16_sums_avx2.h"
+// After the sums that it is made of.
+#include "microkernels/winograd/impl/int8.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+extern const Int8WinogradMicrokernels loops = make_int8_winograd();
+
+}  // namespace rushlight::microkernels::RL_ISA

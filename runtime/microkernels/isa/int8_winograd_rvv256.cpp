@@ -1,0 +1,12 @@
+#define RL_ISA rvv256_winograd
+#define RL_LANES 8
+#define RL_ROWS 8
+#include "microkernels/simd/int16_vectors.h"
+// Before what asks for it.
+#include "microkernels/winograd/impl/int8.h"
+
+namespace rushlight::microkernels::rvv256_winograd {
+
+extern const Int8WinogradMicrokernels loops = make_int8_winograd();
+
+}  // namespace rushlight::microkernels::rvv256_winograd

@@ -1,0 +1,66 @@
+// Pooling of one plane, vectors along its width.
+#pragma once
+
+#include "microkernels/dwconv/impl/f32.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+// The first element of the window that lies inside: from a position before the edge in steps of the dilation.
+RL_INLINE Ints inside(Ints position, int64_t pad, int64_t dilation) {
+  const int32_t step = static_cast<int32_t>(dilation);
+  for (int64_t behind = pad; behind > 0; behind -= dilation) position += (position < 0) & step;
+  return position;
+}
+
+template <int Stride>
+static void max_pool_plane(const DepthwisePlane& d, const float* input, float* out, int64_t* indices, float* scratch) {
+  const float lowest = -__builtin_inff();
+  float ramp[2 * kWidth];
+  for (int i = 0; i < 2 * kWidth; ++i) ramp[i] = static_cast<float>(i);
+  // Lane by lane, the input column of output column 0, 1, ...
+  const Ints lanes = __builtin_convertvector(load_taps<Stride>(ramp), Ints);
+  const int32_t width = static_cast<int32_t>(d.width);
+  for (int64_t top = 0; top < d.out_height; top += d.band) {
+    const int64_t rows = d.out_height - top < d.band ? d.out_height - top : d.band;
+    const int64_t lines = (rows - 1) * d.stride_h + (d.kernel_h - 1) * d.dilation_h + 1;
+    depthwise_fill(d, input, top * d.stride_h - d.pad_h, lines, lowest, scratch);
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t first = (top + r) * d.stride_h - d.pad_h;
+      int64_t first_inside = first;
+      while (first_inside < 0) first_inside += d.dilation_h;
+      for (int64_t x = 0; x < d.out_width; x += kWidth) {
+        if (x + kWidth > d.out_width && d.out_width >= kWidth) x = d.out_width - kWidth;
+        const Ints column = lanes + static_cast<int32_t>(x * Stride - d.pad_w);
+        Floats best = splat(lowest);
+        Ints where = inside(column, d.pad_w, d.dilation_w) + static_cast<int32_t>(first_inside) * width;
+        for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
+          const float* line = scratch + (r * d.stride_h + ky * d.dilation_h) * d.row + x * Stride;
+          const int32_t line_index = static_cast<int32_t>(first + ky * d.dilation_h) * width;
+          for (int64_t kx = 0; kx < d.kernel_w; ++kx) {
+            const Floats value = load_taps<Stride>(line + kx * d.dilation_w);
+            const Ints better = (value > best) | (value != value);
+            best = select(better, value, best);
+            where = better ? column + (line_index + static_cast<int32_t>(kx * d.dilation_w)) : where;
+          }
+        }
+        const Ints ordered = as_ints(in_order<Stride>(as_floats(where)));
+        const int64_t at = (top + r) * d.out_width + x;
+        const int64_t n = d.out_width < kWidth ? d.out_width : kWidth;
+        if (n == kWidth) {
+          store(out + at, in_order<Stride>(best));
+          RL_UNROLL for (int i = 0; i < kWidth; ++i) indices[at + i] = ordered[i];
+        } else {
+          store_few(out + at, in_order<Stride>(best), n);
+          for (int64_t i = 0; i < n; ++i) indices[at + i] = ordered[i];
+        }
+      }
+    }
+  }
+}
+
+static void max_pool(const DepthwisePlane& d, const float* input, float* out, int64_t* indices, float* scratch) {
+  if (d.stride_w == 1) return max_pool_plane<1>(d, input, out, indices, scratch);
+  return max_pool_plane<2>(d, input, out, indices, scratch);
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

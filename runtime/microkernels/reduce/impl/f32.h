@@ -1,0 +1,186 @@
+// Sums, extremes, softmax and normalisation of rows.
+#pragma once
+
+#include "microkernels/elementwise/impl/f32.h"
+#include "microkernels/simd/math.h"
+#include "microkernels/tables/f32.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+template <typename Function>
+RL_INLINE void reduce_rows_with(const float* x, int64_t stride, int64_t rows, float* y, int64_t n, const Function& f) {
+  int64_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const float* const from = x + r * stride;
+    const auto fold = [&](Floats sum, const auto& row) {
+      return f(sum, f(f(f(row(0), row(1)), f(row(2), row(3))), f(f(row(4), row(5)), f(row(6), row(7)))));
+    };
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      store(y + i, fold(load(y + i), [&](int64_t k) { return load(from + k * stride + i); }));
+    }
+    if (i < n) {
+      const auto few = [&](int64_t k) { return load_few(from + k * stride + i, n - i); };
+      store_few(y + i, fold(load_few(y + i, n - i), few), n - i);
+    }
+  }
+  for (; r < rows; ++r) map(y, 1, x + r * stride, 1, y, n, f);
+}
+
+static void reduce_rows(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n) {
+  if (op == BinaryOp::Add) return reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return u + v; });
+  if (op == BinaryOp::Maximum) {
+    return reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+  }
+  reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
+}
+
+// Sum of f(x[i]) in double over blocks that are summed in float by four vectors each.
+template <typename Function>
+RL_INLINE double sum_of(const float* x, int64_t n, const Function& f) {
+  constexpr int64_t kBlock = 128 * kWidth;
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = n - begin < kBlock ? n : begin + kBlock;
+    Floats sums[4] = {};
+    int64_t i = begin;
+    for (; i + 4 * kWidth <= end; i += 4 * kWidth) {
+      RL_UNROLL for (int v = 0; v < 4; ++v) sums[v] += f(load(x + i + v * kWidth));
+    }
+    for (; i + kWidth <= end; i += kWidth) sums[0] += f(load(x + i));
+    float rest = 0;
+    if (i < end) {
+      const Floats last = f(load_few(x + i, end - i));
+      for (int64_t j = 0; j < end - i; ++j) rest += last[j];
+    }
+    total += static_cast<double>(sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest);
+  }
+  return total;
+}
+
+static double sum_row(const float* x, int64_t n) {
+  return sum_of(x, n, [](Floats v) { return v; });
+}
+
+static double squared_deviations(const float* x, int64_t n, float mean) {
+  return sum_of(x, n, [=](Floats v) {
+    const Floats d = v - mean;
+    return d * d;
+  });
+}
+
+// n > 0.
+static float extreme(bool largest, const float* x, int64_t n) {
+  Floats best = splat(x[0]);
+  int64_t i = 0;
+  if (largest) {
+    for (; i + kWidth <= n; i += kWidth) {
+      const Floats v = load(x + i);
+      best = select((v > best) | (v != v), v, best);
+    }
+    float value = max_of(best);
+    for (; i < n; ++i) value = (x[i] > value || x[i] != x[i]) ? x[i] : value;
+    return value;
+  }
+  for (; i + kWidth <= n; i += kWidth) {
+    const Floats v = load(x + i);
+    best = select((v < best) | (v != v), v, best);
+  }
+  float value = min_of(best);
+  for (; i < n; ++i) value = (x[i] < value || x[i] != x[i]) ? x[i] : value;
+  return value;
+}
+
+static void normalize(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
+                      const float* bias) {
+  const Floats shift = splat(mean), factor = splat(scale);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    Floats v = (load(x + i) - shift) * factor;
+    if (weight) v *= load(weight + i);
+    if (bias) v += load(bias + i);
+    store(y + i, v);
+  }
+  for (; i < n; ++i) {
+    float v = (x[i] - mean) * scale;
+    if (weight) v *= weight[i];
+    if (bias) v += bias[i];
+    y[i] = v;
+  }
+}
+
+// NaN is not looked for: it reaches the results through exp.
+RL_INLINE float softmax_largest(const float* x, int64_t n) {
+  Floats best[2] = {splat(x[0]), splat(x[0])};
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    RL_UNROLL for (int v = 0; v < 2; ++v) best[v] = at_least(best[v], load(x + i + v * kWidth));
+  }
+  for (; i < n; i += kWidth) {
+    best[0] = at_least(best[0], n - i >= kWidth ? load(x + i) : load_few(x + i, n - i, x[0]));
+  }
+  const Floats both = at_least(best[0], best[1]);
+  float value = both[0];
+  RL_UNROLL for (int j = 1; j < kWidth; ++j) value = both[j] > value ? both[j] : value;
+  return value;
+}
+
+static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
+  const float largest = softmax_largest(x, n);
+  Floats sums = {};
+  float rest = 0;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const Floats e = exp_or_zero(load(x + i) - largest);
+    sums += e;
+    if (!logarithm) store(y + i, e);
+  }
+  if (i < n) {
+    const Floats e = exp_or_zero(load_few(x + i, n - i) - largest);
+    for (int64_t j = 0; j < n - i; ++j) rest += e[j];
+    if (!logarithm) store_few(y + i, e, n - i);
+  }
+  const float total = sum(sums) + rest;
+  if (logarithm) {
+    const float shift = __builtin_logf(total);
+    map(x, y, n, [=](Floats v) { return (v - largest) - shift; });
+  } else {
+    const float scale = 1.0f / total;
+    map(y, y, n, [=](Floats v) { return v * scale; });
+  }
+}
+
+// Columns [0, columns) of n rows, `stride` apart; x and y are laid out alike.
+static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += kWidth) {
+    const int64_t width = columns - j < kWidth ? columns - j : kWidth;
+    const auto row = [&](int64_t i) {
+      const float* from = x + i * stride + j;
+      return width == kWidth ? load(from) : load_few(from, width);
+    };
+    const auto put = [&](int64_t i, Floats v) {
+      float* to = y + i * stride + j;
+      width == kWidth ? store(to, v) : store_few(to, v, width);
+    };
+    Floats largest = row(0);
+    for (int64_t i = 1; i < n; ++i) largest = at_least(largest, row(i));
+    Floats total = {};
+    for (int64_t i = 0; i < n; ++i) {
+      const Floats e = exp_or_zero(row(i) - largest);
+      total += e;
+      if (!logarithm) put(i, e);
+    }
+    if (logarithm) {
+      const Floats shift = log(total);
+      for (int64_t i = 0; i < n; ++i) put(i, (row(i) - largest) - shift);
+    } else {
+      const Floats scale = 1.0f / total;
+      for (int64_t i = 0; i < n; ++i) {
+        const float* const from = y + i * stride + j;
+        put(i, (width == kWidth ? load(from) : load_few(from, width)) * scale);
+      }
+    }
+  }
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

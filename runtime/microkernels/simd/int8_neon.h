@@ -1,0 +1,37 @@
+// What sets of tiles for NEON share, in namespace rushlight::microkernels::RL_ISA: add_pair() of byte_channels.h, and
+// if RL_SDOT is defined, what byte_dots.h asks for.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "microkernels/simd/inline.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+using Sums = int32x4_t;
+
+#if defined(RL_SDOT)
+inline constexpr int kDotRows = 5;
+using Line = int8x16_t;
+using Rhs = int8x16_t;
+RL_INLINE Line load_line(const int8_t* p) { return vld1q_s8(p); }
+RL_INLINE Rhs load_rhs(const int8_t* p) { return vld1q_s8(p); }
+RL_INLINE void add_lines(Sums& sums, Line lhs, Rhs rhs) { sums = vdotq_s32(sums, lhs, rhs); }
+#endif
+
+#define RL_PAIRS
+RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t sign_mask,
+                        const int16_t* weights) {
+  uint32_t a, b;
+  std::memcpy(&a, first, sizeof(a));
+  std::memcpy(&b, second, sizeof(b));
+  const uint8x8_t bytes = veor_u8(vreinterpret_u8_u32(vset_lane_u32(b, vdup_n_u32(a), 1)), vdup_n_u8(sign_mask));
+  const int16x8_t numbers = vmovl_s8(vreinterpret_s8_u8(bytes));
+  const int16x4x2_t w = vld2_s16(weights);
+  sums = vmlal_s16(vmlal_s16(sums, vget_low_s16(numbers), w.val[0]), vget_high_s16(numbers), w.val[1]);
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

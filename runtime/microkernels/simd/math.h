@@ -1,0 +1,165 @@
+// Elementary functions of vectors. Polynomials are minimax fits (Remez) of the functions named. Errors are the largest
+// found over float32 arguments, in units of the last place of the result. NaN gives NaN.
+#pragma once
+
+#include "microkernels/simd/vec.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+template <int N>
+RL_INLINE Floats polynomial(Floats x, const float (&highest_first)[N]) {
+  Floats value = splat(highest_first[0]);
+  RL_UNROLL for (int i = 1; i < N; ++i) value = value * x + highest_first[i];
+  return value;
+}
+
+RL_INLINE Floats abs(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
+// The magnitude of the first, the sign of the second.
+RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
+  return as_floats((as_ints(magnitude) & 0x7fffffff) | (as_ints(sign) & static_cast<int32_t>(0x80000000)));
+}
+RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
+
+// e^(x - n log 2) for the whole number n next to x / log 2, of which n is set.
+RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
+  // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
+  const float magic = 12582912.0f;
+  const Floats shifted = x * 1.44269504f + magic;
+  *n = as_ints(shifted) - as_ints(splat(magic));
+  const Floats whole = shifted - magic;
+  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  const Floats p =
+      polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f});
+  return (p * r) * r + r + 1.0f;
+}
+
+// e^x, 1.03 ulp; results below the normal range are rounded once.
+RL_INLINE Floats exp(Floats x) {
+  Ints n;
+  const Floats value = exp_of_rest(at_most(at_least(x, splat(-104.0f)), splat(89.0f)), &n);
+  // Two factors, since 2^n itself may be out of range.
+  const Ints half = n >> 1;
+  return value * power_of_two(half) * power_of_two(n - half);
+}
+
+// e^x for x <= 0, or 0 where that is not far above the least normal number: denormal results are slow.
+RL_INLINE Floats exp_or_zero(Floats x) {
+  const float least = -87.0f;
+  Ints n;
+  const Floats value = exp_of_rest(at_least(x, splat(least)), &n) * power_of_two(n);
+  return select(x < least, Floats{}, value);
+}
+
+// 2^x for x <= 0, or 0 where that is hardly a normal number; 1.1 ulp.
+RL_INLINE Floats exp2_or_zero(Floats x) {
+  // Adding this rounds to an integer, whose exponent's bits come last; 2^-127 has those of 0.
+  const float magic = 12582912.0f + 127.0f;
+  const Floats least = at_least(x, splat(-127.0f));
+  const Floats shifted = least + magic;
+  const Floats r = least - (shifted - magic);
+  const Floats scale = as_floats(as_ints(shifted) << 23);
+  const Floats p = polynomial(r, {1.535336196e-04f, 1.339887385e-03f, 9.618436918e-03f, 5.550332367e-02f,
+                                  2.402264774e-01f, 6.931471825e-01f}) *
+                   r;
+  return p * scale + scale;
+}
+
+// tanh, 1.4 ulp.
+RL_INLINE Floats tanh(Floats x) {
+  const Floats a = abs(x);
+  const Floats z = x * x;
+  const Floats small =
+      (polynomial(z, {-5.603914615e-03f, 2.055172063e-02f, -5.371410772e-02f, 1.333115250e-01f, -3.333327174e-01f}) *
+       z) *
+          x +
+      x;
+  const Floats large = with_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
+  return select(a < 0.625f, small, select(x != x, x, large));
+}
+
+// erf, 1.2 ulp.
+RL_INLINE Floats erf(Floats x) {
+  const Floats a = abs(x);
+  const Floats z = x * x;
+  const Floats small = polynomial(z, {-5.931882770e-04f, 4.982152954e-03f, -2.675958723e-02f, 1.128164008e-01f,
+                                      -3.761247993e-01f, 1.283791512e-01f}) *
+                           x +
+                       x;
+  // 1 - e^(log erfc a); beyond 3.93 the result is 1.
+  const Floats c = at_most(a, splat(3.93f));
+  const Floats logarithm = polynomial(c, {-4.977050139e-06f, 4.608568997e-05f, 4.684305168e-05f, -2.922063228e-03f,
+                                          2.266015299e-02f, -1.052485481e-01f, -6.356330514e-01f, -1.128549933e+00f});
+  const Floats large = with_sign(1.0f - exp(logarithm * c), x);
+  return select(a < 0.921875f, small, select(x != x, x, large));
+}
+
+// Natural logarithm, 0.9 ulp; of 0 -infinity, of negative numbers NaN.
+RL_INLINE Floats log(Floats x) {
+  const Ints tiny = x < 1.17549435e-38f;
+  const Ints ordinary = (x > 0.0f) & (x < __builtin_inff());
+  const Floats scaled = select(ordinary, select(tiny, x * 8388608.0f, x), splat(1.0f));
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2)).
+  const Ints bits = as_ints(scaled);
+  const Ints shifted = bits - 0x3f3504f3;
+  const Ints n = (shifted >> 23) - (tiny & 23);
+  const Floats f = as_floats((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  const Floats e = __builtin_convertvector(n, Floats);
+  const Floats p =
+      polynomial(f, {6.746634096e-02f, -1.167564541e-01f, 1.188816205e-01f, -1.240558997e-01f, 1.421955228e-01f,
+                     -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f, 3.333331347e-01f});
+  const Floats z = f * f;
+  const Floats tail = z * (p * f - 0.5f) + e * -2.12194440e-4f;
+  const Floats value = e * 0.693359375f + (tail + f);
+  const Floats infinity = splat(__builtin_inff());
+  const Floats finite = select(x == 0.0f, -infinity, value);
+  return select(x < 0.0f, splat(__builtin_nanf("")), select((x == infinity) | (x != x), x, finite));
+}
+
+// 1 + e^x, 2.5 ulp; infinite from x = 88.4 on.
+RL_INLINE Floats one_and_exp(Floats x) {
+  x = at_most(at_least(x, splat(-88.0f)), splat(89.0f));
+  // As in exp_of_rest(), and 127 more, so that the low bits are the exponent of 2^n.
+  const float magic = 12582912.0f + 127.0f;
+  const Floats shifted = x * 1.44269504f + magic;
+  const Floats scale = as_floats(as_ints(shifted) << 23);
+  const Floats whole = shifted - magic;
+  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  const Floats p =
+      polynomial(r, {8.290306665e-03f, 4.189797491e-02f, 1.666763723e-01f, 4.999915063e-01f, 9.999997020e-01f, 1.0f});
+  return p * scale + 1.0f;
+}
+
+// 1 / (1 + e^-x), 3.5 ulp where that is a normal number.
+RL_INLINE Floats sigmoid(Floats x) { return 1.0f / one_and_exp(-x); }
+
+// x / (1 + e^-x), 3.5 ulp where that is a normal number.
+RL_INLINE Floats silu(Floats x) { return x / one_and_exp(-x); }
+
+// x times the normal distribution's integral up to x, 2e-7 of the larger of 1 and |x|. What the integral is above 1/2
+// is x P(x^2) / Q(x^2), a minimax fit of absolute error 4e-9 up to 5.3; farther out it exceeds 1/2, and is cut off.
+RL_INLINE Floats gelu(Floats x) {
+  const Floats c = at_most(at_least(x, splat(-5.7f)), splat(5.7f));
+  const Floats z = c * c;
+  const Floats p = polynomial(
+      z, {2.409659672e-08f, 6.371953987e-06f, 1.595868816e-04f, 4.623547662e-03f, 3.286463395e-02f, 3.989422619e-01f});
+  const Floats q =
+      polynomial(z, {1.237974857e-06f, 7.110025763e-05f, 1.832413487e-03f, 2.809783071e-02f, 2.490457594e-01f, 1.0f});
+  return x * at_most(at_least(c * p / q + 0.5f, Floats{}), splat(1.0f));
+}
+
+// By tanh of a cubic (Hendrycks and Gimpel, 2016), where (1 + tanh u) / 2 = 1 / (1 + e^-2u).
+RL_INLINE Floats gelu_tanh(Floats x) { return x / one_and_exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x))); }
+
+RL_INLINE Floats sqrt(Floats x) {
+#if defined(__AVX2__) && RL_WIDTH == 8
+  return __builtin_ia32_sqrtps256(x);
+#elif defined(__SSE2__) && RL_WIDTH == 4
+  return __builtin_ia32_sqrtps(x);
+#else
+  Floats value;
+  RL_UNROLL for (int i = 0; i < kWidth; ++i) value[i] = __builtin_sqrtf(x[i]);
+  return value;
+#endif
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

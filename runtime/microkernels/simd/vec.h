@@ -1,0 +1,176 @@
+// Vectors of RL_WIDTH floats, in namespace rushlight::microkernels::RL_ISA. Everything here has internal linkage
+// or lives in that namespace: code compiled for one instruction set must never be merged with code for another.
+#pragma once
+
+#if !defined(RL_ISA) || !defined(RL_WIDTH)
+#error "define RL_ISA (a namespace) and RL_WIDTH (floats in a vector) before including this file"
+#endif
+
+#include <cstdint>
+#include <utility>
+
+#include "microkernels/simd/inline.h"
+
+// Masked loads and stores, where vectors are as long as AVX-512's.
+#if defined(__AVX512F__) && RL_WIDTH == 16
+#define RL_MASKS 1
+#include <immintrin.h>
+#endif
+
+namespace rushlight::microkernels::RL_ISA {
+
+inline constexpr int kWidth = RL_WIDTH;
+
+typedef float Floats __attribute__((vector_size(kWidth * 4)));
+typedef int32_t Ints __attribute__((vector_size(kWidth * 4)));
+typedef float UnalignedFloats __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
+typedef int32_t UnalignedInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
+
+// x - 0 is x for every x, -0 among them, so that the subtraction vanishes.
+RL_INLINE Floats splat(float x) { return x - Floats{}; }
+RL_INLINE Ints splat_int(int32_t x) { return x - Ints{}; }
+
+RL_INLINE Floats load(const float* p) { return *reinterpret_cast<const UnalignedFloats*>(p); }
+RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p) = v; }
+
+// sum + x * y, fused. g++ would choose forms of the instruction that overwrite x, and copy registers.
+RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
+#if defined(__FMA__) && RL_WIDTH == 8
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
+  return sum;
+#elif defined(__AVX512F__) && RL_WIDTH == 16
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+  return sum;
+#else
+  return sum + x * y;
+#endif
+}
+
+// The same with no choice of the compiler's: sums that several functions make are the same to the bit. g++ for aarch64
+// fuses in some of them and not in others.
+RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
+#if defined(__aarch64__) && RL_WIDTH == 4
+  asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(sum) : "w"(x), "w"(y));
+  return sum;
+#else
+  return sum + x * y;
+#endif
+}
+
+RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
+RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
+
+// mask is all ones or all zeros in each lane.
+RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
+// NaN in `x` stays: the x86 instructions give their second operand where a comparison fails.
+#if defined(__AVX2__) && RL_WIDTH == 8
+RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps256(low, x); }
+RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps256(high, x); }
+#elif defined(__AVX512F__) && RL_WIDTH == 16
+// Masked forms are those that GCC 12 does not warn of.
+RL_INLINE Floats at_least(Floats x, Floats low) { return _mm512_maskz_max_ps(0xffff, low, x); }
+RL_INLINE Floats at_most(Floats x, Floats high) { return _mm512_maskz_min_ps(0xffff, high, x); }
+#elif defined(__SSE2__) && RL_WIDTH == 4
+RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps(low, x); }
+RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps(high, x); }
+#else
+RL_INLINE Floats at_least(Floats x, Floats low) { return low > x ? low : x; }
+RL_INLINE Floats at_most(Floats x, Floats high) { return high < x ? high : x; }
+#endif
+
+#if RL_MASKS
+
+// The first n lanes, 0 <= n <= kWidth.
+RL_INLINE __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+
+// Copies n floats, 0 <= n < 2 * kWidth.
+RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
+  if (n >= kWidth) {
+    store(to, load(from));
+    to += kWidth, from += kWidth, n -= kWidth;
+  }
+  const __mmask16 lanes = first_lanes(n);
+  _mm512_mask_storeu_ps(to, lanes, _mm512_maskz_loadu_ps(lanes, from));
+}
+
+// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
+  return _mm512_mask_loadu_ps(splat(fill), first_lanes(n), p);
+}
+RL_INLINE void store_few(float* p, Floats v, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+
+#else
+
+// Copies n floats, 0 <= n < 2 * kWidth.
+RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
+  if (n >= kWidth) {
+    store(to, load(from));
+    to += kWidth, from += kWidth, n -= kWidth;
+  }
+  if constexpr (kWidth > 8) {
+    if (n & 8) {
+      __builtin_memcpy(to, from, 32);
+      to += 8, from += 8;
+    }
+  }
+  if constexpr (kWidth > 4) {
+    if (n & 4) {
+      __builtin_memcpy(to, from, 16);
+      to += 4, from += 4;
+    }
+  }
+  if (n & 2) {
+    __builtin_memcpy(to, from, 8);
+    to += 2, from += 2;
+  }
+  if (n & 1) *to = *from;
+}
+
+// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
+  alignas(kWidth * 4) float lanes[kWidth];
+  *reinterpret_cast<Floats*>(lanes) = splat(fill);
+  copy_few(lanes, p, n);
+  return *reinterpret_cast<Floats*>(lanes);
+}
+RL_INLINE void store_few(float* p, Floats v, int64_t n) {
+  alignas(kWidth * 4) float lanes[kWidth];
+  *reinterpret_cast<Floats*>(lanes) = v;
+  copy_few(p, lanes, n);
+}
+
+#endif
+
+template <int Half, int... I>
+RL_INLINE Floats halves_swapped(Floats v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I ^ Half)...);
+}
+
+// f of all lanes, halves first, in every lane.
+template <int Half = kWidth / 2, typename Function>
+RL_INLINE Floats across(Floats v, const Function& f) {
+  v = f(v, halves_swapped<Half>(v, std::make_integer_sequence<int, kWidth>{}));
+  if constexpr (Half > 1) {
+    return across<Half / 2>(v, f);
+  } else {
+    return v;
+  }
+}
+
+// Pairwise, halves first: the order of additions is fixed by the width.
+RL_INLINE float sum(Floats v) {
+  return across(v, [](Floats a, Floats b) { return a + b; })[0];
+}
+// NaN if a lane is NaN.
+RL_INLINE float max_of(Floats v) {
+  float best = v[0];
+  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] > best || v[i] != v[i]) ? v[i] : best;
+  return best;
+}
+RL_INLINE float min_of(Floats v) {
+  float best = v[0];
+  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] < best || v[i] != v[i]) ? v[i] : best;
+  return best;
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

@@ -1,0 +1,14 @@
+#include "microkernels/simd/vectors_rvv.h"
+
+namespace rushlight::microkernels {
+
+int vector_bits() {
+  // Drafts before 1.0 know no agnostic tails, and refuse the type.
+  long type, bytes;
+  asm volatile("vsetvli %0, zero, e8, m1, ta, ma\n\tcsrr %0, vtype" : "=r"(type)::"vl", "vtype");
+  if (type < 0) return 0;
+  asm volatile("csrr %0, vlenb" : "=r"(bytes));
+  return static_cast<int>(bytes * 8);
+}
+
+}  // namespace rushlight::microkernels

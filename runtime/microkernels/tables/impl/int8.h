@@ -1,0 +1,99 @@
+// F32Microkernels over bytes for one instruction set, in namespace rushlight::microkernels::RL_ISA. Before this is
+// included that namespace has
+//   kLanes, kGroup, kTileRows, kTileVectors, kLhsOffset
+//   Lhs         a number of the LHS: int8_t, uint8_t or int16_t
+//   Sums         a vector of kLanes int32_t
+//   Rhs        a vector of kLanes * kGroup numbers: Rhs load_rhs(const int8_t*)
+//   Spread       kGroup numbers of the LHS in every lane: Spread spread(const Lhs*)
+//   void add_products(Sums&, Spread, Rhs)
+//   Line         a vector of kLanes * kGroup numbers of the LHS: Line load_line(const Lhs*)
+//   void add_lines(Sums&, Line, Rhs)
+//   kDotRows     most rows that share columns as they lie
+// and what byte_rows.h asks for. With RL_OWN_TILE it has byte_tile() and kDotStep, the numbers of a Line,
+// instead of Spread.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include "microkernels/conv/impl/int8_channels.h"
+#include "microkernels/elementwise/impl/int8.h"
+#include "microkernels/elementwise/impl/int8_loops.h"
+#include "microkernels/gemm/impl/int4.h"
+#include "microkernels/gemm/impl/int8_dots.h"
+#include "microkernels/gemm/impl/int8_epilogue.h"
+#include "microkernels/gemm/impl/int8_scaled.h"
+#include "microkernels/simd/inline.h"
+#include "microkernels/tables/int8.h"
+#if !defined(RL_OWN_TILE)
+#include "microkernels/gemm/impl/int8_sums.h"
+#endif
+
+namespace rushlight::microkernels::RL_ISA {
+
+#if defined(RL_OWN_TILE)
+template <int Vectors, int... I>
+static void byte_gemm_of(int rows, const Int8Tile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const Int8Tile&) = {&byte_tile<I + 1, Vectors>...};
+  by_rows[rows - 1](tile);
+}
+
+static void byte_gemm(int rows, int vectors, const Int8Tile& tile) {
+  using Rows = std::make_integer_sequence<int, kTileRows>;
+  if (vectors == 1) return byte_gemm_of<1>(rows, tile, Rows{});
+  return byte_gemm_of<2>(rows, tile, Rows{});
+}
+#else
+static void byte_gemm(int rows, int vectors, const Int8Tile& tile) { sums_of(rows, vectors, tile); }
+#endif
+
+static void pack_lhs(const uint8_t* from, uint8_t sign_mask, int64_t n, void* to) {
+  Lhs* const lhs = static_cast<Lhs*>(to);
+  if constexpr (sizeof(Lhs) == 1) {
+    const uint8_t change = static_cast<uint8_t>(sign_mask ^ kLhsOffset);
+    if (change == 0) {
+      std::memcpy(lhs, from, static_cast<size_t>(n));
+    } else {
+      for (int64_t i = 0; i < n; ++i) lhs[i] = static_cast<Lhs>(from[i] ^ change);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) lhs[i] = static_cast<int8_t>(from[i] ^ sign_mask);
+  }
+}
+
+static void fill_lhs(int8_t value, int64_t n, void* to) {
+  Lhs* const lhs = static_cast<Lhs*>(to);
+  for (int64_t i = 0; i < n; ++i) lhs[i] = static_cast<Lhs>(value + kLhsOffset);
+}
+
+static constexpr Int8Microkernels make_int8_table(const char* name) {
+  Int8Microkernels t{};
+  t.name = name;
+  t.lanes = kLanes;
+  t.rows = kTileRows;
+  t.vectors = kTileVectors;
+  t.group = kGroup;
+  t.dot_step = kDotStep;
+  t.lhs_size = sizeof(Lhs);
+  t.lhs_offset = kLhsOffset;
+  t.pack_lhs = &pack_lhs;
+  t.fill_lhs = &fill_lhs;
+  t.gemm = &byte_gemm;
+  t.dots = &dots;
+  t.channel_sums = &channel_sums;
+  t.quantize = &quantize;
+  t.dequantize_int8 = &dequantize_int8;
+  t.dequantize_int4 = &dequantize_int4;
+  t.extremes = &extremes;
+  t.combine = &combine;
+  t.int4_offset = kInt4Offset;
+  t.pack_int4_lhs = &pack_int4_lhs;
+  t.int4_dots = &int4_dots;
+  t.scaled_dots = &scaled_dots;
+  t.requantize = &requantize;
+  t.dequantize = &dequantize;
+  t.loops = make_int8_loops();
+  return t;
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

@@ -1,0 +1,42 @@
+// Inner loops over whole numbers, and over elements of any type, one set of them for each instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "microkernels/tables/f32.h"
+
+namespace rushlight::microkernels {
+
+enum class IntegerType : uint8_t { UInt8, Int8, Int16, Int32, Int64 };
+enum class IntegerOp : uint8_t { Add, Sub, Mul, Maximum, Minimum };
+
+// Steps are 1 or 0, not all of them 0 unless n is 1; the result may be an operand with step 1.
+struct IntegerMicrokernels {
+  const char* name;
+  // Modulo 2 to the type's bits.
+  void (*binary)(IntegerType type, IntegerOp op, const void* a, int64_t a_step, const void* b, int64_t b_step, void* y,
+                 int64_t n);
+  void (*clamp)(IntegerType type, const void* x, void* y, int64_t n, int64_t least, int64_t most);
+  // 1 or 0; y is no operand.
+  void (*compare)(IntegerType type, CompareOp op, const void* a, int64_t a_step, const void* b, int64_t b_step,
+                  uint8_t* y, int64_t n);
+  int64_t (*sum)(IntegerType type, const void* x, int64_t n);
+  // sums[j] += x[i * stride + j] for i < rows, j < n.
+  void (*add_rows)(IntegerType type, const void* x, int64_t stride, int64_t rows, int64_t* sums, int64_t n);
+  // y[j] = op(y[j], x[i * stride + j]); op is Maximum or Minimum.
+  void (*reduce_rows)(IntegerType type, IntegerOp op, const void* x, int64_t stride, int64_t rows, void* y, int64_t n);
+  // n > 0.
+  int64_t (*extreme)(IntegerType type, bool largest, const void* x, int64_t n);
+  // The first index of `value`, or n.
+  int64_t (*find)(IntegerType type, const void* x, int64_t n, int64_t value);
+  // y[i] = c[i] ? a[i] : b[i] for elements of 1, 2, 4 or 8 bytes.
+  void (*select)(int64_t size, const uint8_t* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
+                 int64_t b_step, void* y, int64_t n);
+};
+
+// The best set for this machine; RUSHLIGHT_ISA in the environment asks for a lesser one by name.
+const IntegerMicrokernels& integer_microkernels();
+// By name (generic, avx2, avx512, neon), or null if this machine or build has none.
+const IntegerMicrokernels* integer_microkernels_named(const char* name);
+
+}  // namespace rushlight::microkernels

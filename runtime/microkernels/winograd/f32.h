@@ -1,0 +1,90 @@
+// 3 x 3 convolutions at stride 1 by F(m x m, 3 x 3), m = 2, 3 or 4 (Lavin and Gray 2016); at stride 2 by F(2, 2) of
+// even rows and columns, with sums that the odd ones share: 25 products in 9 sums for 2 x 2 outputs instead of 36.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/rounding.h"
+#include "microkernels/gemm/f32_panels.h"
+#include "microkernels/image.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::microkernels {
+
+class PackedWinograd {
+ public:
+  // Set by the owner, once. m: outputs of a tile along an axis, 2 to 4; 2 if the stride is 2.
+  const F32Microkernels* kernels = nullptr;
+  int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
+  Epilogue epilogue;               // without its residual
+  const float* weights = nullptr;  // points() packed matrices [terms(point) * channels, outputs]
+  const float* bias = nullptr;     // [outputs] or null
+
+  // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
+  Error prepare(const Sources& in, const Image& out, const Image* residual);
+  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  size_t scratch_floats(int64_t workers) const;
+  // `in`: of each source. A result does not depend on the number of workers.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
+           float* scratch);
+  // Multiplications and additions that the convolution as it is has.
+  int64_t work() const { return 2 * out_.numel() * channels * 9; }
+
+  int64_t points() const { return axis_points() * axis_points(); }
+  // Products in the sum of a point.
+  int64_t terms(int64_t point) const { return axis_terms(point / axis_points()) * axis_terms(point % axis_points()); }
+
+ private:
+  struct Place {
+    int64_t image, line, column;
+  };
+  Place place(int64_t tile) const {
+    const int64_t line = tile / tile_columns_;
+    return {line / tile_rows_, line % tile_rows_ * m, tile % tile_columns_ * m};
+  }
+  const WinogradTransforms& transforms() const {
+    return stride == 2 ? kernels->packed->winograd_apart : kernels->packed->winograd(m);
+  }
+  // Inputs of a tile along an axis.
+  int64_t axis_inputs() const { return stride == 2 ? 5 : m + 2; }
+  int64_t axis_points() const { return stride == 2 ? 3 : m + 2; }
+  // Inputs of a point on an axis: 0 and 1, 2, 3 and 4 at stride 2.
+  int64_t axis_terms(int64_t point) const { return stride == 2 && point != 1 ? 2 : 1; }
+  int64_t axis_first(int64_t point) const { return stride == 2 && point > 0 ? point + 1 : point; }
+  int64_t inputs() const { return axis_inputs() * axis_inputs(); }
+  int64_t terms_before(int64_t point) const {
+    int64_t count = 0;
+    for (int64_t i = 0; i < point; ++i) count += terms(i);
+    return count;
+  }
+  // Rows of one input or point lie together; no power of two apart from one to the next.
+  int64_t input_step(int64_t count) const { return count * channels + 16; }
+  int64_t product_step(int64_t count) const { return count * outputs + 16; }
+  int64_t input_floats(int64_t count) const { return round_up(inputs() * input_step(count), 16); }
+  int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
+  int64_t row_floats(int64_t count) const { return round_up(2 * count * terms(0), 16); }
+  // Of rows; then, for every tile, whether its numbers may be transformed, in a byte.
+  int64_t pointer_floats(int64_t count) const { return row_floats(count) + round_up(count, 64) / 4; }
+  uint8_t* flags(float* pointers, int64_t count) const {
+    return reinterpret_cast<uint8_t*>(pointers + row_floats(count));
+  }
+
+  void run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const;
+  bool transform(int64_t first, int64_t index, int64_t count, float* input) const;
+  void product(int64_t point, int64_t count, const float* input, float* products, const float** rows) const;
+  void finish(int64_t first, int64_t index, int64_t count, const float* products) const;
+  // A tile by its sums as they are, of filters found from the transformed ones: infinities and NaN reach no other
+  // outputs than they should.
+  void finish_directly(int64_t tile) const;
+  void add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const;
+  void find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns, float* filter) const;
+
+  Sources in_;
+  Image out_;
+  const float* residual_ = nullptr;
+  int64_t tile_rows_ = 0, tile_columns_ = 0, count_ = 0, most_ = 1;
+};
+
+}  // namespace rushlight::microkernels

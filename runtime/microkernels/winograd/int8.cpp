@@ -1,0 +1,135 @@
+#include "microkernels/winograd/int8.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+#include "microkernels/gemm/int8.h"
+
+namespace rushlight::microkernels {
+
+namespace generic_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+#if defined(__x86_64__) || defined(__i386__)
+namespace avx2_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+namespace avxvnni_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+namespace avx512_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+namespace avx512vnni_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+#elif RUSHLIGHT_RVV
+namespace rvv_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+namespace rvv256_winograd {
+extern const Int8WinogradMicrokernels loops;
+}
+#endif
+
+namespace {
+
+constexpr int64_t kMostColumns = 64;
+
+constexpr int64_t kNumbers = 4;  // of a column that are transformed at a time
+
+// Four numbers of each of `across` columns, in groups of two or four, to groups of two.
+void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
+  uint16_t pairs[2 * kMostColumns], apart[2 * kMostColumns];
+  const size_t bytes = static_cast<size_t>(kNumbers * across);
+  if (group == 2) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::memcpy(pairs, from, bytes);
+  for (int64_t j = 0; j < across; ++j) apart[j] = pairs[2 * j];
+  for (int64_t j = 0; j < across; ++j) apart[across + j] = pairs[2 * j + 1];
+  std::memcpy(to, apart, bytes);
+}
+
+int64_t panel_width(const Int8Microkernels& kernels, int64_t n, int64_t column) {
+  const int64_t rest = (n - column + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  return std::min(column_step(kernels), rest);
+}
+
+}  // namespace
+
+const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernels& kernels) {
+#if defined(__x86_64__) || defined(__i386__)
+  if (&kernels == int8_microkernels_named("avx2")) return &avx2_winograd::loops;
+  if (&kernels == int8_microkernels_named("avxvnni")) return &avxvnni_winograd::loops;
+  if (&kernels == int8_microkernels_named("avx512")) return &avx512_winograd::loops;
+  if (&kernels == int8_microkernels_named("avx512vnni")) return &avx512vnni_winograd::loops;
+#elif RUSHLIGHT_RVV
+  if (&kernels == int8_microkernels_named("rvv256")) return &rvv256_winograd::loops;
+  if (&kernels == int8_microkernels_named("rvv")) return &rvv_winograd::loops;
+#endif
+  return &kernels == int8_microkernels_named("generic") ? &generic_winograd::loops : nullptr;
+}
+
+int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& s) {
+  if (int8_winograd_microkernels(kernels) == nullptr || s.channels % (2 * kernels.lanes) != 0) return 0;
+  // In products of two numbers: reading a transformed weight takes as long as some, and so does each number of the
+  // transforms. Products of four take as long as those of two.
+  constexpr double kWeight = 20, kInput = 6, kOutput = 14, kGather = 2, kGain = 0.85;
+  const double direct = 2.0 / kernels.group;
+  const double channels = static_cast<double>(s.channels), outputs = static_cast<double>(s.outputs);
+  const double pixels = static_cast<double>(s.images * s.height * s.width);
+  double least = kGain * direct * 9 * channels * pixels * (outputs + kGather);
+  int best = 0;
+  for (const int m : {4, 2}) {
+    const double count = static_cast<double>(s.images * ((s.height + m - 1) / m) * ((s.width + m - 1) / m));
+    const double cost =
+        (m + 2) * (m + 2) * (channels * outputs * (count + kWeight) + count * (kInput * channels + kOutput * outputs));
+    if (cost >= least) continue;
+    least = cost;
+    best = m;
+  }
+  return best;
+}
+
+int64_t largest_magnitude(const Int8Microkernels& kernels, const void* packed, int64_t n, int64_t channels) {
+  const int64_t depth = 9 * channels, group = kernels.group;
+  const int8_t* from = panels_of(packed, n);
+  int64_t largest = 0;
+  for (int64_t column = 0; column < n; column += column_step(kernels)) {
+    const int64_t width = panel_width(kernels, n, column);
+    int32_t sums[4 * kMostColumns] = {};
+    for (int64_t k = 0; k < depth; k += group, from += group * width) {
+      for (int64_t j = 0; j < group * width; ++j) sums[j] += std::abs(from[j]);
+    }
+    for (int64_t j = 0; j < width; ++j) {
+      largest = std::max(largest, std::accumulate(sums + group * j, sums + group * (j + 1), int64_t{0}));
+    }
+  }
+  return largest;
+}
+
+void pack_winograd_filters(const Int8Microkernels& kernels, int m, const void* packed, int64_t n, int64_t channels,
+                           int64_t block, int16_t* to) {
+  const int64_t points = (m + 2) * (m + 2), padded = (n + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  const int8_t* const panels = panels_of(packed, n);
+  const Int8WinogradMicrokernels& loops = *int8_winograd_microkernels(kernels);
+  for (int64_t column = 0; column < n; column += column_step(kernels)) {
+    const int64_t first = column / block * block, width = std::min(block, padded - first);
+    const int64_t across = panel_width(kernels, n, column);
+    const int8_t* const from = panels + column * 9 * channels;
+    int16_t* const panel = to + (first * points + column - first) * channels;
+    for (int64_t c = 0; c < channels; c += kNumbers) {
+      int8_t pairs[9 * kNumbers * kMostColumns];
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        to_pairs(from + (tap * channels + c) * across, kernels.group, across, pairs + tap * kNumbers * across);
+      }
+      loops.filters(m, pairs, kNumbers * across, kNumbers * across, panel + c * across, width * channels);
+    }
+  }
+}
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,60 @@
+// 3 x 3 convolutions of int8 at stride 1 by F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016), exact: all
+// transforms are multiplied by what makes them integers, sums are kept modulo 2^32, and a power of two and of three
+// that is known is taken out of the results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rushlight::microkernels {
+
+struct Int8Microkernels;
+
+// sums[i, j] = sum over k of lhs[i, k] * rhs[k, j], modulo 2^32.
+struct Int16Tile {
+  const int16_t* lhs;  // [rows, 2 * groups]
+  int64_t lhs_stride;
+  const int16_t* rhs;  // [groups, vectors * lanes, 2]
+  int64_t groups;
+  int32_t* sums;  // [rows, vectors * lanes], aligned to a vector
+  int64_t sums_stride;
+  bool accumulate;  // to what `sums` holds
+};
+
+// m is 2 or 4; points are (m + 2)^2, by line.
+struct Int8WinogradMicrokernels {
+  // Filters [9, n], `from_step` apart, to [points, n], `to_step` apart; n is a multiple of 2 * lanes.
+  void (*filters)(int m, const int8_t* from, int64_t from_step, int64_t n, int16_t* to, int64_t to_step);
+  // `points` pixels of channels, a multiple of 2 * lanes, whose bytes XOR sign_mask are int8, to [points, channels].
+  void (*input)(int m, const int8_t* const* pixels, uint8_t sign_mask, int64_t channels, int16_t* to, int64_t to_step);
+  // 1 <= rows <= tiles.rows, 1 <= vectors <= tiles.vectors.
+  void (*gemm)(int rows, int vectors, const Int16Tile& tile);
+  // Products [points, n] to the convolution's sums: m lines, `line_step` apart, of m pixels [n], `pixel_step` apart; n
+  // is a multiple of lanes.
+  void (*output)(int m, const int32_t* products, int64_t step, int64_t n, int32_t* to, int64_t line_step,
+                 int64_t pixel_step);
+};
+
+// For the machine and the packing of `tiles`, or null where int16 are multiplied less than half as fast as int8.
+const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernels& kernels);
+
+struct Int8WinogradShape {
+  int64_t channels, outputs;
+  int64_t images, height, width;  // of the output
+};
+// 4, 2, or 0 if the product of gathered pixels takes no longer.
+int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& shape);
+
+// The largest sum of magnitudes of a column of weights with which every result is exact.
+inline int64_t most_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
+// That of weights [n, 9 * channels] of pack_rhs(); channels is even.
+int64_t largest_magnitude(const Int8Microkernels& kernels, const void* packed, int64_t n, int64_t channels);
+// Transformed filters: blocks of `block` columns, a multiple of column_step(), each [points, panels of columns] with
+// panels as Int16Tile::right has them.
+inline int64_t winograd_filter_size(int64_t lanes, int m, int64_t n, int64_t channels) {
+  return (m + 2) * (m + 2) * ((n + lanes - 1) / lanes * lanes) * channels;
+}
+void pack_winograd_filters(const Int8Microkernels& kernels, int m, const void* packed, int64_t n, int64_t channels,
+                           int64_t block, int16_t* to);
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "microkernels/dwconv/f32.h"
+#include "tests/microkernels/f32_fixture.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+class DepthwiseTest : public microkernels::F32Fixture {};
+
+INSTANTIATE_TEST_SUITE_P(Sets, DepthwiseTest, testing::ValuesIn(microkernels::all_sets()), microkernels::name_of);
+
+Image dense(const std::vector<float>& data, int64_t height, int64_t width, int64_t channels) {
+  return {const_cast<float*>(data.data()),
+          {1, height, width, channels},
+          {height * width * channels, width * channels, channels, 1}};
+}
+
+// All rows at once, and a few at a time from a ring that holds no more than these need.
+TEST_P(DepthwiseTest, WindowsOverChannelsLast) {
+  for (const int64_t kernel : {3, 5, 7}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t width : {3, 7, 8, 14, 31, 64}) {
+        for (const int64_t channels : {1, 16, 37, 160}) {
+          const int64_t height = 9, pad = kernel / 2, rows = 3;
+          const int64_t out_height = (height - 1) / stride + 1, out_width = (width - 1) / stride + 1;
+          const auto in = numbers(height * width * channels), weights = numbers(kernel * kernel * channels);
+          const auto bias = numbers(channels);
+          std::vector<float> whole(static_cast<size_t>(out_height * out_width * channels)), parts = whole;
+          PackedDepthwise d;
+          d.kernels = &kernels;
+          d.window = {kernel, kernel, stride, stride, pad, pad, 1, 1};
+          d.epilogue.clamps = true;
+          d.epilogue.low = -1, d.epilogue.high = 1;
+          d.weights = weights.data();
+          d.bias = bias.data();
+          d.channels = channels;
+          ASSERT_EQ(d.prepare(dense(in, height, width, channels), dense(whole, out_height, out_width, channels)),
+                    Error::Ok);
+          const int64_t line = width * channels, out_line = out_width * channels;
+          d.rows(in.data(), height, 0, out_height, whole.data(), out_line, channels);
+          const int64_t held = (rows - 1) * stride + kernel;
+          std::vector<float> ring(static_cast<size_t>(held * line));
+          for (int64_t y = 0, ready = 0; y < out_height; y += rows) {
+            const int64_t count = std::min(rows, out_height - y);
+            for (; ready < std::min(height, (y + count - 1) * stride - pad + kernel); ++ready) {
+              std::copy_n(in.data() + ready * line, line, ring.data() + ready % held * line);
+            }
+            d.rows(ring.data(), held, y, count, parts.data() + y * out_line, out_line, channels);
+          }
+          for (int64_t i = 0; i < out_height * out_line; ++i) {
+            const int64_t c = i % channels, x = i / channels % out_width, y = i / out_line;
+            double want = bias[c];
+            for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
+              const int64_t row = y * stride - pad + tap / kernel, column = x * stride - pad + tap % kernel;
+              if (row < 0 || row >= height || column < 0 || column >= width) continue;
+              want += static_cast<double>(weights[tap * channels + c]) * in[row * line + column * channels + c];
+            }
+            ASSERT_NEAR(whole[i], std::clamp(want, -1.0, 1.0), 1e-5)
+                << "window " << kernel << " stride " << stride << " width " << width << " channels " << channels;
+            ASSERT_EQ(parts[i], whole[i]);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace rushlight::microkernels

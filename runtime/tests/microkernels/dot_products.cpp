@@ -1,0 +1,158 @@
+#include "tests/microkernels/dot_products.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace rushlight::microkernels {
+
+namespace avxvnni_int8 {
+extern const Int8Microkernels table;
+}
+namespace avx512vnni_int8 {
+extern const Int8Microkernels table;
+}
+namespace avx512bf16_pairs {
+extern const Bf16PairMicrokernels table;
+}
+
+namespace {
+
+// Where registers lie in a standard XSAVE area.
+constexpr int kXmm = 160, kState = 512, kYmmHigh = 576, kZmmHigh = 1152, kZmm16 = 1664;
+
+struct Dot {
+  int to, left, right;  // registers
+  int parts;            // of 16 bytes
+  int whole;            // parts that are written, the rest with zeros
+  int size;             // of the instruction, bytes
+  bool is_float;        // vdpbf16ps
+};
+
+// vpdpbusd of registers, VEX or EVEX without a mask, or vdpbf16ps, EVEX; the bits of an instruction that widen a
+// register's number are inverted.
+bool decode(const uint8_t* p, Dot* dot) {
+  const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
+  if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
+    *dot = {bit(p[1], 7, 8) | (p[4] >> 3 & 7),
+            15 - (p[2] >> 3 & 15),
+            bit(p[1], 5, 8) | (p[4] & 7),
+            (p[2] & 4) ? 2 : 1,
+            2,
+            5,
+            false};
+    return true;
+  }
+  const bool is_float = (p[2] & 0x87) == 6 && p[4] == 0x52, is_integer = (p[2] & 0x87) == 5 && p[4] == 0x50;
+  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (is_float || is_integer) && (p[3] & 0x97) == 0 && p[5] >= 0xc0) {
+    *dot = {bit(p[1], 7, 8) | bit(p[1], 4, 16) | (p[5] >> 3 & 7),
+            (15 - (p[2] >> 3 & 15)) | bit(p[3], 3, 16),
+            bit(p[1], 5, 8) | bit(p[1], 6, 16) | (p[5] & 7),
+            1 << (p[3] >> 5 & 3),
+            4,
+            6,
+            is_float};
+    return true;
+  }
+  return false;
+}
+
+uint8_t* part_of(uint8_t* area, int index, int part) {
+  if (index >= 16) return area + kZmm16 + 64 * (index - 16) + 16 * part;
+  if (part == 0) return area + kXmm + 16 * index;
+  if (part == 1) return area + kYmmHigh + 16 * index;
+  return area + kZmmHigh + 32 * index + 16 * (part - 2);
+}
+
+// State that was not in use is not stored: it is zero.
+void complete(uint8_t* area, bool all) {
+  uint64_t state;
+  std::memcpy(&state, area + kState, sizeof(state));
+  if (!(state & 4)) std::memset(area + kYmmHigh, 0, 256);
+  if (all && !(state & 0x40)) std::memset(area + kZmmHigh, 0, 512);
+  if (all && !(state & 0x80)) std::memset(area + kZmm16, 0, 1024);
+  state |= all ? 0xc4 : 4;
+  std::memcpy(area + kState, &state, sizeof(state));
+}
+
+void add_bytes(const uint8_t* left, const uint8_t* right, uint8_t* to) {
+  int32_t sums[4];
+  std::memcpy(sums, to, 16);
+  for (int i = 0; i < 16; ++i) sums[i / 4] += left[i] * static_cast<int8_t>(right[i]);
+  std::memcpy(to, sums, 16);
+}
+
+void add_halves(const uint8_t* left, const uint8_t* right, uint8_t* to) {
+  const auto half = [](const uint8_t* p, int i) {
+    const uint8_t bytes[4] = {0, 0, p[2 * i], p[2 * i + 1]};
+    float value;
+    std::memcpy(&value, bytes, sizeof(value));
+    return value;
+  };
+  float sums[4];
+  std::memcpy(sums, to, 16);
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 2 * i + 1; j >= 2 * i; --j) sums[i] += half(left, j) * half(right, j);
+  }
+  std::memcpy(to, sums, 16);
+}
+
+void handle(int, siginfo_t*, void* context) {
+  mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  Dot dot;
+  if (!decode(reinterpret_cast<const uint8_t*>(machine.gregs[REG_RIP]), &dot)) _exit(132);
+  auto* const area = reinterpret_cast<uint8_t*>(machine.fpregs);
+  complete(area, dot.whole == 4);
+  for (int part = 0; part < dot.whole; ++part) {
+    uint8_t* const to = part_of(area, dot.to, part);
+    if (part >= dot.parts) {
+      std::memset(to, 0, 16);
+    } else {
+      (dot.is_float ? add_halves : add_bytes)(part_of(area, dot.left, part), part_of(area, dot.right, part), to);
+    }
+  }
+  machine.gregs[REG_RIP] += dot.size;
+}
+
+void assist() {
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGILL, &action, nullptr);
+}
+
+}  // namespace
+
+std::vector<const Int8Microkernels*> assisted_sets() {
+  std::vector<const Int8Microkernels*> sets;
+  if (int8_microkernels_named("avx2") && !int8_microkernels_named("avxvnni")) sets.push_back(&avxvnni_int8::table);
+  if (int8_microkernels_named("avx512") && !int8_microkernels_named("avx512vnni"))
+    sets.push_back(&avx512vnni_int8::table);
+  if (!sets.empty()) assist();
+  return sets;
+}
+
+const Bf16PairMicrokernels* assisted_pairs() {
+  const F32Microkernels* const floats = f32_microkernels_named("avx512");
+  if (floats == nullptr || bf16_pair_microkernels(*floats)) return nullptr;
+  assist();
+  return &avx512bf16_pairs::table;
+}
+
+}  // namespace rushlight::microkernels
+
+#else
+
+namespace rushlight::microkernels {
+
+std::vector<const Int8Microkernels*> assisted_sets() { return {}; }
+const Bf16PairMicrokernels* assisted_pairs() { return nullptr; }
+
+}  // namespace rushlight::microkernels
+
+#endif

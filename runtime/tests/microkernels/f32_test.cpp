@@ -1,0 +1,369 @@
+#include "microkernels/tables/f32.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "microkernels/gemm/f32.h"
+#include "tests/microkernels/f32_fixture.h"
+
+namespace rushlight::microkernels {
+
+namespace {
+
+class F32Test : public F32Fixture {};
+
+INSTANTIATE_TEST_SUITE_P(Sets, F32Test, testing::ValuesIn(all_sets()), name_of);
+
+// Aligned for vectors of any width.
+struct Panel {
+  explicit Panel(int64_t n) : storage(static_cast<size_t>(n) + 16) {}
+  float* data() {
+    const auto address = reinterpret_cast<uintptr_t>(storage.data());
+    return reinterpret_cast<float*>((address + 63) / 64 * 64);
+  }
+  std::vector<float> storage;
+};
+
+TEST_P(F32Test, GemmOfEveryShapeAndStart) {
+  for (int rows = 1; rows <= kernels.gemm_rows; ++rows) {
+    for (int vectors = 1; vectors <= kernels.gemm_vectors; ++vectors) {
+      for (const GemmInit init : {GemmInit::Zero, GemmInit::Row, GemmInit::Column, GemmInit::Accumulate}) {
+        const int64_t k = 19, lda = 23, width = vectors * kernels.width, ldc = width + 5;
+        const auto a = numbers(rows * lda), b = numbers(k * width), bias = numbers(width + rows);
+        auto c = numbers(rows * ldc);
+        const auto before = c;
+        Panel packed(k * width);
+        kernels.pack_rows(vectors, b.data(), width, k, width, packed.data());
+        GemmTile tile{a.data(), lda, packed.data(), k, init, bias.data(), c.data(), ldc};
+        if (init == GemmInit::Row) tile.next_a = a.data();
+        kernels.gemm(rows, vectors, tile);
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < ldc; ++j) {
+            double want = before[i * ldc + j];
+            if (j < width) {
+              if (init == GemmInit::Zero) want = 0;
+              if (init == GemmInit::Row) want = bias[i];
+              if (init == GemmInit::Column) want = bias[j];
+              for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * lda + l]) * b[l * width + j];
+            }
+            ASSERT_NEAR(c[i * ldc + j], want, 1e-5) << rows << "x" << vectors << " at " << i << ", " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, PackingPutsZerosBeyondTheLastColumn) {
+  const int vectors = kernels.gemm_vectors;
+  const int64_t width = vectors * kernels.width, k = 13;
+  std::vector<int32_t> offsets;
+  for (int32_t l = 0; l < k; ++l) offsets.push_back((l * 7) % 11);
+  for (int64_t columns = 1; columns <= width; ++columns) {
+    const auto b = numbers((k + width) * (k + width));
+    const int64_t ldb = k + width;
+    Panel rows(k * width), transposed(k * width), gathered(k * width);
+    kernels.pack_rows(vectors, b.data(), ldb, k, columns, rows.data());
+    kernels.pack_transposed(vectors, b.data(), ldb, k, columns, transposed.data());
+    kernels.pack_gathered(vectors, b.data(), offsets.data(), k, gathered.data());
+    for (int64_t l = 0; l < k; ++l) {
+      for (int64_t j = 0; j < width; ++j) {
+        ASSERT_EQ(rows.data()[l * width + j], j < columns ? b[l * ldb + j] : 0);
+        ASSERT_EQ(transposed.data()[l * width + j], j < columns ? b[j * ldb + l] : 0);
+        ASSERT_EQ(gathered.data()[l * width + j], b[static_cast<size_t>(offsets[static_cast<size_t>(l)] + j)]);
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, ProductsDoNotDependOnHowTheyAreDivided) {
+  for (const int64_t k : {1, 40, 1024, 2500}) {
+    const int64_t m = 2 * kernels.gemm_rows + 3, n = 3 * column_step(kernels) + 7;
+    const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(m);
+    std::vector<float> whole(static_cast<size_t>(m * n)), parts(whole.size());
+    Product product{};
+    product.m = m, product.n = n, product.k = k;
+    product.a = a.data(), product.lda = k;
+    product.rhs = Product::Rhs::Rows;
+    product.b = b.data(), product.ldb = n;
+    product.init = GemmInit::Row, product.bias = bias.data();
+    product.c = whole.data(), product.ldc = n;
+    Panel scratch(product_scratch(kernels, k, n));
+    multiply(kernels, product, 0, m, 0, n, scratch.data());
+    product.c = parts.data();
+    const int64_t middle = 2 * column_step(kernels);
+    multiply(kernels, product, 0, 5, 0, middle, scratch.data());
+    multiply(kernels, product, 5, m, 0, middle, scratch.data());
+    multiply(kernels, product, 0, m - 1, middle, n, scratch.data());
+    multiply(kernels, product, m - 1, m, middle, n, scratch.data());
+    EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0) << "k " << k;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; j += 5) {
+        double want = bias[static_cast<size_t>(i)];
+        for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * b[l * n + j];
+        ASSERT_NEAR(whole[i * n + j], want, 1e-4) << "k " << k;
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, DotsAndScaledRows) {
+  for (const int64_t k : {0, 1, 7, 33, 130, 300}) {
+    for (const int64_t n : {1, 4, 6, 16, 32, 37, 64, 128, 256}) {
+      const int64_t m = 3;
+      const auto a = numbers(m * k + 1), b = numbers(k * n + 1);
+      auto dots = numbers(m * n), rows = numbers(n);
+      const auto dots_before = dots, rows_before = rows;
+      kernels.add_dots(m, n, k, a.data(), k, b.data(), k, dots.data(), n);
+      kernels.add_scaled_rows(k, a.data(), b.data(), n, n, rows.data());
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = 0; i < m; ++i) {
+          double want = dots_before[i * n + j];
+          for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * k + l]) * b[j * k + l];
+          ASSERT_NEAR(dots[i * n + j], want, 3e-5);
+        }
+        double want = rows_before[j];
+        for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[l]) * b[l * n + j];
+        ASSERT_NEAR(rows[j], want, 3e-5);
+      }
+    }
+  }
+}
+
+DepthwisePlane plane_of(int64_t height, int64_t width, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
+  DepthwisePlane p{height, width, 0, 0, kernel, kernel, stride, stride, pad, pad, dilation, dilation, 3, 0};
+  p.out_height = (height + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+  p.out_width = (width + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+  return p;
+}
+
+TEST_P(F32Test, WindowsOverPlanes) {
+  for (const int64_t width : {1, 5, 7, 14, 17, 40}) {
+    for (const int64_t kernel : {1, 2, 3, 5}) {
+      for (const int64_t stride : {1, 2}) {
+        for (const int64_t dilation : {1, 2}) {
+          const int64_t height = 11, reach = dilation * (kernel - 1) + 1, pad = reach / 2;
+          if (width + 2 * pad < reach) continue;
+          DepthwisePlane p = plane_of(height, width, kernel, stride, pad, dilation);
+          p.row = depthwise_row(p, kernels);
+          const auto x = numbers(height * width), weights = numbers(kernel * kernel);
+          const size_t outputs = static_cast<size_t>(p.out_height * p.out_width);
+          std::vector<float> y(outputs + 1, 77.0f), largest(outputs + 1, 77.0f);
+          std::vector<int64_t> where(outputs + 1, 77);
+          std::vector<float> zeros(static_cast<size_t>(depthwise_scratch(p)));
+          std::vector<float> lowest(zeros.size(), -std::numeric_limits<float>::infinity());
+          kernels.depthwise(p, x.data(), weights.data(), 0.5f, y.data(), zeros.data());
+          kernels.max_pool(p, x.data(), largest.data(), where.data(), lowest.data());
+          EXPECT_TRUE(y[outputs] == 77.0f && largest[outputs] == 77.0f && where[outputs] == 77);
+          for (int64_t i = 0; i < static_cast<int64_t>(outputs); ++i) {
+            double sum = 0.5;
+            float best = -std::numeric_limits<float>::infinity();
+            int64_t best_at = -1;
+            for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
+              const int64_t iy = i / p.out_width * stride - pad + tap / kernel * dilation;
+              const int64_t ix = i % p.out_width * stride - pad + tap % kernel * dilation;
+              if (iy < 0 || ix < 0 || iy >= height || ix >= width) continue;
+              sum += static_cast<double>(weights[static_cast<size_t>(tap)]) * x[static_cast<size_t>(iy * width + ix)];
+              if (x[static_cast<size_t>(iy * width + ix)] > best) {
+                best = x[static_cast<size_t>(iy * width + ix)], best_at = iy * width + ix;
+              }
+            }
+            ASSERT_NEAR(y[static_cast<size_t>(i)], sum, 1e-5) << width << " " << kernel << " " << stride;
+            ASSERT_EQ(largest[static_cast<size_t>(i)], best) << width << " " << kernel << " " << stride;
+            if (best_at < 0) continue;  // a window of padding alone has no position
+            ASSERT_EQ(where[static_cast<size_t>(i)], best_at) << width << " " << kernel << " " << stride;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
+  struct Function {
+    UnaryOp op;
+    double (*exact)(double);
+    double units = 2.5;
+  };
+  const Function functions[] = {{UnaryOp::Exp, [](double x) { return std::exp(x); }},
+                                {UnaryOp::Log, [](double x) { return std::log(x); }},
+                                {UnaryOp::Tanh, [](double x) { return std::tanh(x); }},
+                                {UnaryOp::Erf, [](double x) { return std::erf(x); }},
+                                {UnaryOp::Rsqrt, [](double x) { return 1 / std::sqrt(x); }},
+                                {UnaryOp::Sqrt, [](double x) { return std::sqrt(x); }},
+                                {UnaryOp::Sigmoid, [](double x) { return x < -87 ? NAN : 1 / (1 + std::exp(-x)); }, 3}};
+  std::vector<float> x, y;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) {
+    const uint32_t pattern = static_cast<uint32_t>(bits);
+    float value;
+    std::memcpy(&value, &pattern, sizeof(value));
+    x.push_back(value);
+  }
+  y.resize(x.size());
+  for (const Function& function : functions) {
+    kernels.unary(function.op, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = function.exact(x[i]);
+      const float rounded = static_cast<float>(exact);
+      if (function.op == UnaryOp::Sigmoid && x[i] < -87) continue;
+      if (std::isnan(rounded)) {
+        ASSERT_TRUE(std::isnan(y[i])) << x[i];
+      } else if (std::isinf(rounded)) {
+        ASSERT_EQ(y[i], rounded) << x[i];
+      } else {
+        const float next = std::nextafter(std::fabs(rounded), std::numeric_limits<float>::infinity());
+        const double unit = static_cast<double>(next) - std::fabs(rounded);
+        ASSERT_LE(std::fabs(y[i] - exact), function.units * unit)
+            << "op " << static_cast<int>(function.op) << " of " << x[i];
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, GeluIsWithinThreeTenMillionthsAndEndsExactly) {
+  std::vector<float> x;
+  for (int i = -80000; i <= 80000; ++i) x.push_back(static_cast<float>(i) * 1e-4f);
+  std::vector<float> y(x.size());
+  kernels.unary(UnaryOp::Gelu, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = x[i] * 0.5 * std::erfc(-x[i] * std::sqrt(0.5));
+    ASSERT_NEAR(y[i], exact, 3e-7 * std::max(1.0, std::fabs(static_cast<double>(x[i])))) << x[i];
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> far = {-0.0f, 6.0f, 1e30f, infinity, -6.0f, -1e30f, -infinity, std::nanf("")};
+  std::vector<float> ends(far.size());
+  kernels.unary(UnaryOp::Gelu, far.data(), ends.data(), static_cast<int64_t>(far.size()), 0, 0);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(ends[i], far[i]);
+  EXPECT_TRUE(std::signbit(ends[0]));
+  EXPECT_EQ(ends[4], 0.0f);
+  EXPECT_EQ(ends[5], 0.0f);
+  EXPECT_TRUE(std::isnan(ends[6]) && std::isnan(ends[7]));
+}
+
+TEST_P(F32Test, ElementwiseReachesTheLastElementAndNoFurther) {
+  for (int64_t n = 1; n < 4 * kernels.width; ++n) {
+    const auto a = numbers(n), b = numbers(n);
+    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
+    std::vector<uint8_t> less(static_cast<size_t>(n) + 1, 77);
+    for (const int64_t a_step : {0, 1}) {
+      for (const int64_t b_step : {0, 1}) {
+        if (a_step + b_step == 0) continue;
+        kernels.binary(BinaryOp::AddScaled, a.data(), a_step, b.data(), b_step, y.data(), n, 2.0f);
+        kernels.compare(CompareOp::Less, a.data(), a_step, b.data(), b_step, less.data(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_FLOAT_EQ(y[static_cast<size_t>(i)], a[i * a_step] + 2 * b[i * b_step]);
+          ASSERT_EQ(less[static_cast<size_t>(i)], a[i * a_step] < b[i * b_step]);
+        }
+      }
+    }
+    kernels.unary(UnaryOp::Clamp, a.data(), y.data(), n, -0.5f, 0.25f);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], std::min(std::max(a[i], -0.5f), 0.25f));
+    kernels.where(less.data(), 1, a.data(), 1, b.data(), 0, y.data(), n);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], less[static_cast<size_t>(i)] ? a[i] : b[0]);
+    EXPECT_TRUE(y[static_cast<size_t>(n)] == 77.0f && less[static_cast<size_t>(n)] == 77);
+  }
+}
+
+TEST_P(F32Test, RowsAreReducedToOne) {
+  constexpr int64_t kStride = 37;
+  const auto x = numbers(20 * kStride);
+  for (const int64_t n : {1, 8, 16, 37}) {
+    for (const int64_t rows : {0, 1, 7, 8, 20}) {
+      for (const BinaryOp op : {BinaryOp::Add, BinaryOp::Maximum, BinaryOp::Minimum}) {
+        std::vector<float> y(static_cast<size_t>(n) + 1, 0.5f);
+        kernels.reduce_rows(op, x.data(), kStride, rows, y.data(), n);
+        for (int64_t j = 0; j < n; ++j) {
+          float want = 0.5f;
+          for (int64_t i = 0; i < rows; ++i) {
+            const float value = x[static_cast<size_t>(i * kStride + j)];
+            want = op == BinaryOp::Add       ? want + value
+                   : op == BinaryOp::Maximum ? std::max(want, value)
+                                             : std::min(want, value);
+          }
+          ASSERT_NEAR(y[static_cast<size_t>(j)], want, 1e-5);
+        }
+        EXPECT_EQ(y[static_cast<size_t>(n)], 0.5f);
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, SumsExtremesAndSoftmaxOfRows) {
+  for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
+    const auto x = numbers(n);
+    std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f), columns(y);
+    double sum = 0, squares = 0, total = 0;
+    for (const float value : x) sum += value, squares += (value - 0.25) * (value - 0.25), total += std::exp(value);
+    EXPECT_NEAR(kernels.sum(x.data(), n), sum, 1e-4);
+    EXPECT_NEAR(kernels.squared_deviations(x.data(), n, 0.25f), squares, 1e-3);
+    EXPECT_EQ(kernels.extreme(true, x.data(), n), *std::max_element(x.begin(), x.end()));
+    EXPECT_EQ(kernels.extreme(false, x.data(), n), *std::min_element(x.begin(), x.end()));
+    for (const bool logarithm : {false, true}) {
+      kernels.softmax(logarithm, x.data(), y.data(), n);
+      kernels.softmax_columns(logarithm, x.data(), columns.data(), n, 1, 1);
+      for (int64_t i = 0; i < n; ++i) {
+        const double share = std::exp(static_cast<double>(x[i])) / total;
+        ASSERT_NEAR(y[static_cast<size_t>(i)], logarithm ? std::log(share) : share, 2e-6);
+        ASSERT_NEAR(columns[static_cast<size_t>(i)], logarithm ? std::log(share) : share, 2e-6);
+      }
+    }
+    EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
+  }
+}
+
+TEST_P(F32Test, WinogradTransformsMakeAConvolution) {
+  const int64_t n = kernels.width + 3, stride = 2 * kernels.width + 5;
+  const auto x = numbers(4 * (2 * n + 2)), g = numbers(9 * n);
+  // Even and odd columns of four rows.
+  const int64_t half = n + 1 + kernels.width;
+  std::vector<float> split(static_cast<size_t>(8 * half), 0.0f);
+  std::vector<int32_t> offsets;
+  for (int64_t tap = 0; tap < 16; ++tap) {
+    offsets.push_back(static_cast<int32_t>((tap / 4 * 2 + tap % 2) * half + tap % 4 / 2));
+  }
+  for (int64_t y = 0; y < 4; ++y) {
+    for (int64_t column = 0; column < 2 * n + 2; ++column) {
+      split[static_cast<size_t>((y * 2 + column % 2) * half + column / 2)] =
+          x[static_cast<size_t>(y * (2 * n + 2) + column)];
+    }
+  }
+  std::vector<float> u(static_cast<size_t>(16 * stride)), v(u.size()), products(u.size());
+  kernels.winograd_weights(g.data(), n, u.data(), stride);
+  kernels.winograd_input(split.data(), offsets.data(), n, v.data(), stride);
+  for (int64_t filter = 0; filter < n; ++filter) {
+    for (int64_t f = 0; f < 16; ++f) {
+      for (int64_t i = 0; i < n; ++i) products[f * stride + i] = u[f * stride + filter] * v[f * stride + i];
+    }
+    std::vector<float> upper(static_cast<size_t>(4 * kernels.width)), lower(upper);
+    kernels.winograd_output(products.data(), stride, n, 0.5f, upper.data(), lower.data());
+    for (int64_t column = 0; column < 2 * n; ++column) {
+      for (int64_t y = 0; y < 2; ++y) {
+        double want = 0.5;
+        for (int64_t tap = 0; tap < 9; ++tap) {
+          want += static_cast<double>(g[filter * 9 + tap]) * x[(y + tap / 3) * (2 * n + 2) + column + tap % 3];
+        }
+        ASSERT_NEAR((y == 0 ? upper : lower)[static_cast<size_t>(column)], want, 1e-5);
+      }
+    }
+  }
+}
+
+TEST_P(F32Test, CopyStrided) {
+  for (const int64_t stride : {1, 2, 3}) {
+    for (int64_t n = 0; n < 3 * kernels.width; ++n) {
+      const auto x = numbers(n == 0 ? 1 : (n - 1) * stride + 1);
+      std::vector<float> y(static_cast<size_t>(n) + 1, 77.0f);
+      kernels.copy_strided(x.data(), stride, n, y.data());
+      for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], x[static_cast<size_t>(i * stride)]);
+      EXPECT_EQ(y[static_cast<size_t>(n)], 77.0f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rushlight::microkernels
