@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/integer_expression.h"
 #include "exec/stored_data.h"
 
 namespace rushlight {
@@ -12,7 +13,6 @@ namespace {
 constexpr char kKey[] = "rushlight.relations.";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeader = 16;  // version, count of relations, count of steps, zero
-constexpr uint32_t kDepth = 16;
 static_assert(sizeof(Relation) == 24 && sizeof(RelationStep) == 24, "both are read as they lie in the file");
 
 const char* text_at(const MethodState& state, uint32_t offset) {
@@ -46,25 +46,15 @@ bool is_sound(const MethodState& state, const Relation& relation, size_t size) {
   uint32_t depth = 0;
   for (uint32_t i = 0; i < relation.count; ++i) {
     const uint32_t taken = operands_of(state.relation_steps[relation.first + i].op);
-    if (depth < taken || depth - taken >= kDepth) return false;
+    if (depth < taken || depth - taken >= ExpressionStack::kDepth) return false;
     depth += 1 - taken;
   }
   return depth == 1;
 }
 
-int64_t wrapped(uint64_t value) { return static_cast<int64_t>(value); }
-
-// Returns false if there is no result.
-bool divide(int64_t a, int64_t b, int64_t* quotient, int64_t* rest) {
-  if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
-  *quotient = a / b;
-  *rest = a % b;
-  if (*rest != 0 && (*rest < 0) != (b < 0)) {
-    --*quotient;
-    *rest += b;
-  }
-  return true;
-}
+static_assert(static_cast<uint32_t>(ExpressionOp::Or) == RelationStep::kOr - RelationStep::kAdd,
+              "operations have the order of ExpressionOp");
+ExpressionOp op_of(const RelationStep& step) { return static_cast<ExpressionOp>(step.op - RelationStep::kAdd); }
 
 int64_t leaf(const MethodState& state, const RelationStep& step) {
   switch (step.op) {
@@ -79,65 +69,20 @@ int64_t leaf(const MethodState& state, const RelationStep& step) {
   }
 }
 
+// False too if a number has no place in 64 bits.
 bool holds(const MethodState& state, const Relation& relation) {
-  int64_t stack[kDepth];
-  uint32_t depth = 0;
+  ExpressionStack stack;
   for (uint32_t i = 0; i < relation.count; ++i) {
     const RelationStep& step = state.relation_steps[relation.first + i];
     if (step.op <= RelationStep::kValue) {
-      stack[depth++] = leaf(state, step);
-      continue;
-    }
-    if (step.op == RelationStep::kNot) {
-      stack[depth - 1] = stack[depth - 1] == 0;
-      continue;
-    }
-    const int64_t b = stack[--depth];
-    int64_t& a = stack[depth - 1];
-    const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-    int64_t quotient, rest;
-    switch (step.op) {
-      case RelationStep::kAdd:
-        a = wrapped(x + y);
-        break;
-      case RelationStep::kSubtract:
-        a = wrapped(x - y);
-        break;
-      case RelationStep::kMultiply:
-        a = wrapped(x * y);
-        break;
-      case RelationStep::kFloorDivide:
-        if (!divide(a, b, &quotient, &rest)) return false;
-        a = quotient;
-        break;
-      case RelationStep::kModulo:
-        if (!divide(a, b, &quotient, &rest)) return false;
-        a = rest;
-        break;
-      case RelationStep::kMaximum:
-        a = a > b ? a : b;
-        break;
-      case RelationStep::kMinimum:
-        a = a < b ? a : b;
-        break;
-      case RelationStep::kLess:
-        a = a < b;
-        break;
-      case RelationStep::kLessEqual:
-        a = a <= b;
-        break;
-      case RelationStep::kEqual:
-        a = a == b;
-        break;
-      case RelationStep::kAnd:
-        a = a != 0 && b != 0;
-        break;
-      default:
-        a = a != 0 || b != 0;
-        break;
+      stack.push(leaf(state, step));
+    } else if (step.op == RelationStep::kNot) {
+      stack.negate();
+    } else if (!stack.apply(op_of(step))) {
+      return false;
     }
   }
-  return stack[0] != 0;
+  return stack.top() != 0;
 }
 
 Error check(const MethodState& state, const Relation& relation) {

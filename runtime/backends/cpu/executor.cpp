@@ -15,29 +15,6 @@ namespace {
 // Bytes behind the arena that nothing is planned in, since arrays may end with it.
 constexpr size_t kSlack = 64;
 
-int64_t floor_divide(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
-
-// False if a number has no place in 64 bits.
-bool apply(int64_t op, int64_t a, int64_t b, int64_t* result) {
-  switch (op) {
-    case 2:
-      return !__builtin_add_overflow(a, b, result);
-    case 3:
-      return !__builtin_mul_overflow(a, b, result);
-    case 4:
-    case 5:
-      if (b == 0 || (a == INT64_MIN && b == -1)) return false;
-      *result = op == 4 ? floor_divide(a, b) : a - floor_divide(a, b) * b;
-      return true;
-    case 6:
-      *result = std::max(a, b);
-      return true;
-    default:
-      *result = std::min(a, b);
-      return true;
-  }
-}
-
 // The name and the operands of a step's operation.
 const flatbuffer::OperandList& operands_of(const schema::Step& step) {
   return schema::kOperationOperands[static_cast<size_t>(step.operation_type()) - 1];
@@ -153,20 +130,18 @@ Error Executor::evaluate() {
   const auto table = plan_->table.expressions();
   for (uint32_t i = 0; i < table.size(); ++i) {
     const auto code = table[i].code();
-    int64_t stack[32];
-    int depth = 0;
+    ExpressionStack stack;
     for (uint32_t j = 0; j < code.size(); ++j) {
-      if (code[j] == 0) {
-        stack[depth++] = code[++j];
-      } else if (code[j] == 1) {
-        stack[depth++] = symbols_[static_cast<size_t>(code[++j])];
+      if (code[j] == kConstantCode) {
+        stack.push(code[++j]);
+      } else if (code[j] == kSymbolCode) {
+        stack.push(symbols_[static_cast<size_t>(code[++j])]);
       } else {
-        --depth;
-        RL_REQUIRE(apply(code[j], stack[depth - 1], stack[depth], &stack[depth - 1]), InvalidProgram,
+        RL_REQUIRE(stack.apply(kExpressionOps[code[j] - kFirstOperation]), InvalidProgram,
                    "expression %u of the plan has no value", i);
       }
     }
-    expressions_[i] = stack[0];
+    expressions_[i] = stack.top();
   }
   return Error::Ok;
 }

@@ -1,6 +1,7 @@
 #include "backends/cpu/plan.h"
 
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "core/make_array.h"
@@ -9,29 +10,26 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kMostStack = 16;
 constexpr uint64_t kMostBytes = uint64_t{1} << 42;
 constexpr uint64_t kMostState = uint64_t{1} << 32;  // of one storage, since its memory is written at once
-
-// Operations of an expression, as schema/cpu_plan.fbs numbers them.
-enum Code : int64_t { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kModulus, kLargest, kLeast };
 
 Error check_expression(const schema::Plan& plan, uint32_t index) {
   const auto code = plan.expressions()[index].code();
   int64_t depth = 0;
   for (uint32_t i = 0; i < code.size(); ++i) {
     const int64_t op = code[i];
-    if (op == kConstant || op == kSymbol) {
+    if (op == kConstantCode || op == kSymbolCode) {
       RL_REQUIRE(++i < code.size(), InvalidProgram, "expression %u ends early", index);
-      RL_REQUIRE(op == kConstant || (code[i] >= 0 && code[i] < plan.symbols().size()), InvalidProgram,
+      RL_REQUIRE(op == kConstantCode || (code[i] >= 0 && code[i] < plan.symbols().size()), InvalidProgram,
                  "expression %u reads symbol %lld of %u", index, static_cast<long long>(code[i]),
                  plan.symbols().size());
       ++depth;
     } else {
-      RL_REQUIRE(op > kSymbol && op <= kLeast && depth >= 2, InvalidProgram, "expression %u is malformed", index);
+      RL_REQUIRE(op >= kFirstOperation && op < kFirstOperation + int64_t{std::size(kExpressionOps)} && depth >= 2,
+                 InvalidProgram, "expression %u is malformed", index);
       --depth;
     }
-    RL_REQUIRE(depth <= kMostStack, InvalidProgram, "expression %u is nested too deeply", index);
+    RL_REQUIRE(depth <= ExpressionStack::kDepth, InvalidProgram, "expression %u is nested too deeply", index);
   }
   RL_REQUIRE(depth == 1, InvalidProgram, "expression %u gives %lld numbers", index, static_cast<long long>(depth));
   return Error::Ok;
