@@ -1,4 +1,4 @@
-// Between real numbers and quantized ones: real = (q - zero_point) * scale.
+// Conversions between real and quantized numbers: real = (q - zero_point) * scale.
 #pragma once
 
 #include <cstdint>

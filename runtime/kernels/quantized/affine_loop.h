@@ -1,5 +1,5 @@
-// One loop for all kernels that quantize or dequantize: elements of a tensor with a scale and a zero point for each
-// "part" of it (the whole, a channel, a group, a token).
+// One loop for all kernels that quantize or dequantize: it visits the elements of a tensor with a scale and a zero
+// point for each part of it (the whole tensor, a channel, a group or a token).
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ inline constexpr DtypeSet kQuantized{ScalarType::Byte, ScalarType::Char, ScalarT
                                      ScalarType::UInt16};
 inline constexpr DtypeSet kRealInputs{ScalarType::Float, ScalarType::Half, ScalarType::BFloat16};
 
-// Scale (or, to quantize, its reciprocal) and zero point of each part.
+// The scale (or its reciprocal, for quantization) and the zero point of each part.
 struct AffineParts {
   const double* scale;
   const double* zero;
 };
 
-// The arithmetic, which follows eager's order of operations and the types it happens in.
+// The arithmetic, which follows the order of operations and the types of eager PyTorch.
 struct AffineStyle {
   ScalarType common;        // Float, Double, Half or BFloat16: every result is rounded to it
   bool zero_first = false;  // quantize: the zero point is added before rounding
@@ -30,41 +30,41 @@ struct AffineStyle {
   double least = 0, most = 0;
 };
 
-// Loops over out, in and parts (operands 0, 1, 2 of the nest).
+// Runs the loops over out, in and parts (operands 0, 1, 2 of the loops).
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                        const AffineParts& parts, const AffineStyle& style);
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                          const AffineParts& parts, const AffineStyle& style);
 
-// Quantized and dequantized again; `inverse` are the scales' reciprocals. float32.
+// Quantizes and dequantizes float32 values; `inverse` has the reciprocals of the scales.
 void fake_quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                             const AffineParts& parts, const double* inverse, const AffineStyle& style);
 
-// Quantizes as eager's per-token and per-group functions do: the zero point is added before rounding.
+// Quantizes as eager PyTorch's per-token and per-group functions do: the zero point is added before rounding.
 void quantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                     const Tensor& scales, const Tensor& zero_points, int64_t quant_min, int64_t quant_max);
-// Dequantizes in the type of the scales; `zero_points` may be null.
+// Dequantizes in the dtype of the scales; `zero_points` may be null.
 void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                       const Tensor& scales, const Tensor* zero_points);
 
 // ---- Nests ----
 
-// All elements are one part.
+// Makes loops in which all elements are one part.
 LoopNest nest_of_whole(const Tensor& out, const Tensor& in);
-// A part for each index of `axis`.
+// Makes loops with a part for each index of `axis`.
 LoopNest nest_of_axis(const Tensor& out, const Tensor& in, int64_t axis);
-// A part for each run of `group` elements along the last axis; parts in row-major order.
+// Makes loops with a part for each run of `group` elements along the last axis, in row-major order.
 LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
 
 // ---- Arguments ----
 
-// numel numbers of a tensor in row-major order, as double, in scratch memory; null and the failure recorded if there is
-// no memory. `invert` gives reciprocals, computed in the tensor's type.
+// Returns the elements of a tensor in row-major order, as double, in scratch memory. If there is no memory, records the
+// failure and returns null. `invert` gives reciprocals, computed in the dtype of the tensor.
 const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
-// The one element of a tensor; the failure recorded if there is not exactly one.
+// Returns the only element of a tensor. Records the failure if there is not exactly one.
 bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
 
-// Failures recorded: a range that is not within the dtype's, an out of another dtype.
+// Records the failure if a range is not within that of the dtype, or if an out has another dtype.
 bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max, ScalarType dtype);
 bool require_dtype(KernelRuntimeContext& context, const char* name, const Tensor& tensor, ScalarType dtype);
 

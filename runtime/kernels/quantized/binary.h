@@ -12,7 +12,7 @@ struct Operand {
   int64_t zero;
 };
 
-// out = requantize(op(real a, real b)), broadcast.
+// Computes out = requantize(op(real a, real b)), with broadcasting.
 template <typename Op>
 void binary_elements(KernelRuntimeContext& context, const Operand& a, const Operand& b, const Requantizer& requantize,
                      const Tensor& out, const Op& op) {

@@ -1,4 +1,4 @@
-// Quantized tensors of 8 bits.
+// 8-bit quantized tensors.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ inline constexpr DtypeSet kBytes{ScalarType::Byte, ScalarType::Char};
 
 inline bool is_byte(const Tensor& tensor) { return kBytes.contains(tensor.scalar_type()); }
 
-// Reads int8 and uint8: a byte XOR flip, as int8, plus offset.
+// Reads int8 and uint8: converts a byte XOR `flip` to int8, and adds `offset`.
 struct ByteReader {
   explicit ByteReader(const Tensor& tensor)
       : flip(tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0), offset(flip ? 128 : 0) {}
@@ -22,7 +22,7 @@ struct ByteReader {
   int32_t offset;
 };
 
-// clamp(round(real / scale) + zero, least, most).
+// Computes clamp(round(real / scale) + zero, least, most).
 struct Requantizer {
   Requantizer(double scale, int64_t zero_point, int64_t least_number, int64_t most_number)
       : inverse(static_cast<float>(1.0 / scale)),
@@ -38,7 +38,7 @@ struct Requantizer {
   float inverse, zero, least, most;
 };
 
-// The failure recorded unless `out` is of 8 bits and [least, most] within its range.
+// Records the failure unless `out` has an 8-bit dtype and [least, most] is within its range.
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t least, int64_t most);
 
 }  // namespace rushlight::quantized

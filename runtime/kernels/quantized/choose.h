@@ -12,13 +12,13 @@ namespace rushlight::quantized {
 // recorded, if the tensor has no elements.
 bool extremes_of(KernelRuntimeContext& context, const Tensor& in, Extremes* extremes);
 
-// Sets the one element of each, resized to [1].
+// Sets the only element of each tensor, which is resized to [1].
 void set_chosen(KernelRuntimeContext& context, const Affine& chosen, const Tensor& scale, const Tensor& zero_point);
-// value into element `index` of a tensor in row-major order.
+// Writes a value to element `index` of a tensor in row-major order.
 void set_number(const Tensor& tensor, int64_t index, double value);
 
-// Resizes to the shape of `in` with one element in the last dim; gives the number of tokens, or -1 and the failure
-// recorded.
+// Resizes a tensor to the shape of `in` with one element in the last dimension. Returns the number of tokens; if this
+// fails, records the failure and returns -1.
 int64_t resize_for_tokens(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
                           const Tensor& zero_point);
 

@@ -1,4 +1,4 @@
-// Inputs quantized by their own range.
+// Inputs that are quantized with their own range.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct DynamicRange {
   double eps;
 };
 
-// A float32 tensor [rows, depth] as int8, with a scale and a zero point a row, in scratch memory.
+// A float32 tensor [rows, depth] as int8, with a scale and a zero point for each row, in scratch memory.
 struct DynamicRows {
   int64_t rows = 0, depth = 0;
   int8_t* numbers = nullptr;
@@ -23,11 +23,11 @@ struct DynamicRows {
   int32_t* zeros = nullptr;
 };
 
-// What choose_qparams[_symmetric].tensor, or choose_qparams_per_token_asymmetric, and the quantization by it give;
-// false and the failure recorded if a value is NaN or there is no memory.
+// Quantizes with choose_qparams[_symmetric].tensor, or with choose_qparams_per_token_asymmetric. If a value is NaN or
+// there is no memory, records the failure and returns false.
 bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const DynamicRange& range, DynamicRows* result);
 
-// dynamic_linear, of weights of 8 or 4 bits.
+// Computes dynamic_linear with weights of 8 or 4 bits.
 void dynamic_linear(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, int bits,
                     const Tensor& weight_scales, const std::optional<Tensor>& bias, const DynamicRange& range,
                     const Tensor& out);

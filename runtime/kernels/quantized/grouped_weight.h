@@ -1,4 +1,4 @@
-// Quantized weights [rows, columns] with scales, and perhaps zero points, of rows or of groups of a row.
+// Quantized weights [rows, columns] with scales, and optional zero points, of rows or of groups of a row.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct GroupedWeight {
   const double* zeros = nullptr;  // or null
   ScalarType scale_type = ScalarType::Float;
 
-  // The whole number at (row, column).
+  // Returns the integer at (row, column).
   int32_t number(int64_t row, int64_t column) const {
     const uint8_t* const from = data + row * row_stride;
     if (bits == 4) return (column % 2 == 0 ? from[column / 2] >> 4 : from[column / 2] & 15) - 8;
@@ -29,16 +29,17 @@ struct GroupedWeight {
     return is_unsigned ? from[column] : static_cast<int8_t>(from[column]);
   }
   int64_t part(int64_t row, int64_t column) const { return row * scale_step + column / group; }
-  // The real number, in the type of the scales.
+  // Returns the real number at (row, column), in the dtype of the scales.
   float real(int64_t row, int64_t column) const;
 };
 
-// Checks weight [R, C * bits / 8] (row by row), scales [R], [1] or [R, G] and zero points of their shape; false and the
-// failure recorded where they do not fit.
+// Checks weight [R, C * bits / 8] (row by row), scales [R], [1] or [R, G], and zero points of the same shape. If they
+// do not fit, records the failure and returns false.
 bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, const Tensor& scales,
                  const std::optional<Tensor>& zero_points, GroupedWeight* result);
 
-// `in` [..., columns] times the weight transposed, plus bias; sums in float32. `out` has its shape already.
+// Multiplies `in` [..., columns] by the transposed weight and adds the bias, with sums in float32. `out` must have its
+// shape.
 void linear_of_reals(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
                      const std::optional<Tensor>& bias, const Tensor& out);
 

@@ -8,8 +8,8 @@
 
 namespace rushlight::quantized {
 
-// Gives `out` the shape [..., columns] for an input [..., depth]; false and the failure recorded if the input's last
-// dim is another or the bias has not `columns` elements.
+// Sets the shape of `out` to [..., columns] for an input [..., depth]. If the last dimension of the input is not
+// `depth`, or the bias does not have `columns` elements, records the failure and returns false.
 bool resize_linear(KernelRuntimeContext& context, const Tensor& in, int64_t depth, int64_t columns,
                    const std::optional<Tensor>& bias, const Tensor& out);
 

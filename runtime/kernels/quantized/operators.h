@@ -1,5 +1,4 @@
-// Operators on quantized tensors, and of quantized weights. What they compute is said in
-// src/rushlight/ir/quantized_ops.py.
+// Kernels of quantized tensors and weights. src/rushlight/ir/quantized_ops.py defines what they compute.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// The type that sums of a compute type are made in.
+// The type of sums for a compute type.
 template <typename C>
 struct WideOf {
   using type = C;
@@ -22,7 +22,7 @@ struct WideOf<ComplexFloat> {
 template <typename C>
 using Wide = typename WideOf<C>::type;
 
-// Sum of value(i) for i < n, in four chains that the processor can run side by side.
+// Returns the sum of value(i) for i < n. It uses four independent sums, which the processor computes at the same time.
 template <typename Value>
 auto sum_of(int64_t n, const Value& value) {
   using W = decltype(value(int64_t{0}));
@@ -35,8 +35,8 @@ auto sum_of(int64_t n, const Value& value) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Mean and sum of squared deviations of a growing sample (Chan, Golub and LeVeque: Updating formulae and a pairwise
-// algorithm for computing sample variances, 1979).
+// The mean and the sum of squared deviations of a growing sample (Chan, Golub and LeVeque: Updating formulae and a
+// pairwise algorithm for computing sample variances, 1979).
 struct Moments {
   int64_t count = 0;
   double mean = 0;
@@ -57,7 +57,7 @@ struct Moments {
     count += n;
   }
 
-  // Sum of squares over count - correction, at least 0.
+  // Returns the sum of squares divided by count - correction, which counts as at least 0.
   double variance(double correction) const {
     const double divisor = static_cast<double>(count) - correction;
     return squares / (divisor > 0 ? divisor : 0.0);

@@ -11,7 +11,7 @@ namespace rushlight {
 namespace detail {
 template <typename T>
 struct Accumulator {
-  // Sums of integers wrap around; unsigned arithmetic does so by definition.
+  // Sums of integers wrap around, which is defined for unsigned arithmetic only.
   using type = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 };
 template <>
@@ -36,11 +36,11 @@ struct Number<std::complex<T>> {
 };
 }  // namespace detail
 
-// The type in which sums of products of T are kept: float for half types, 64 bits that wrap around for integers.
+// The type of sums of products of T: float for 16-bit floats, 64 bits that wrap around for integers.
 template <typename T>
 using AccumulatorOf = typename detail::Accumulator<T>::type;
 
-// a + b and a * b as elements of T: rounded to it, wrapping around, or logical for bool.
+// Compute a + b and a * b as elements of T: rounded to T, wrapping around, or logical for bool.
 template <typename T>
 T add_elements(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -58,7 +58,7 @@ T multiply_elements(T a, T b) {
   }
 }
 
-// The real type that a number has before it is converted to an accumulator.
+// The real type of a number before it is converted to an accumulator.
 template <typename Accumulator>
 using NumberOf = typename detail::Number<Accumulator>::type;
 

@@ -14,7 +14,8 @@ namespace rushlight {
 // indexed dims if these are neighbours, else they come first.
 class AdvancedIndex {
  public:
-  // Checks `indices` against `indexed` and the positions against its sizes. False and the failure recorded otherwise.
+  // Checks `indices` against `indexed` and the positions against its sizes. Otherwise records the failure and returns
+  // false.
   bool read(KernelRuntimeContext& context, const Tensor& indexed, Span<const std::optional<Tensor>> indices);
 
   // The shape of x[...].

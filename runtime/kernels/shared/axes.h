@@ -9,10 +9,11 @@
 
 namespace rushlight {
 
-// The axes of `dims` as bits; false and the failure recorded if one is out of range or named twice.
+// Converts `dims` to a set of axes as bits. If an axis is out of range or occurs twice, records the failure and returns
+// false.
 bool axis_mask(KernelRuntimeContext& context, Span<const int64_t> dims, int64_t rank, uint32_t* mask);
 
-// Records the failure and returns false if the element types differ.
+// Records the failure and returns false if the dtypes differ.
 bool require_same_dtype(KernelRuntimeContext& context, const Tensor& a, const Tensor& b);
 
 // Records the failure and returns false if `tensor`, called `name`, has another shape.
@@ -21,14 +22,14 @@ bool require_shape(KernelRuntimeContext& context, const char* name, const Tensor
 // Records the failure and returns false if `out` is not laid out in `dim_order` (none: any).
 bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const int64_t>> dim_order, const Tensor& out);
 
-// Size and stride of an axis, where a tensor of rank 0 has one axis of one element.
+// Return the size and stride of an axis. A tensor of rank 0 has one axis with one element.
 inline int64_t size_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.size(axis); }
 inline int64_t stride_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.stride(axis); }
 
-// Whether elements lie in row-major order (axes of one element aside).
+// Returns whether elements lie in row-major order (axes of one element aside).
 bool is_row_major(const Tensor& tensor);
 
-// Whether both have the same shape and place equal indices at equal offsets.
+// Returns whether both have the same shape and place equal indices at equal offsets.
 bool same_layout(const Tensor& a, const Tensor& b);
 
 }  // namespace rushlight

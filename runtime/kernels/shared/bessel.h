@@ -33,7 +33,8 @@ inline double scaled_bessel_i(int n, double x) {
 
 inline double bessel_i(int n, double x) {
   const double size = std::abs(x), scaled = scaled_bessel_i(n, x);
-  // In two steps, since e^|x| alone may be out of range; of an infinity the scaled value is 0.
+  // The product is computed in two steps, because e^|x| alone may be out of range. The scaled value of an infinity is
+  // 0.
   if (std::isinf(size)) return n == 1 ? x : size;
   const double half = std::exp(size / 2);
   return scaled * half * half;

@@ -4,7 +4,8 @@
 
 namespace rushlight {
 
-// How many of `n` ascending elements are below x or, if `right`, not above it. NaN is above all. get(i) is element i.
+// Returns how many of `n` ascending elements are below x or, if `right`, not above it. NaN is above all. get(i) returns
+// element i.
 template <typename C, typename Get>
 int64_t count_below(int64_t n, C x, bool right, const Get& get) {
   int64_t begin = 0, end = n;

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// The windows of an image of two dims, each of which is a column.
+// The windows of a two-dimensional image, each of which is a column.
 struct Columns {
   Window window;
   int64_t count[2] = {0, 0};  // windows along height and width

@@ -9,7 +9,7 @@ namespace rushlight {
 using ComplexFloat = std::complex<float>;
 using ComplexDouble = std::complex<double>;
 
-// A pair of binary16. Arithmetic happens in ComplexFloat.
+// A complex number of two float16 parts. It converts to ComplexFloat for arithmetic.
 struct ComplexHalf {
   Half re, im;
   ComplexHalf() = default;

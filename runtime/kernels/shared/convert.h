@@ -10,13 +10,14 @@ namespace rushlight {
 // and the sizes of the elements are equal.
 using Convert = void (*)(const void* from, int64_t from_stride, void* to, int64_t to_stride, int64_t n);
 
-// From an element type to a compute type (see compute_type); null where there is none. A complex number loses its
-// imaginary part in a real type.
+// Converts from a dtype to a compute type (see compute_type); null if there is none. A complex number loses its
+// imaginary part if the compute type is real.
 Convert load_function(ScalarType stored, ScalarType compute);
-// From a compute type or Bool to an element type. Numbers beyond an integer type's range give an unspecified value.
+// Converts from a compute type or Bool to a dtype. A number out of the range of an integer type gives an unspecified
+// value.
 Convert store_function(ScalarType compute, ScalarType stored);
 
-// Whether values of `stored` may change when `common`, which has the same compute type, holds them.
+// Returns whether values of `stored` may change when `common`, which has the same compute type, holds them.
 bool narrows(ScalarType stored, ScalarType common);
 // Gives n values in the compute type of `common` the range and precision of `common`.
 void narrow_to(ScalarType common, void* values, int64_t n);

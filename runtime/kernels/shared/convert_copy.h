@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// out = source, converted to out's dtype and broadcast to out's shape. Any two dtypes; float to bool is != 0, complex
-// to real takes the real part.
+// Copies `source` to `out`, converted to out's dtype and broadcast to out's shape. All pairs of dtypes are possible: a
+// number becomes a bool by != 0, and a complex number becomes real by its real part.
 void convert_copy(KernelRuntimeContext& context, const Tensor& source, const Tensor& out);
 
 }  // namespace rushlight

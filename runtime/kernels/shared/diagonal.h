@@ -13,7 +13,7 @@ struct Diagonal {
   Shape shape;  // that of all diagonals: the other axes, then the length
 };
 
-// False and the failure recorded if the dims are out of range or equal.
+// If the dimensions are out of range or equal, records the failure and returns false.
 bool read_diagonal(KernelRuntimeContext& context, const Tensor& tensor, int64_t offset, int64_t dim1, int64_t dim2,
                    Diagonal* diagonal);
 

@@ -11,8 +11,8 @@
 
 namespace rushlight {
 
-// An elementwise function in its compute type. `loop` sees densely packed arrays; dtypes, strides, broadcasting and
-// threads are run_elementwise's.
+// An elementwise function in its compute type. `loop` gets dense arrays; run_elementwise() handles dtypes, strides,
+// broadcasting and threads.
 struct ElementwiseFunction {
   void (*loop)(const void* function, const void* const* inputs, void* output, int64_t n);
   const void* function;
@@ -22,11 +22,12 @@ struct ElementwiseFunction {
   bool numbers_keep_precision = false;  // but not floating zero-dim inputs
 };
 
-// out = function(inputs...). `out` has its shape already and may be an input's memory if dtype and shape are equal.
+// Computes out = function(inputs...). `out` must have its shape, and may use the memory of an input with the same dtype
+// and shape.
 void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out,
                      const ElementwiseFunction& function);
 
-// Sets out's shape to that to which the inputs broadcast.
+// Sets out's shape to the shape to which the inputs broadcast.
 bool resize_to_broadcast(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out);
 
 namespace detail {
@@ -35,7 +36,7 @@ template <typename C, typename Function, size_t... I>
 auto elementwise_loop(std::index_sequence<I...>) {
   using Result = std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))>;
   return +[](const void* function, const void* const* inputs, void* output, int64_t n) {
-    // A copy, which stores to `out` cannot change.
+    // The loop uses a copy, which stores to `out` cannot change.
     const Function f = *static_cast<const Function*>(function);
     Result* out = static_cast<Result*>(output);
     const C* in[] = {static_cast<const C*>(inputs[I])...};
@@ -49,7 +50,7 @@ std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))> eleme
 
 }  // namespace detail
 
-// out = f(inputs...) with f: (C, ...) -> C, bool or another compute type.
+// Computes out = f(inputs...) with f: (C, ...) -> C, bool or another compute type.
 template <typename C, size_t N, typename Function>
 void map_elements(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
                   const Function& f, bool numbers_keep_precision = false) {
@@ -60,8 +61,8 @@ void map_elements(KernelRuntimeContext& context, const Tensor (&inputs)[N], cons
                    common, numbers_keep_precision});
 }
 
-// A whole elementwise kernel: broadcasts, computes in the compute type C of `common`, and writes into `out` a result
-// of type `common`, or bool if f gives bool. `make(C())` gives f: (C, ...) -> C or bool.
+// A complete elementwise kernel: it broadcasts, computes in the compute type C of `common`, and writes a result of
+// dtype `common`, or bool if f returns bool. `make(C())` returns f: (C, ...) -> C or bool.
 template <unsigned allowed, size_t N, typename Make>
 void elementwise(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
                  const Make& make, bool numbers_keep_precision = false) {
@@ -77,13 +78,13 @@ void elementwise(KernelRuntimeContext& context, const Tensor (&inputs)[N], const
   });
 }
 
-// `elementwise` of one input whose result is floating also for integers.
+// Does the same as `elementwise` for one input, with a floating-point result also for integers.
 template <unsigned allowed = kinds::kFloating, typename Make>
 void elementwise_float(KernelRuntimeContext& context, const Tensor& input, const Tensor& out, const Make& make) {
   elementwise<allowed>(context, {input}, out, float_result(input.scalar_type()), make);
 }
 
-// A number in the compute type C of dtype `type`, first converted to `type`.
+// Returns a number in the compute type C of dtype `type`, after it is converted to `type`.
 template <typename C>
 C number_in(const Scalar& number, ScalarType type) {
   if constexpr (is_complex_type<C>) {

@@ -10,16 +10,16 @@ namespace rushlight {
 
 using FourierNumber = std::complex<double>;
 
-// Discrete Fourier transform of a length whose prime factors are small (Cooley and Tukey: An algorithm for the machine
-// calculation of complex Fourier series, 1965).
+// The discrete Fourier transform of a length whose prime factors are small (Cooley and Tukey: An algorithm for the
+// machine calculation of complex Fourier series, 1965).
 class MixedRadix {
  public:
   static constexpr int64_t kMaxRadix = 61;
-  // Whether no prime factor of `n` is above kMaxRadix.
+  // Returns whether no prime factor of `n` is above kMaxRadix.
   static bool suits(int64_t n);
-  // Makes tables in scratch memory. False and the failure recorded if there is none.
+  // Makes the tables in scratch memory. If there is no memory, records the failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n);
-  // out[k] = sum of in[j] * exp(-2 pi i j k / n). The ranges do not overlap.
+  // Computes out[k] = sum of in[j] * exp(-2 pi i j k / n). The arrays must not overlap.
   void run(const FourierNumber* in, FourierNumber* out) const { step(in, 1, out, n_, factors_); }
   int64_t size() const { return n_; }
 
@@ -31,13 +31,14 @@ class MixedRadix {
   int32_t factors_[40];                   // then a 1
 };
 
-// Discrete Fourier transform of any length; those that MixedRadix does not suit become a convolution with a chirp
-// (Bluestein: A linear filtering approach to the computation of discrete Fourier transform, 1970).
+// The discrete Fourier transform of any length. Lengths that MixedRadix does not support become a convolution with a
+// chirp (Bluestein: A linear filtering approach to the computation of discrete Fourier transform, 1970).
 class FourierTransform {
  public:
-  // `n` at least 1.
+  // `n` must be at least 1.
   bool prepare(KernelRuntimeContext& context, int64_t n);
-  // out[k] = sum of in[j] * exp(-+2 pi i j k / n), minus or, with `inverse`, plus. `in` is overwritten.
+  // Computes out[k] = sum of in[j] * exp(-+2 pi i j k / n), with minus or, if `inverse`, with plus. `in` is
+  // overwritten.
   void run(FourierNumber* in, FourierNumber* out, bool inverse) const;
 
  private:
@@ -51,19 +52,20 @@ class FourierTransform {
   FourierNumber* room_ = nullptr;            // [2][transform_.size()]
 };
 
-// The factor by which results are scaled: `normalization` 0 is 1, 1 is 1 / sqrt(points), 2 is 1 / points. False and the
-// failure recorded for any other.
+// Returns the factor of the results: 1 for `normalization` 0, 1 / sqrt(points) for 1, 1 / points for 2. For other
+// values records the failure and returns false.
 bool fourier_scale(KernelRuntimeContext& context, int64_t normalization, double points, double* scale);
 
-// Transforms every line along `axis` of a complex tensor in place and scales it.
+// Transforms every line along `axis` of a complex tensor in place, and scales it.
 void transform_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale);
 
-// in (real) to out (complex) along `axis`; out has all points of in's axis or the first half and one.
+// Transforms real `in` to complex `out` along `axis`. `out` has all points of in's axis, or the first half and one
+// more.
 void transform_real_lines(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                           const Tensor& out);
 
-// in (complex) to out (real) along `axis`: the inverse, where in holds the first half and one of the points of a
-// spectrum whose other half is conjugate.
+// Transforms complex `in` to real `out` along `axis` with the inverse transform. `in` has the first half and one more
+// of the points of a spectrum whose other half is conjugate.
 void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                              const Tensor& out);
 

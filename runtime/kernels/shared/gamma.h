@@ -5,9 +5,9 @@
 
 namespace rushlight {
 
-// The sum of (q + k)^-s over k >= 0, s > 1: terms one by one at first, then Euler and Maclaurin's formula (Abramowitz
-// and Stegun 23.2.5; Johansson, Rigorous high-precision computation of the Hurwitz zeta function, 2015). Like eager:
-// infinity at the poles, NaN for negative q where the powers are no real numbers.
+// Computes the sum of (q + k)^-s over k >= 0 for s > 1: first term by term, then by the Euler-Maclaurin formula
+// (Abramowitz and Stegun 23.2.5; Johansson, Rigorous high-precision computation of the Hurwitz zeta function, 2015). As
+// in eager PyTorch, the result is infinite at the poles, and NaN for a negative q whose powers are not real.
 inline double zeta(double s, double q) {
   if (s != s || q != q) return std::nan("");
   if (s == 1) return std::numeric_limits<double>::infinity();
@@ -41,7 +41,7 @@ inline double zeta(double s, double q) {
   return sum;
 }
 
-// log(1 + x) - x, without loss near 0.
+// Computes log(1 + x) - x without loss of digits near 0.
 inline double log1p_less(double x) {
   if (std::abs(x) > 0.3) return std::log1p(x) - x;
   double power = x, sum = 0;
@@ -54,7 +54,8 @@ inline double log1p_less(double x) {
   return sum;
 }
 
-// x^a e^-x / gamma(a + 1), for large a by Stirling's series of the gamma function (Abramowitz and Stegun 6.1.37).
+// Computes x^a e^-x / gamma(a + 1), for large a by Stirling's series of the gamma function (Abramowitz and Stegun
+// 6.1.37).
 inline double gamma_density(double a, double x) {
   constexpr double kTwoPi = 6.283185307179586;
   if (a < 12) return std::exp(a * std::log(x) - x - std::lgamma(a + 1));
@@ -64,9 +65,9 @@ inline double gamma_density(double a, double x) {
   return std::exp(a * log1p_less((x - a) / a) - rest) / std::sqrt(kTwoPi * a);
 }
 
-// The regularised incomplete gamma functions, lower or upper: the power series up to a + 1, else the continued fraction
-// by Lentz's method (Abramowitz and Stegun 6.5.29 and 6.5.31; Gil, Segura and Temme 2012 on their ranges). Limits as
-// eager's.
+// Computes the regularized incomplete gamma functions, lower or upper: the power series up to a + 1, else the continued
+// fraction with Lentz's method (Abramowitz and Stegun 6.5.29 and 6.5.31; Gil, Segura and Temme 2012 on their ranges).
+// The limits are those of eager PyTorch.
 inline double incomplete_gamma(bool upper, double a, double x) {
   if (!(a >= 0 && x >= 0)) return std::nan("");
   const double lower_end = upper ? 1 : 0;  // its value where the lower one is 0
@@ -99,7 +100,7 @@ inline double incomplete_gamma(bool upper, double a, double x) {
   return upper ? value : 1 - value;
 }
 
-// The derivatives of digamma (Abramowitz and Stegun 6.4.10), n > 0.
+// Computes the derivatives of digamma (Abramowitz and Stegun 6.4.10) for n > 0.
 inline double polygamma(int64_t n, double x) {
   constexpr double kPi = 3.141592653589793;
   if (n == 1 && x < 0.5) {

@@ -1,4 +1,4 @@
-// Conversions of runs of float16 and bfloat16, with the machine's instructions where it has them.
+// Converts arrays of float16 and bfloat16, with instructions of the machine if it has them.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace rushlight {
 
-// The ranges do not overlap.
+// widen_*() convert n numbers to float, narrow_*() convert n floats. The arrays must not overlap.
 void widen_half(const Half* from, float* to, int64_t n);
 // Rounds to nearest, ties to even.
 void narrow_half(const float* from, Half* to, int64_t n);
 void widen_bfloat16(const BFloat16* from, float* to, int64_t n);
 void narrow_bfloat16(const float* from, BFloat16* to, int64_t n);
-// Gives values the range and precision of float16.
+// Rounds n values to float16 or bfloat16, in place.
 void round_half(float* values, int64_t n);
 void round_bfloat16(float* values, int64_t n);
 

@@ -8,12 +8,12 @@
 namespace rushlight {
 
 // Checks the arguments of an operator that writes slices of out, a copy of `in`, at the positions `index` along `dim`,
-// and makes the copy. `source` has as many slices as there are positions, or is `in` itself where there is none. False
-// if there is nothing more to do.
+// and makes the copy. `source` has one slice for each position, or is `in` itself if there is none. Returns false if
+// nothing is left to do.
 bool begin_index_slices(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                         const Tensor& source, const Tensor& out, int64_t* axis);
 
-// Calls body(element of source, element of out) for all elements of all slices, in the index's order.
+// Calls body(element of source, element of out) for all elements of all slices, in the order of the index.
 template <typename Body>
 void for_each_in_slices(const Tensor& index, int64_t axis, const Tensor& source, const Tensor& out, const Body& body) {
   const IndexReader positions(index);

@@ -44,7 +44,7 @@ void for_each_lu(KernelRuntimeContext& context, const Tensor& in, bool pivot, co
   }
 }
 
-// The int32 of a batch that says what went wrong: nothing did.
+// Sets the int32 error codes of a batch to "no error".
 inline bool clear_info(KernelRuntimeContext& context, const Tensor& info, Span<const SizesType> batch) {
   if (!require_dtype(context, info, ScalarType::Int) || !resize_out(context, info, batch)) return false;
   for (int64_t i = 0; i < info.numel(); ++i) info.mutable_data_ptr<int32_t>()[i] = 0;

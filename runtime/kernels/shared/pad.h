@@ -7,8 +7,8 @@ namespace rushlight {
 
 enum class PadMode { Reflect, Replicate };
 
-// Pads the last `dims` dims by elements of the tensor itself: `padding` is (before, after) of the last dim, then of the
-// one before it, and so on; negative widths crop. `in` has one or two dims more.
+// Pads the last `dims` dimensions with elements of the tensor itself. `padding` has (before, after) of the last
+// dimension, then of the one before it, and so on; negative widths crop. `in` has one or two dimensions more.
 void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, int64_t dims,
                   PadMode mode, Tensor& out);
 

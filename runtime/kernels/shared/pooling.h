@@ -6,22 +6,23 @@
 
 namespace rushlight {
 
-// The arguments of a pooling operator over `dims` spatial dims.
+// The arguments of a pooling operator over `dims` spatial dimensions.
 struct Pooling {
   int64_t dims = 2;
   Window window;
   bool ceil_mode = false;
 };
 
-// Checks the arguments and fills `pooling`; an empty stride is the kernel's size. `in` may lack the batch dim.
+// Checks the arguments and fills `pooling`. An empty stride means the size of the kernel. `in` may lack the batch
+// dimension.
 bool read_pooling(KernelRuntimeContext& context, const Tensor& in, int64_t dims, Span<const int64_t> kernel,
                   Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation, bool ceil_mode,
                   Pooling* pooling);
 
-// The shape of the pooled tensor; fails if a size is not positive.
+// Sets the shape of the pooled tensor. Fails if a size is not positive.
 bool pooled_shape(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Shape* shape);
 
-// Averages. `divisor`, unless 0, replaces the number of elements.
+// Computes averages. If `divisor` is not 0, it replaces the number of elements.
 struct AveragePooling : Pooling {
   bool count_padding = true;
   int64_t divisor = 0;
@@ -30,15 +31,15 @@ struct AveragePooling : Pooling {
 void average_pool(KernelRuntimeContext& context, const AveragePooling& pooling, const Tensor& in, Tensor& out);
 void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices);
 
-// The shape of a tensor whose last dims are pooled to `output_size`; fails if that cannot be.
+// Sets the shape of a tensor whose last dimensions are pooled to `output_size`. Fails if this is impossible.
 bool adaptive_shape(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Shape* shape);
-// The input positions [begin, end) of one of `count` windows which divide `size` positions evenly.
+// Returns the input positions [begin, end) of one of `count` windows that divide `size` positions evenly.
 inline void adaptive_range(int64_t position, int64_t size, int64_t count, int64_t* begin, int64_t* end) {
   *begin = position * size / count;
   *end = ((position + 1) * size + count - 1) / count;
 }
 
-// Averages over windows that divide each of the last `output_size.size()` dims evenly.
+// Computes averages over windows that divide each of the last `output_size.size()` dimensions evenly.
 void adaptive_average_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                            Tensor& out);
 void adaptive_max_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Tensor& out,

@@ -6,18 +6,18 @@
 
 namespace rushlight {
 
-// torch.promote_types.
+// Returns torch.promote_types of two dtypes.
 ScalarType promote_types(ScalarType a, ScalarType b);
 
-// torch.can_cast: whether a result of type `from` may be written into a tensor of type `to`.
+// Returns torch.can_cast: whether a result of dtype `from` may be written into a tensor of dtype `to`.
 bool can_cast(ScalarType from, ScalarType to);
 
-// The floating type that a function of integers gives: float32; other types are their own.
+// Returns the dtype of the result of a floating-point function: float32 for integers, else the same dtype.
 constexpr ScalarType float_result(ScalarType type) {
   return is_floating(type) || is_complex(type) ? type : ScalarType::Float;
 }
 
-// The real type of a complex type's parts; other types are their own.
+// Returns the dtype of the parts of a complex dtype, else the same dtype.
 constexpr ScalarType real_type(ScalarType type) {
   if (type == ScalarType::ComplexHalf) return ScalarType::Half;
   if (type == ScalarType::ComplexFloat) return ScalarType::Float;
@@ -25,8 +25,8 @@ constexpr ScalarType real_type(ScalarType type) {
   return type;
 }
 
-// torch.result_type of tensors and numbers: tensors with dimensions go before zero-dim tensors, and these before
-// numbers, unless the later is of a higher category (bool < integer < floating < complex).
+// Computes torch.result_type of tensors and numbers. Tensors with dimensions have priority over zero-dimensional
+// tensors, and these over numbers, unless the later one has a higher category (bool < integer < floating < complex).
 class ResultType {
  public:
   ResultType& with(const Tensor& tensor);

@@ -18,7 +18,7 @@ class RandomStream {
     uint32_t word[4];
   };
   Words at(uint64_t position) const;
-  // In [0, 1), with 24 and 53 bits.
+  // Returns a number in [0, 1), with 24 and 53 bits.
   float uniform(uint64_t position) const { return static_cast<float>(at(position).word[0] >> 8) * 0x1p-24f; }
   double uniform_double(uint64_t position) const;
   // Normally distributed, by Box and Muller's transform.
@@ -30,7 +30,7 @@ class RandomStream {
   uint64_t seed_, stream_;
 };
 
-// A new stream for each call of a kernel.
+// Returns a new stream for each call of a kernel.
 RandomStream next_random_stream();
 
 // Fills a floating tensor with numbers uniform in [0, 1), or normal with mean 0 and variance 1.

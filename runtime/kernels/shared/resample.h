@@ -37,7 +37,7 @@ struct Taps {
   const Weight* weight = nullptr;  // [result][width]
 };
 
-// Allocated in scratch memory; false and the failure recorded if there is none.
+// Allocated in scratch memory; If there is none, records the failure and returns false.
 template <typename Weight>
 bool make_taps(KernelRuntimeContext& context, const Resample& resample, int64_t dim, int64_t source_size,
                Taps<Weight>* taps);

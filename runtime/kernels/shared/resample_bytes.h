@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Resizes images of bytes with weights of 16 bits, first along rows and then along columns, with a rounding after each,
-// as Pillow and ATen do it.
+// Resizes images of bytes with 16-bit weights, first along rows and then along columns, and rounds after each
+// direction, as Pillow and ATen do.
 void resample_bytes(KernelRuntimeContext& context, const Resample& resample, const Tensor& in, const Tensor& out);
 
 }  // namespace rushlight

@@ -8,14 +8,14 @@
 
 namespace rushlight {
 
-// The rows of tensors along an axis. The tensors have one shape but for the axis; a tensor of rank 0 is one row of one
-// element.
+// The rows of tensors along an axis. The tensors have the same shape except for this axis; a tensor of rank 0 is one
+// row of one element.
 class Rows {
  public:
   Rows(std::initializer_list<Tensor> tensors, int64_t axis);
 
   int64_t count() const { return count_; }
-  // Of tensor k's rows; strides in elements.
+  // The rows of tensor k; strides are in elements.
   int64_t length(int k) const { return length_[k]; }
   int64_t stride(int k) const { return stride_[k]; }
 
@@ -26,7 +26,7 @@ class Rows {
     const int64_t grain = length_[0] > 0 && length_[0] < kElements ? kElements / length_[0] : 1;
     context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) { visit(begin, end, body); });
   }
-  // Whether neighbouring rows are neighbouring elements in every tensor.
+  // Returns whether neighbouring rows are neighbouring elements in every tensor.
   bool adjacent() const;
   // Elements of tensor k between neighbouring rows of a run.
   int64_t step(int k) const { return nest_.inner_stride(k); }
@@ -45,7 +45,7 @@ class Rows {
       });
     });
   }
-  // for_each() on this thread, for bodies that share scratch memory.
+  // Does the same as for_each() on this thread only, for bodies that share scratch memory.
   template <typename Body>
   void for_each_serially(const Body& body) const {
     visit(0, count_, body);

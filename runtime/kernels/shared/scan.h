@@ -9,8 +9,8 @@
 
 namespace rushlight {
 
-// out[i] = state after taking in[0..i] of a row along `axis`. A Function has `State init() const` and
-// `C update(State&, C x) const`, which gives what is written.
+// Computes out[i] from in[0..i] of each row along `axis`. A Function has `State init() const` and `C update(State&, C
+// x) const`, which returns the value to write.
 template <typename C, typename Function>
 void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out, const Function& function) {
   using State = decltype(function.init());
@@ -19,7 +19,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
   const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
   if (rows.adjacent() && rows.stride(0) != 1) {
-    // Columns of a matrix: many take a step together.
+    // The rows are columns of a matrix: many of them advance together.
     constexpr int64_t kColumns = 512;
     rows.for_each_run(context, kColumns, [&](const int64_t* offsets, int64_t n) {
       C block[kColumns];
@@ -33,7 +33,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
     });
     return;
   }
-  // Rows: four at a time, since a step waits for the one before it.
+  // Four rows advance together, because each step waits for the one before it.
   constexpr int64_t kBlock = 128;
   constexpr int64_t kRows = 4;
   const auto step_four = [&](State(&states)[kRows], const C* const(&from)[kRows], C* const(&to)[kRows], int64_t n) {
@@ -83,7 +83,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
   });
 }
 
-// Sets out's shape to in's and gives the axis from 0 on.
+// Sets out's shape to that of `in`, and returns the axis, counted from 0.
 inline bool prepare_scan(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& out,
                          int64_t* axis) {
   return normalize_dim(context, dim, in.dim(), axis) && resize_out_like(context, out, in);

@@ -11,8 +11,8 @@ namespace rushlight {
 
 enum class ScatterReduction : uint8_t { Assign, Sum, Product, Mean, Maximum, Minimum };
 
-// "sum", "prod", "mean", "amax", "amin" of scatter_reduce; "add", "multiply" of scatter. False and the failure recorded
-// for anything else.
+// Parses the name of a reduction: "sum", "prod", "mean", "amax", "amin" of scatter_reduce; "add", "multiply" of
+// scatter. For other names records the failure and returns false.
 bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, bool scatter_reduce,
                        ScatterReduction* reduction);
 
@@ -21,7 +21,7 @@ bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, boo
 void scatter(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, const Tensor& src,
              ScatterReduction reduction, bool include_self, Tensor& out);
 
-// The same with one number as the source.
+// Does the same with one number as the source.
 void scatter_number(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                     const Scalar& number, ScatterReduction reduction, Tensor& out);
 

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Sizes held by value. A size that no tensor can have is kept as -1, a rank above kMaxDim as such; resize_out refuses
+// A shape that owns its sizes. An invalid size is stored as -1, and a rank above kMaxDim as it is; resize_out() refuses
 // both.
 struct Shape {
   SizesType sizes[kMaxDim] = {};
@@ -28,19 +28,19 @@ struct Shape {
   Span<const SizesType> span() const { return {sizes, static_cast<size_t>(dim)}; }
 };
 
-// Sets the shape of `out`. On failure records it and gives false, as all functions below.
+// Sets the shape of `out`. If this fails, records the failure and returns false; the functions below do the same.
 bool resize_out(KernelRuntimeContext& context, const Tensor& out, Span<const SizesType> sizes);
 bool resize_out(KernelRuntimeContext& context, const Tensor& out, std::initializer_list<int64_t> sizes);
-// The shape of `like`.
+// Sets the shape of `out` to that of `like`.
 bool resize_out_like(KernelRuntimeContext& context, const Tensor& out, const Tensor& like);
 
 // Broadcasts `shape` with `sizes`, in place.
 bool broadcast_shape(KernelRuntimeContext& context, Shape& shape, Span<const SizesType> sizes);
 
-// Requires that a result of type `from` may be written into `out`.
+// Checks that a result of dtype `from` may be written into `out`.
 bool require_cast(KernelRuntimeContext& context, ScalarType from, const Tensor& out);
 
-// `axis` in [-rank, rank) to [0, rank); a rank of 0 counts as 1.
+// Converts `axis` from [-rank, rank) to [0, rank). A rank of 0 counts as 1.
 bool normalize_dim(KernelRuntimeContext& context, int64_t axis, int64_t rank, int64_t* result);
 
 inline uint8_t* at(const Tensor& tensor, int64_t element) {

@@ -12,8 +12,8 @@ struct Slice {
   int64_t start = 0, step = 1, size = 0;
 };
 
-// [start:end:step] of an axis of `size` elements, as Python counts and clamps. Records the failure and returns false
-// if step is not positive.
+// Computes the slice [start:end:step] of an axis of `size` elements, with Python's rules for negative and large
+// indices. Records the failure and returns false if step is not positive.
 bool resolve_slice(KernelRuntimeContext& context, int64_t size, std::optional<int64_t> start,
                    std::optional<int64_t> end, int64_t step, Slice* slice);
 

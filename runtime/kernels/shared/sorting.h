@@ -22,7 +22,7 @@ bool goes_before(C a, C b, bool descending) {
   return a < b || (b != b && a == a);
 }
 
-// Sorts items[n] stably, with `scratch` of n items: merges of insertion-sorted runs.
+// Sorts items[n] stably: it merges runs that were sorted by insertion. `scratch` has n items.
 template <typename C>
 void merge_sort(Indexed<C>* items, Indexed<C>* scratch, int64_t n, bool descending) {
   constexpr int64_t kRun = 16;
@@ -54,7 +54,8 @@ void merge_sort(Indexed<C>* items, Indexed<C>* scratch, int64_t n, bool descendi
   for (int64_t i = 0; from != items && i < n; ++i) items[i] = from[i];
 }
 
-// A buffer for one row's items and their scratch; null (and the failure recorded) if there is no memory.
+// Returns a buffer for the items of one row and their scratch memory. If there is no memory, records the failure and
+// returns null.
 template <typename C>
 Indexed<C>* allocate_items(KernelRuntimeContext& context, int64_t n) {
   return context.allocate_temporary_array<Indexed<C>>(2 * static_cast<size_t>(n > 0 ? n : 1));

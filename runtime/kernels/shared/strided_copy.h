@@ -7,13 +7,13 @@
 
 namespace rushlight {
 
-// Nested loops over elements of a source and a destination. Strides count elements and may be negative; a source
-// stride may be 0. Two destination elements never coincide.
+// Nested loops over elements of a source and a destination. Strides are in elements and may be negative; a source
+// stride may be 0. Two destination elements never have the same place.
 class StridedLoops {
  public:
   static constexpr int kMaxLoops = 2 * kMaxDim;
   StridedLoops() = default;
-  // Copies no more than is used: a copy is made for each strided_copy().
+  // Copies only the used entries, because each strided_copy() makes a copy.
   StridedLoops(const StridedLoops& other) : count_(other.count_) {
     for (int i = 0; i < count_; ++i) loops_[i] = other.loops_[i];
   }
@@ -24,9 +24,9 @@ class StridedLoops {
   void add(int64_t size, int64_t src_stride, int64_t dst_stride) { loops_[count_++] = {size, src_stride, dst_stride}; }
   int count() const { return count_; }
   const Loop& operator[](int i) const { return loops_[i]; }
-  // Iterations of all loops together.
+  // Returns the iterations of all loops together.
   int64_t numel() const;
-  // Sorts by destination stride, outermost first, and joins loops that step through memory as one.
+  // Sorts the loops by destination stride, outermost first, and joins loops that step through memory together.
   void normalize();
 
  private:
@@ -34,20 +34,21 @@ class StridedLoops {
   int count_ = 0;
 };
 
-// Copies elements of 1, 2, 4, 8 or 16 bytes: whole runs by memcpy, transposes in tiles, on threads where it pays.
+// Copies elements of 1, 2, 4, 8 or 16 bytes: contiguous runs by memcpy, transposes block by block, on several threads
+// if this is faster.
 void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void* src, void* dst, size_t element_size);
 
-// The loops over all elements of `sizes`, both tensors having as many axes.
+// Returns the loops over all elements of `sizes`. Both tensors must have the same number of axes.
 StridedLoops loops_over(Span<const SizesType> sizes, Span<const StridesType> src, Span<const StridesType> dst);
 
-// Copies `in` to `out`: same shape, same element size, any dim orders.
+// Copies `in` to `out`, which has the same shape and element size. The dim orders may differ.
 void copy_elements(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
 
-// Copies `count` elements, counted in row-major order of either tensor's axes whatever its dim order.
+// Copies `count` elements, which count in row-major order of the axes of both tensors, whatever their dim orders are.
 void copy_row_major(KernelRuntimeContext& context, const Tensor& in, int64_t in_first, const Tensor& out,
                     int64_t out_first, int64_t count);
 
-// The same for all elements of `in` and of `out`, which has as many.
+// Does the same for all elements of `in` and of `out`, which has as many.
 void copy_reshaped(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
 
 }  // namespace rushlight

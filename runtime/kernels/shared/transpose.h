@@ -107,7 +107,7 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   }
 }
 
-// The same for a square of one 64-byte line a side; to's rows follow one another.
+// Does the same for a square with sides of one 64-byte line; the rows of `to` are contiguous.
 template <typename T>
 void transpose_square(const T* from, int64_t from_stride, T* to) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));

@@ -8,8 +8,8 @@
 
 namespace rushlight {
 
-// The geometry of a window that moves over up to three spatial dims: depth, height, width. Dims that a tensor lacks
-// come first and have the neutral values.
+// The geometry of a window that moves over up to three spatial dimensions: depth, height, width. If a tensor has fewer,
+// the first ones have neutral values.
 struct Window {
   int64_t kernel[3] = {1, 1, 1};
   int64_t stride[3] = {1, 1, 1};
@@ -19,25 +19,26 @@ struct Window {
   int64_t volume() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-// Spreads `values` (one for all dims, or one for each of `dims`) over the last `dims` entries of `field`; an empty list
-// leaves them. Values must lie in [least, 2^31). False and the failure recorded otherwise.
+// Copies `values` (one for all dimensions, or one for each of `dims`) to the last `dims` entries of `field`; an empty
+// list changes nothing. Values must lie in [least, 2^31). Otherwise records the failure and returns false.
 bool read_window_field(KernelRuntimeContext& context, const char* name, Span<const int64_t> values, int64_t dims,
                        int64_t least, int64_t (&field)[3]);
 
-// Sizes and strides of a tensor [batch, channels, spatial...] or [channels, spatial...] as one with a batch and three
-// spatial dims.
+// The sizes and strides of a tensor [batch, channels, spatial...] or [channels, spatial...], extended to a batch and
+// three spatial dimensions.
 struct Image {
   int64_t batch = 1, channels = 1;
   int64_t size[3] = {1, 1, 1};
   int64_t batch_stride = 0, channel_stride = 0;
   int64_t stride[3] = {0, 0, 0};
 
-  // `tensor` has `dims` spatial dims and one or two more.
+  // `tensor` must have `dims` spatial dimensions, and one or two more.
   Image(const Tensor& tensor, int64_t dims);
   int64_t volume() const { return size[0] * size[1] * size[2]; }
 };
 
-// Positions that a window has along a dim; with `ceil_mode` the last may reach over the end, if it starts before it.
+// Returns the number of positions of a window along a dimension. With `ceil_mode` the last window may extend beyond the
+// end, if it starts before it.
 int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode);
 
 }  // namespace rushlight

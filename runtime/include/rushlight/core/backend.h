@@ -14,59 +14,68 @@
 
 namespace rushlight {
 
-// State of one lowered module, owned by its backend.
+// The state of one lowered module. The backend chooses the type and owns the state.
 using DelegateHandle = void;
 
+// An option that the partitioner gave the backend when the program was compiled. Views into the program.
 struct CompileSpec {
   std::string_view key;
   Span<const uint8_t> value;
 };
 
+// An option that the application gives a backend at run time.
 struct BackendOption {
   std::string_view key;
-  EValue value;  // Int, Bool or String
+  EValue value;  // Int, Bool or String; the caller owns the characters of a string
 };
 
+// What a backend may use while it loads a delegate. The context is valid during init() only.
 struct BackendInitContext {
-  MemoryAllocator* allocator;  // lives as long as the method
-  ThreadPool* threads;
-  EventTracer* tracer;
+  MemoryAllocator* allocator;  // its memory lives as long as the method
+  ThreadPool* threads;         // may be null; outlives the method
+  EventTracer* tracer;         // may be null; outlives the method
   std::string_view method_name;
-  const NamedDataMap* named_data;
-  Span<const BackendOption> options;
+  const NamedDataMap* named_data;     // data that the compiler stored by name
+  Span<const BackendOption> options;  // the options of this method
 };
 
-// An operator inside a delegate: a key of the debug handle map that the backend's compiler gave, by which people find
-// the line of their Python. One of the two, if any.
+// An operator inside a delegate: a key of the debug handle map that the backend made when it compiled the delegate. It
+// leads to a line of the user's Python code. At most one of the two members is set.
 struct DelegateOperator {
   int64_t number = -1;
-  std::string_view name;  // read when execute() has returned
+  std::string_view name;  // must stay valid after execute() returns, until the next call
 };
 
+// What a backend may use while it executes a delegate. The context is valid during execute() only.
 struct BackendExecutionContext {
-  MemoryAllocator* temporary;
-  ThreadPool* threads;
-  EventTracer* tracer;
-  EventId event;
-  DelegateOperator failed;  // what failed, set by a backend whose execute() returns an error
+  MemoryAllocator* temporary;  // scratch memory until execute() returns; may be null
+  ThreadPool* threads;         // may be null
+  EventTracer* tracer;         // may be null
+  EventId event;               // the event of this call, to which the backend may add its own events
+  DelegateOperator failed;     // out: the operator that failed, if execute() returns an error
 };
 
-// The run-time part of a backend.
+// The run-time part of a backend. One object serves all methods of the process. Methods may run on several threads at
+// the same time, so that an implementation keeps its state in the handle; one handle is used by one thread at a time.
 class BackendInterface {
  public:
+  // Returns whether this machine can run the backend.
   virtual bool is_available() const = 0;
-  // `processed` may be released by the backend when it no longer needs the bytes.
+  // Loads a delegate. `processed` holds the bytes that the backend's compiler made; they may be damaged or malicious.
+  // The backend may release them when it no longer needs them. Returns a handle, which destroy() receives later.
   virtual Result<DelegateHandle*> init(BackendInitContext& context, FreeableBuffer* processed,
                                        Span<const CompileSpec> specs) = 0;
-  // `arguments`: the delegate's inputs, then its outputs.
+  // Executes a delegate. `arguments` are its inputs, then its outputs. The caller owns all of them.
   virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) = 0;
+  // Destroys a handle. Its memory from BackendInitContext::allocator is freed with the method.
   virtual void destroy(DelegateHandle* handle) = 0;
-  // An option of all methods that are loaded from then on; those of one method come with `init`.
+  // Sets an option for all methods that are loaded later. Returns NotSupported for an unknown option.
   virtual Error set_option(const BackendOption& option) {
     return fail(Error::NotSupported, "the backend has no option '%.*s'", static_cast<int>(option.key.size()),
                 option.key.data());
   }
-  // What set_option was given, or the default. A string's characters are the backend's.
+  // Returns the value of an option: the default, or the value of set_option(). The backend owns the characters of a
+  // string. Returns NotSupported for an unknown option.
   virtual Result<EValue> get_option(std::string_view key) const {
     return fail(Error::NotSupported, "the backend has no option '%.*s'", static_cast<int>(key.size()), key.data());
   }
@@ -75,14 +84,15 @@ class BackendInterface {
   ~BackendInterface() = default;
 };
 
+// A row of a backend table. The table and its backends live as long as the process.
 struct Backend {
-  const char* id;  // "XnnpackBackend"
+  const char* id;  // the name in program files, such as "XnnpackBackend"
   BackendInterface* backend;
 };
 
 using BackendTable = Span<const Backend>;
 
-// The row of that id, or null.
+// Returns the row with this id, or null.
 const Backend* find_backend(BackendTable table, std::string_view id);
 
 }  // namespace rushlight

@@ -9,11 +9,13 @@
 
 namespace rushlight {
 
-// Bytes and how to give them back. Move-only.
+// Bytes with the function that frees them. The object owns the bytes and can only be moved.
 class FreeableBuffer {
  public:
   using FreeFunction = void (*)(void* context, const void* data, size_t size);
+  // Makes an empty buffer.
   FreeableBuffer() = default;
+  // Takes over `size` bytes at `data`. `free_function(context, data, size)` frees them; null frees nothing.
   FreeableBuffer(const void* data, size_t size, FreeFunction free_function = nullptr, void* context = nullptr)
       : data_(data), size_(size), free_(free_function), context_(context) {}
   FreeableBuffer(FreeableBuffer&& other) noexcept { swap(other); }
@@ -26,6 +28,7 @@ class FreeableBuffer {
   }
   ~FreeableBuffer() { release(); }
 
+  // Frees the bytes now instead of in the destructor. The buffer is empty afterwards.
   void release() {
     if (data_ && free_) free_(context_, data_, size_);
     data_ = nullptr;
@@ -48,14 +51,19 @@ class FreeableBuffer {
   void* context_ = nullptr;
 };
 
+// The kind of data that a loader reads; a loader may place kinds in different memories.
 enum class SegmentKind : uint8_t { Program, Constant, Backend, Mutable, External };
 
-// Where the bytes of a file come from. Outlives everything loaded through it.
+// Reads the bytes of a file. A loader must outlive all objects that are loaded through it. All functions may be called
+// from several threads at the same time. They return AccessFailed if the bytes cannot be read, and InvalidArgument if
+// they are not inside the file.
 class DataLoader {
  public:
+  // Returns `size` bytes at `offset` of the file.
   virtual Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) = 0;
+  // Returns the size of the file in bytes.
   virtual Result<size_t> size() const = 0;
-  // Reads straight into `buffer`.
+  // Reads `size` bytes at `offset` into `buffer`.
   virtual Error load_into(size_t offset, size_t size, SegmentKind kind, void* buffer) = 0;
 
  protected:

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// Result codes. Values are those of the ExecuTorch runtime, so that codes mean the same in both.
+// The result of a function that can fail. The values are those of the ExecuTorch runtime.
 enum class Error : uint32_t {
   Ok = 0x00,
   Internal = 0x01,
@@ -26,29 +26,30 @@ enum class Error : uint32_t {
   DelegateInvalidHandle = 0x32,
 };
 
-// The enumerator's name, for example "InvalidProgram".
+// Returns the name of an error, for example "InvalidProgram".
 const char* to_string(Error error) noexcept;
 
-// Formats a message (at most 511 characters) as this thread's last error message and returns `code`.
+// Stores a message (printf format, at most 511 characters) as the last error message of this thread. Returns `code`.
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 Error fail(Error code, const char* format, ...) noexcept;
 
-// The text given to the latest fail() on this thread, "" if none. Valid until the next fail().
+// Returns the message of the latest fail() on this thread, or "". The text is valid until the next fail().
 const char* last_error_message() noexcept;
+// Sets the last error message of this thread to "".
 void clear_last_error_message() noexcept;
 
 }  // namespace rushlight
 
-// Returns the error of an expression of type Error, if it is one.
+// Evaluates an expression of type Error, and returns it from the function unless it is Ok.
 #define RL_TRY(expression)                                     \
   do {                                                         \
     const ::rushlight::Error rl_error_ = (expression);         \
     if (rl_error_ != ::rushlight::Error::Ok) return rl_error_; \
   } while (0)
 
-// Unless `condition` holds, returns fail(code, format, ...).
+// Returns fail(Error::code, format, ...) from the function unless `condition` holds.
 #define RL_REQUIRE(condition, code, ...)                                               \
   do {                                                                                 \
     if (!(condition)) return ::rushlight::fail(::rushlight::Error::code, __VA_ARGS__); \

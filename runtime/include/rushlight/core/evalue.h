@@ -11,6 +11,7 @@
 
 namespace rushlight {
 
+// The type of a value.
 enum class Tag : uint8_t {
   None,
   Tensor,
@@ -25,12 +26,13 @@ enum class Tag : uint8_t {
   OptionalTensorList,
 };
 
-// The tag's name, for example "Tensor".
+// Returns the name of a tag, for example "Tensor".
 const char* to_string(Tag tag) noexcept;
 
 class EValue;
 
-// A list whose items are values of the method. Reading it copies their present state into `items`.
+// A list whose items are values of the method. read() copies the present values into `items` and returns a view of
+// these. Two threads must not read one list at the same time.
 template <typename T>
 struct BoxedList {
   EValue* const* values;  // [size]
@@ -45,7 +47,7 @@ Span<Tensor> BoxedList<Tensor>::read() const;
 template <>
 Span<std::optional<Tensor>> BoxedList<std::optional<Tensor>>::read() const;
 
-// One value of a method: a tag and 8 bytes.
+// One value of a method: a tag and 8 bytes. A value does not own the tensor, text or list that it points to.
 class EValue {
  public:
   EValue() { payload_.i = 0; }
@@ -68,7 +70,7 @@ class EValue {
   bool is_tensor() const { return tag_ == Tag::Tensor; }
   bool is_scalar() const { return tag_ == Tag::Int || tag_ == Tag::Double || tag_ == Tag::Bool; }
 
-  // Each only if the tag says so.
+  // Each of these functions may be called only if the tag has the same type.
   Tensor to_tensor() const { return Tensor(payload_.tensor); }
   int64_t to_int() const { return payload_.i; }
   double to_double() const { return payload_.d; }

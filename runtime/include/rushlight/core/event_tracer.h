@@ -7,25 +7,29 @@
 
 namespace rushlight {
 
+// The kind of an event.
 enum class EventKind : uint8_t { Method, Kernel, Delegate, Move, Jump, Free, DelegateOperator };
 
+// The place of an event in a method.
 struct EventId {
   EventKind kind;
-  int32_t chain = -1;        // -1: none
-  int32_t instruction = -1;  // index in the chain, -1: none
-  int64_t delegate_debug_id = -1;
+  int32_t chain = -1;              // index of the chain, -1: none
+  int32_t instruction = -1;        // index in the chain, -1: none
+  int64_t delegate_debug_id = -1;  // key of the delegate's debug handle map, -1: none
 };
 
-// Is told what a method does. All calls come from the thread that executes the method.
+// Receives the events of a method while it is executed. All calls come from the thread that executes the method.
 class EventTracer {
  public:
-  // `name` outlives the event. The token goes to end_event.
+  // Starts an event. `name` stays valid until the end of the event. Returns a token for end_event().
   virtual uint64_t begin_event(const EventId& id, std::string_view name) = 0;
+  // Ends the event of a token.
   virtual void end_event(uint64_t token, const EventId& id) = 0;
-  // An event inside a delegate, with its own clock (nanoseconds).
+  // Records an event inside a delegate. The times are nanoseconds of a clock that the backend chooses.
   virtual void log_delegate_event(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns) = 0;
+  // Returns whether log_value() is to be called.
   virtual bool wants_values() const = 0;
-  // An output of the instruction, after it ran; only if wants_values().
+  // Receives an output of an instruction after it ran.
   virtual void log_value(const EventId& id, const EValue& value) = 0;
 
  protected:

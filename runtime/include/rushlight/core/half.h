@@ -20,7 +20,7 @@ inline float float_of(uint32_t bits) {
   return value;
 }
 
-// IEEE 754 binary16 to binary32; exact.
+// Converts IEEE 754 binary16 to binary32, which is exact.
 inline float half_to_float(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t magnitude = half & 0x7fffu;
@@ -30,7 +30,7 @@ inline float half_to_float(uint16_t half) {
   return sign ? -tiny : tiny;
 }
 
-// binary32 to binary16, rounding to nearest, ties to even.
+// Converts binary32 to binary16, and rounds to nearest, ties to even.
 inline uint16_t float_to_half(float value) {
   const uint32_t bits = bits_of(value);
   const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000u);
@@ -38,7 +38,7 @@ inline uint16_t float_to_half(float value) {
   if (magnitude > 0x7f800000u) return sign | 0x7e00u;
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;
   if (magnitude < 0x38800000u) {
-    // Subnormal results: adding 0.5 shifts the significand so that the FPU rounds it.
+    // The result is subnormal. Adding 0.5 shifts the significand, so that the floating-point unit rounds it.
     const float rounded = float_of(magnitude) + 0.5f;
     return sign | static_cast<uint16_t>(bits_of(rounded) - 0x3f000000u);
   }
@@ -47,7 +47,7 @@ inline uint16_t float_to_half(float value) {
 
 inline float bfloat16_to_float(uint16_t value) { return float_of(static_cast<uint32_t>(value) << 16); }
 
-// binary32 to bfloat16, rounding to nearest, ties to even.
+// Converts binary32 to bfloat16, and rounds to nearest, ties to even.
 inline uint16_t float_to_bfloat16(float value) {
   const uint32_t bits = bits_of(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
@@ -56,7 +56,7 @@ inline uint16_t float_to_bfloat16(float value) {
 
 }  // namespace detail
 
-// IEEE 754 binary16. Arithmetic happens in float.
+// A float16 number (IEEE 754 binary16). It converts to float for arithmetic.
 struct alignas(2) Half {
   uint16_t bits = 0;
   Half() = default;
@@ -64,7 +64,7 @@ struct alignas(2) Half {
   operator float() const { return detail::half_to_float(bits); }  // NOLINT
 };
 
-// The upper half of a binary32. Arithmetic happens in float.
+// A bfloat16 number, the upper half of a binary32. It converts to float for arithmetic.
 struct alignas(2) BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;

@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// What a kernel's parameter takes. Checked against the program's values once, when a method is loaded.
+// The type of a kernel's parameter. Loading a method checks the values of the program against it.
 enum class ArgKind : uint8_t {
   Tensor,
   OptionalTensor,
@@ -40,38 +40,42 @@ enum class ArgKind : uint8_t {
   OutTensorList,  // its items are written
 };
 
-// Whether a value with this tag may be given for a parameter of this kind.
+// Returns whether a parameter of this kind accepts a value with this tag.
 bool accepts(ArgKind kind, Tag tag);
+// Returns the name of a kind, for example "Tensor".
 const char* to_string(ArgKind kind) noexcept;
 
+// A kernel in boxed form. `arguments` are the arguments in the order of the operator's schema.
 using KernelFunction = void (*)(KernelRuntimeContext& context, EValue* const* arguments);
 
+// A kernel in boxed form with the types of its parameters. See `boxed` below.
 struct BoxedKernel {
   KernelFunction call;
   const ArgKind* kinds;  // [arity]
   uint16_t arity;
 };
 
-// Arguments by number, the first being 0, as a set of bits.
+// Returns a set of arguments as bits: args(0, 2) is the first and the third argument.
 template <typename... Numbers>
 constexpr uint32_t args(Numbers... numbers) {
   return ((1u << numbers) | ...);
 }
 
-// Element types of the arguments of a set.
+// The dtypes that the tensors of some arguments may have.
 struct ArgumentDtypes {
   uint32_t arguments = 0;  // args(2, 3)
   DtypeSet dtypes;
 };
 
-// A row of a kernel table: what the kernel takes. A method whose tensors have other element types is not loaded.
+// A row of a kernel table: the kernel and the dtypes that it supports. Loading a method with tensors of other dtypes
+// fails.
 struct Kernel {
   const char* name;  // "aten::add.out"
   BoxedKernel boxed;
-  DtypeSet dtypes;                // of each tensor argument, items of lists and outs among them; any if empty
-  ArgumentDtypes others[3] = {};  // of tensor arguments whose element types differ from these
+  DtypeSet dtypes;                // the dtypes of all tensor arguments, list items and outs included; empty: any
+  ArgumentDtypes others[3] = {};  // arguments with other dtypes than these
 
-  // Element types of the tensors of an argument; any if empty.
+  // Returns the dtypes that the tensors of an argument may have; an empty set allows all.
   constexpr DtypeSet dtypes_of(size_t argument) const {
     for (const ArgumentDtypes& other : others) {
       if (argument < 32 && ((other.arguments >> argument) & 1u) != 0) return other.dtypes;
@@ -80,27 +84,29 @@ struct Kernel {
   }
 };
 
-// A tensor argument whose element type its kernel does not take.
+// A tensor argument whose dtype its kernel does not support.
 struct DtypeMismatch {
   bool found = false;
   uint16_t argument = 0;
   ScalarType dtype{};
 };
 
-// The first such argument of `arguments`, [arity], whose tags fit the kernel's kinds.
+// Returns the first argument whose dtype the kernel does not support. `arguments` has kernel.boxed.arity values, whose
+// tags fit the kernel's parameters.
 DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments);
 
-// Whether an argument of this kind holds tensors.
+// Returns whether the kernel writes an argument of this kind.
 constexpr bool is_out(ArgKind kind) { return kind == ArgKind::OutTensor || kind == ArgKind::OutTensorList; }
+// Returns whether an argument of this kind has tensors.
 constexpr bool is_tensor_kind(ArgKind kind) {
   return is_out(kind) || kind == ArgKind::Tensor || kind == ArgKind::OptionalTensor || kind == ArgKind::TensorList ||
          kind == ArgKind::OptionalTensorList;
 }
 
-// Rows sorted by name (strcmp order).
+// Rows in the order of their names (strcmp). The rows live as long as the process.
 using KernelTable = Span<const Kernel>;
 
-// The row of that name in the first table that has one, or null.
+// Returns the row with this name from the first table that has one, or null.
 const Kernel* find_kernel(Span<const KernelTable> tables, std::string_view name);
 
 namespace detail {
@@ -108,7 +114,7 @@ namespace detail {
 inline double as_double(const EValue& value) {
   return value.tag() == Tag::Double ? value.to_double() : static_cast<double>(value.to_int());
 }
-// Int from Int or Bool; the payload is the same.
+// An Int and a Bool have the same payload.
 inline int64_t as_int(const EValue& value) { return value.to_int(); }
 
 template <typename T>
@@ -162,7 +168,7 @@ struct Plain<EValue&> {
   using type = EValue&;
 };
 
-// Of a parameter as it is declared: Tensor& is written, const Tensor& is read.
+// The kind of a declared parameter. The kernel writes a Tensor& and reads a const Tensor&.
 template <typename Parameter>
 inline constexpr ArgKind kind_of = Argument<typename Plain<Parameter>::type>::kind;
 template <>
@@ -181,7 +187,7 @@ struct Boxing<function> {
   }
 
  private:
-  // Parameters that are references to handles (Tensor&) bind to a local copy, which refers to the same tensor.
+  // A reference parameter such as Tensor& refers to a local copy of the handle, which refers to the same tensor.
   template <typename Parameter>
   struct Holder {
     typename Plain<Parameter>::type value;
@@ -199,11 +205,11 @@ struct Boxing<function> {
 
 }  // namespace detail
 
-// A kernel `void f(KernelRuntimeContext&, const Tensor& a, int64_t n, ..., Tensor& out)` in boxed form. Parameters take
-// the operator schema's order, out arguments last; a tensor that the kernel writes is a Tensor&: Tensor,
-// optional<Tensor>, Span<const Tensor>, Span<Tensor> (out lists), Span<const optional<Tensor>>, Scalar, int64_t,
-// double, bool, Span<const int64_t>, Span<const double>, Span<const bool>, string_view, ScalarType, optional<> of them,
-// and EValue& for any value; by value or const reference.
+// Makes the boxed form of a kernel `void f(KernelRuntimeContext&, const Tensor& a, int64_t n, ..., Tensor& out)`. The
+// parameters have the order of the operator's schema, with the outs at the end. Their types are Tensor,
+// Span<const Tensor>, Span<const optional<Tensor>>, Scalar, int64_t, double, bool, Span<const int64_t>,
+// Span<const double>, Span<const bool>, string_view and ScalarType, by value or const reference; optional<> of most of
+// these; EValue& for any value; Tensor& for an out tensor, and Span<Tensor> for a list of out tensors.
 template <auto function>
 inline constexpr BoxedKernel boxed{&detail::Boxing<function>::call, detail::Boxing<function>::kinds,
                                    static_cast<uint16_t>(sizeof(detail::Boxing<function>::kinds) / sizeof(ArgKind))};

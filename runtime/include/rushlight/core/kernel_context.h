@@ -10,13 +10,15 @@
 
 namespace rushlight {
 
-// What a kernel may use beside its arguments, and how it reports failure.
+// What a kernel may use besides its arguments: scratch memory, threads, and a way to report an error. The instruction
+// loop owns it. Except in parallel_for(), only the thread that calls the kernel uses it.
 class KernelRuntimeContext {
  public:
+  // The pointers may be null and are not owned.
   KernelRuntimeContext(MemoryAllocator* temporary, ThreadPool* threads, EventTracer* tracer = nullptr)
       : temporary_(temporary), threads_(threads), tracer_(tracer) {}
 
-  // Records the failure and its message; the instruction loop stops after the kernel returns.
+  // Records an error with a message (printf format). The method stops after the kernel returns.
 #if defined(__GNUC__)
   __attribute__((format(printf, 3, 4)))
 #endif
@@ -26,8 +28,10 @@ class KernelRuntimeContext {
   bool failed() const { return failure_ != Error::Ok; }
   void clear() { failure_ = Error::Ok; }
 
-  // Scratch memory until the kernel returns; null (and the failure recorded) if there is none.
+  // Returns `size` bytes of scratch memory, valid until the kernel returns. If there is no memory, records an error and
+  // returns null.
   void* allocate_temporary(size_t size, size_t alignment = 64);
+  // Returns scratch memory for `count` elements, which are not initialized; errors as above.
   template <typename T>
   T* allocate_temporary_array(size_t count) {
     if (count > SIZE_MAX / sizeof(T)) {
@@ -37,10 +41,12 @@ class KernelRuntimeContext {
     return static_cast<T*>(allocate_temporary(count * sizeof(T), alignof(T) > 64 ? alignof(T) : 64));
   }
 
+  // Returns the number of threads of parallel_for().
   size_t thread_count() const { return threads_ ? threads_->thread_count() : 1; }
 
-  // Calls body(begin, end) on disjoint ranges that cover [begin, end), each but the last a multiple of `grain`
-  // long; on this thread alone if the range is not longer than `grain`.
+  // Calls body(first, last) for disjoint ranges that cover [begin, end), on several threads, and returns when all calls
+  // have returned. The length of each range except the last is a multiple of `grain`. A range of at most `grain` runs
+  // on this thread.
   template <typename Body>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     const int64_t count = end - begin;
@@ -79,7 +85,7 @@ class KernelRuntimeContext {
 
 }  // namespace rushlight
 
-// In a kernel: unless `condition` holds, records the failure and returns.
+// In a kernel: records an error and returns unless `condition` holds.
 #define RL_KERNEL_REQUIRE(context, condition, code, ...)     \
   do {                                                       \
     if (!(condition)) {                                      \

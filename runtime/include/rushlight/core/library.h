@@ -10,17 +10,19 @@
 
 namespace rushlight {
 
-// What a program gives the shared libraries that it loads.
+// What an application gives the shared libraries that it loads.
 struct LibraryHost {
-  // This thread's buffer of `message_size` bytes for error messages, so that the library's reach the host.
+  // Returns the error message buffer of this thread, with `message_size` bytes. The library writes its messages there,
+  // so that they reach the application.
   char* (*message_buffer)() noexcept;
   size_t message_size;
 };
 
-// Raised when what crosses the border to a shared library changes its meaning but not its size.
+// The version of the interface between applications and libraries. It increases if a structure changes its meaning but
+// not its size.
 inline constexpr uint64_t kLibraryAbiVersion = 2;
 
-// A number that differs where the layout of what crosses the border differs.
+// Returns a fingerprint of the structures that an application and its libraries share.
 constexpr uint64_t library_abi() {
   const uint64_t sizes[] = {kLibraryAbiVersion,
                             sizeof(void*),
@@ -45,8 +47,8 @@ constexpr uint64_t library_abi() {
   return hash;
 }
 
-// What a shared library offers, found by its symbol `rushlight_library`. The first four members stay as they are in all
-// versions.
+// The contents of a shared library, which exports it as the symbol `rushlight_library`. The first four members are the
+// same in all versions.
 struct Library {
   char magic[8];  // kLibraryMagic
   uint64_t abi;   // library_abi() of the headers that it was built with
@@ -61,9 +63,9 @@ struct Library {
 
 inline constexpr char kLibraryMagic[8] = {'R', 'U', 'S', 'H', 'L', 'I', 'B', '\0'};
 
-// Takes what the host gives. Part of each library, which links a core of its own.
+// Receives what the application gives. Each library has its own copy of this function, because it links its own core.
 void connect_library(const LibraryHost* host) noexcept;
-// What this program gives.
+// Returns what this application gives.
 const LibraryHost& library_host() noexcept;
 
 namespace detail {
@@ -86,9 +88,8 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 
 }  // namespace rushlight
 
-// At global scope of one source of a library: what it offers when it is built as a shared one. `kernels` and `backends`
-// are arrays of rows, or {}. Where the sources are linked into a program instead, the program hands their tables over,
-// and this is nothing.
+// Defines the contents of a shared library, at global scope of one of its source files. `kernels` and `backends` are
+// arrays of rows, or {}. In a static library the macro does nothing: the application then passes the tables itself.
 #if defined(RUSHLIGHT_SHARED_LIBRARY)
 #define RUSHLIGHT_LIBRARY(name, kernels, backends)                                                       \
   extern "C" __attribute__((visibility("default"), used)) const ::rushlight::Library rushlight_library;  \

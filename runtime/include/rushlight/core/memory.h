@@ -9,20 +9,25 @@
 
 namespace rushlight {
 
+// The alignment of allocations in bytes unless another one is given.
 inline constexpr size_t kDefaultAlignment = alignof(void*) > 8 ? alignof(void*) : 8;
 
-// A bump allocator over memory that the caller owns. Subclasses may grow or count.
+// Allocates memory one piece after the other from a block that the caller owns. Pieces are freed only all together.
+// Subclasses may take further blocks. One thread uses an allocator at a time.
 class MemoryAllocator {
  public:
+  // `base` points to `size` bytes, which outlive the allocator.
   MemoryAllocator(void* base, size_t size) : base_(static_cast<uint8_t*>(base)), end_(base_ + size), current_(base_) {}
   MemoryAllocator(const MemoryAllocator&) = delete;
   MemoryAllocator& operator=(const MemoryAllocator&) = delete;
 
-  // Memory of `size` bytes at a multiple of `alignment` (a power of two), or null. Valid until reset().
+  // Returns `size` bytes at a multiple of `alignment` (a power of two), or null if there is no memory. They are valid
+  // until reset().
   virtual void* allocate(size_t size, size_t alignment = kDefaultAlignment) { return bump(size, alignment); }
-  // Gives back everything.
+  // Frees all pieces.
   virtual void reset() { current_ = base_; }
 
+  // Returns memory for `count` elements, which are not initialized, or null.
   template <typename T>
   T* allocate_array(size_t count) {
     if (count > SIZE_MAX / sizeof(T)) return nullptr;
@@ -30,7 +35,9 @@ class MemoryAllocator {
         allocate(count * sizeof(T), alignof(T) > kDefaultAlignment ? alignof(T) : kDefaultAlignment));
   }
 
+  // Returns the bytes in use, padding included.
   size_t used() const { return static_cast<size_t>(current_ - base_); }
+  // Returns the bytes of the block.
   size_t size() const { return static_cast<size_t>(end_ - base_); }
 
  protected:
@@ -41,32 +48,33 @@ class MemoryAllocator {
   uint8_t* current_;
 };
 
-// A MemoryAllocator that can stand alone.
+// A MemoryAllocator that an application can create.
 class BufferAllocator final : public MemoryAllocator {
  public:
   using MemoryAllocator::MemoryAllocator;
 };
 
-// The planned memories of a method: buffer i holds the tensors whose memory id is i + 1.
+// The planned memories of a method. Buffer i has the tensors with memory id i + 1. The caller owns the buffers and the
+// list of them.
 class HierarchicalAllocator final {
  public:
   explicit HierarchicalAllocator(Span<Span<uint8_t>> buffers) : buffers_(buffers) {}
-  // The address of [offset, offset + size) in buffer `index`, or an error.
+  // Returns the address of bytes [offset, offset + size) of buffer `index`, or an error if they are not inside it.
   Result<void*> get(size_t index, size_t offset, size_t size) const;
+  // Returns the number of buffers.
   size_t count() const { return buffers_.size(); }
+  // Returns the bytes of a buffer.
   size_t buffer_size(size_t index) const { return buffers_[index].size(); }
 
  private:
   Span<Span<uint8_t>> buffers_;
 };
 
-// What a method may use: `method` for its structures and for tensors whose shapes nothing bounds (as long as it
-// lives), `planned` for activations, `temporary` for kernels' scratch memory (reset after every instruction; may be
-// null).
+// The memories that a method uses. The caller owns them, and they outlive the method.
 struct MemoryManager {
-  MemoryAllocator* method = nullptr;
-  HierarchicalAllocator* planned = nullptr;
-  MemoryAllocator* temporary = nullptr;
+  MemoryAllocator* method = nullptr;         // its structures, and tensors without an upper bound of their size
+  HierarchicalAllocator* planned = nullptr;  // planned tensors
+  MemoryAllocator* temporary = nullptr;      // scratch memory of kernels, reset after each instruction; may be null
 };
 
 }  // namespace rushlight

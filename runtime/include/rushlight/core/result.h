@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// A value, or the error that prevented it.
+// A value, or the error of the function that should have returned it.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -27,7 +27,7 @@ class [[nodiscard]] Result {
   bool ok() const { return error_ == Error::Ok; }
   Error error() const { return error_; }
 
-  // Only if ok().
+  // These functions may be called only if ok().
   T& get() { return value_; }
   const T& get() const { return value_; }
   T& operator*() { return value_; }
@@ -51,5 +51,5 @@ class [[nodiscard]] Result {
   if (!result.ok()) return result.error();          \
   declaration = std::move(result.get())
 
-// RL_ASSIGN(auto x, f()): x is the value of the Result, or its error is returned.
+// RL_ASSIGN(auto x, f()) assigns the value of a Result to x, or returns its error from the function.
 #define RL_ASSIGN(declaration, expression) RL_ASSIGN_(RL_CONCAT(rl_result_, __LINE__), declaration, expression)

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// A number as operators take it: an integer, a double or a bool.
+// A number argument of an operator: an integer, a double or a bool.
 class Scalar {
  public:
   enum class Kind : uint8_t { Int, Double, Bool };
@@ -18,7 +18,7 @@ class Scalar {
   bool is_int() const { return kind_ == Kind::Int; }
   bool is_bool() const { return kind_ == Kind::Bool; }
 
-  // The value converted as C++ converts it.
+  // Returns the value, converted to T by the rules of C++.
   template <typename T>
   T to() const {
     if (kind_ == Kind::Double) return static_cast<T>(value_.d);

@@ -7,7 +7,7 @@
 
 namespace rushlight {
 
-// Element types; the values are c10::ScalarType's and those of the file format.
+// The dtype of a tensor. The values are those of c10::ScalarType and of the file format.
 enum class ScalarType : int8_t {
   Byte = 0,
   Char = 1,
@@ -43,7 +43,7 @@ enum class ScalarType : int8_t {
 
 inline constexpr int kScalarTypeCount = 30;
 
-// Bytes of one element; 0 for a value that names no type.
+// Returns the bytes of one element, or 0 for an unknown value.
 constexpr size_t element_size(ScalarType type) {
   constexpr uint8_t sizes[kScalarTypeCount] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4,
                                                2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1,  1, 2, 4, 8};
@@ -51,29 +51,31 @@ constexpr size_t element_size(ScalarType type) {
   return index >= 0 && index < kScalarTypeCount ? sizes[index] : 0;
 }
 
-// The type's name as torch spells it, for example "float32"; "?" for a value that names no type.
+// Returns torch's name of a dtype, for example "float32", or "?" for an unknown value.
 const char* dtype_name(ScalarType type) noexcept;
 
+// Returns whether a dtype is a real floating-point type.
 constexpr bool is_floating(ScalarType type) {
   return type == ScalarType::Float || type == ScalarType::Double || type == ScalarType::Half ||
          type == ScalarType::BFloat16;
 }
+// Returns whether a dtype is a complex type.
 constexpr bool is_complex(ScalarType type) {
   return type == ScalarType::ComplexHalf || type == ScalarType::ComplexFloat || type == ScalarType::ComplexDouble;
 }
-// Integers, bool not among them.
+// Returns whether a dtype is an integer type. Bool is not.
 constexpr bool is_integral(ScalarType type) {
   return (type >= ScalarType::Byte && type <= ScalarType::Long) ||
          (type >= ScalarType::UInt16 && type <= ScalarType::UInt64);
 }
 
-// A set of element types, one bit each.
+// A set of dtypes, one bit each.
 class DtypeSet {
  public:
   constexpr DtypeSet() = default;
   template <typename... Types>
   constexpr explicit DtypeSet(ScalarType first, Types... rest) : bits_((bit(first) | ... | bit(rest))) {}
-  // False, too, for a value that names no type.
+  // Returns whether the set has a dtype; false for an unknown value.
   constexpr bool contains(ScalarType type) const {
     const int index = static_cast<int>(type);
     return index >= 0 && index < kScalarTypeCount && (bits_ & bit(type)) != 0;
@@ -87,6 +89,7 @@ class DtypeSet {
   uint32_t bits_ = 0;
 };
 
+// Sets of dtypes for kernel tables.
 namespace dtypes {
 inline constexpr DtypeSet kInt{ScalarType::Byte, ScalarType::Char, ScalarType::Short, ScalarType::Int,
                                ScalarType::Long};
@@ -95,8 +98,8 @@ inline constexpr DtypeSet kHalf{ScalarType::Half, ScalarType::BFloat16};
 inline constexpr DtypeSet kFloat{ScalarType::Float, ScalarType::Double};
 inline constexpr DtypeSet kFloatH = kFloat | kHalf;  // float16, bfloat16, float32, float64
 inline constexpr DtypeSet kReal = kInt | kFloat;     // integers, float32, float64
-inline constexpr DtypeSet kRealH = kInt | kFloatH;   // and half types
-inline constexpr DtypeSet kRealHB = kRealH | kBool;  // and bool: everything but complex
+inline constexpr DtypeSet kRealH = kInt | kFloatH;   // kReal, float16 and bfloat16
+inline constexpr DtypeSet kRealHB = kRealH | kBool;  // kRealH and bool
 inline constexpr DtypeSet kComplex{ScalarType::ComplexHalf, ScalarType::ComplexFloat, ScalarType::ComplexDouble};
 inline constexpr DtypeSet kIndex{ScalarType::Int, ScalarType::Long};
 inline constexpr DtypeSet kMask{ScalarType::Bool, ScalarType::Byte};
@@ -104,6 +107,7 @@ inline constexpr DtypeSet kUnsigned{ScalarType::UInt16, ScalarType::UInt32, Scal
 inline constexpr DtypeSet kAll = kRealHB | kComplex | kUnsigned;
 }  // namespace dtypes
 
+// scalar_type_of<T> is the dtype of the C++ type T.
 template <typename T>
 struct ScalarTypeOf;
 #define RL_SCALAR_TYPE_OF(cpp, name)                      \
@@ -128,7 +132,7 @@ RL_SCALAR_TYPE_OF(uint64_t, UInt64);
 template <typename T>
 inline constexpr ScalarType scalar_type_of = ScalarTypeOf<T>::value;
 
-// Other attributes of tensors that appear as operator arguments; values are c10's.
+// Other tensor attributes that are operator arguments. The values are those of c10.
 enum class Layout : int8_t { Strided = 0 };
 enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
 

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// The rows in the order that a KernelTable has.
+// Returns the rows in the order of a KernelTable.
 template <size_t N>
 constexpr std::array<Kernel, N> sorted_table(const Kernel (&rows)[N]) {
   std::array<Kernel, N> sorted{};
@@ -22,7 +22,7 @@ constexpr std::array<Kernel, N> sorted_table(const Kernel (&rows)[N]) {
   return sorted;
 }
 
-// Whether no two neighbours of a sorted table have one name.
+// Returns whether all names of a sorted table are different.
 template <size_t N>
 constexpr bool names_are_unique(const std::array<Kernel, N>& sorted) {
   for (size_t i = 1; i < N; ++i) {
@@ -31,7 +31,7 @@ constexpr bool names_are_unique(const std::array<Kernel, N>& sorted) {
   return true;
 }
 
-// Whether all arguments of which rows declare element types are tensors.
+// Returns whether all arguments for which the rows declare dtypes are tensors.
 template <size_t N>
 constexpr bool dtypes_are_of_tensors(const std::array<Kernel, N>& rows) {
   for (const Kernel& row : rows) {

@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// A view of `size` consecutive elements. Does not own them.
+// A view of consecutive elements. It does not own them.
 template <typename T>
 class Span {
  public:

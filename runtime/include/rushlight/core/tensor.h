@@ -15,33 +15,35 @@ using SizesType = int32_t;
 using StridesType = int32_t;
 using DimOrderType = uint8_t;
 
+// The largest number of dimensions of a tensor.
 inline constexpr int kMaxDim = 16;
 
+// Whether the sizes of a tensor are fixed, have upper bounds, or have no bounds. The rank is always fixed.
 enum class ShapeDynamism : uint8_t { Static = 0, DynamicBound = 1, DynamicUnbound = 2 };
 
-// Storage and shape of one tensor. Lives in an allocator; Tensor is a handle to it.
+// The memory and shape of one tensor. It does not own its memory. Tensor is a handle to it.
 struct TensorImpl {
   void* data = nullptr;
   SizesType* sizes = nullptr;               // [dim]
   StridesType* strides = nullptr;           // [dim], elements
   const DimOrderType* dim_order = nullptr;  // [dim], outermost first
-  const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DynamicBound tensor, else null
+  const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DynamicBound tensor; null for others
   int64_t numel = 0;
   size_t capacity = 0;                // bytes at `data`
-  MemoryAllocator* growth = nullptr;  // where a DynamicUnbound tensor takes memory when it outgrows `data`, or null
+  MemoryAllocator* growth = nullptr;  // gives a DynamicUnbound tensor more memory than at `data`; may be null
   ScalarType dtype = ScalarType::Float;
   ShapeDynamism dynamism = ShapeDynamism::Static;
   uint8_t dim = 0;
 };
 
-// A handle: copies refer to the same tensor.
+// A handle to a tensor. Copies refer to the same tensor, which must outlive them.
 class Tensor {
  public:
   explicit Tensor(TensorImpl* impl) : impl_(impl) {}
 
   ScalarType scalar_type() const { return impl_->dtype; }
   int64_t dim() const { return impl_->dim; }
-  // `axis` from 0 to dim() - 1.
+  // `axis` must be from 0 to dim() - 1. Strides are in elements.
   int64_t size(int64_t axis) const { return impl_->sizes[axis]; }
   int64_t stride(int64_t axis) const { return impl_->strides[axis]; }
   Span<const SizesType> sizes() const { return {impl_->sizes, impl_->dim}; }
@@ -69,23 +71,28 @@ class Tensor {
   TensorImpl* impl_;
 };
 
-// Sets the shape, and strides by the tensor's dim order. The rank must stay, a Static tensor's sizes must equal
-// its own, a DynamicBound tensor's sizes must be within its bounds, and the bytes within its capacity, unless it may
-// grow: then it moves, with its elements, to at least twice the memory, so that all its moves take four times
-// the memory of its largest shape at most.
+// Sets the shape of a tensor, with strides in its dim order.
+//
+// The rank cannot change, the sizes of a Static tensor cannot change, those of a DynamicBound tensor must be within
+// their bounds, and the bytes must be within its capacity. A DynamicUnbound tensor with an allocator may exceed its
+// capacity: its elements then move to at least twice the memory, so that all moves together need at most four times the
+// memory of its largest shape. Returns InvalidArgument or NotSupported for a shape that is not allowed, and
+// MemoryAllocationFailed or OutOfResources if memory is missing.
 Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes);
 
-// Fills strides[dim] for densely packed sizes[dim] in the given order (outermost dimension first).
+// Computes the strides of a dense tensor. `dim_order` lists its dimensions from outermost to innermost; both arrays
+// have sizes.size() elements. The result is in elements.
 void strides_from_dim_order(Span<const SizesType> sizes, const DimOrderType* dim_order, StridesType* strides);
 
-// 0, 1, ..., dim - 1.
+// Returns whether the order is 0, 1, ..., dim - 1.
 bool is_contiguous_dim_order(Span<const DimOrderType> order);
-// 0, 2, 3, 1 or 0, 2, 3, 4, 1.
+// Returns whether the order is 0, 2, 3, 1 or 0, 2, 3, 4, 1.
 bool is_channels_last_dim_order(Span<const DimOrderType> order);
 
+// Returns whether two tensors have the same sizes.
 bool same_shape(const Tensor& a, const Tensor& b);
 
-// Product of sizes, or -1 if a size is negative or the product overflows.
+// Returns the product of the sizes, or -1 if a size is negative or the product overflows.
 int64_t checked_numel(Span<const SizesType> sizes);
 
 }  // namespace rushlight

@@ -5,12 +5,13 @@
 
 namespace rushlight {
 
-// Runs tasks in parallel. An implementation is handed in by the embedder; without one everything is serial.
+// Runs tasks in parallel. The application passes an implementation; without one, all work runs on the calling thread.
 class ThreadPool {
  public:
+  // Returns the number of threads, the caller of run() included.
   virtual size_t thread_count() const = 0;
-  // Calls task(context, i) for every i below `count`, on any thread, and returns when all have returned.
-  // Calls from within a task run serially.
+  // Calls task(context, i) for every i below `count`, each on any thread, and returns when all calls have returned. A
+  // run() inside a task runs on the thread of this task. Any thread may call it at any time.
   virtual void run(size_t count, void (*task)(void* context, size_t index), void* context) = 0;
 
  protected:

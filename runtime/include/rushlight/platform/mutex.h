@@ -4,6 +4,7 @@
 #include <mutex>
 #endif
 
+// A mutex and its lock. They do nothing on systems without threads.
 namespace rushlight::platform {
 
 #if defined(RUSHLIGHT_SINGLE_THREAD)

@@ -5,24 +5,30 @@
 
 namespace rushlight::platform {
 
+// The importance of a log message.
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 
-// What the runtime asks of the system. A port replaces any of these with set_hooks(); null keeps the default.
+// The functions of the system that the runtime uses. A port replaces them with set_hooks(); null keeps the default.
+// All of them may be called from several threads at the same time.
 struct Hooks {
-  uint64_t (*now_ns)() = nullptr;  // monotonic
+  uint64_t (*now_ns)() = nullptr;  // a clock in nanoseconds that never goes back
   void (*log)(LogLevel level, const char* message) = nullptr;
   void* (*allocate)(size_t size, size_t alignment) = nullptr;  // used by loaders and Module, never by the core
   void (*release)(void* memory) = nullptr;
 };
 
+// Replaces functions of the system. Call it before any other function of the runtime.
 void set_hooks(const Hooks& hooks);
 
+// Returns the time in nanoseconds.
 uint64_t now_ns();
+// Logs a message in printf format.
 void log(LogLevel level, const char* format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
+// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. release() frees them.
 void* allocate(size_t size, size_t alignment);
 void release(void* memory);
 
