@@ -32,6 +32,7 @@ from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.memory.frees import FreeUnbounded
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.memory.write_back import WriteBackMutations
+from rushlight.passes.body_layouts import SettleBodyLayouts
 from rushlight.passes.dead_code import RemoveDeadCode
 from rushlight.passes.debug_handles import GiveDebugHandles
 from rushlight.passes.external_constants import MoveConstantsToFiles, default_file
@@ -117,6 +118,7 @@ def core_to_edge(
             RemoveAsserts(METADATA_ASSERTS),
             WidenSelections(),
             FunctionalViews(),
+            SettleBodyLayouts(),
             ScalarToTensor(),
             SymToTensor(),
             RemoveNoopSlices(),
