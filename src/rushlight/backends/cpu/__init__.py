@@ -1,4 +1,4 @@
-"""The CPU backend: plans made ahead of time, run by tiles."""
+"""The CPU backend: plans are made ahead of time and run by microkernels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rushlight.backends.cpu.quantizer import CpuQuantizer
 
 __all__ = [
-    "CpuQuantizer",
     "CpuBackend",
     "CpuPartitioner",
+    "CpuQuantizer",
 ]
 
 
