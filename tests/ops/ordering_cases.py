@@ -66,6 +66,8 @@ def searches() -> list[Case]:
         cases.append(
             Case(unsorted, tensor(torch.float32, 3, 4, seed=1), right=right, sorter=unsorted.argsort(1))
         )
+        ends = torch.tensor([0.0, 1.0, NAN, NAN])
+        cases.append(Case(ends, torch.tensor([0.5, 5.0, NAN]), right=right))
     cases.append(Case(torch.tensor([1.0, 2.0]), torch.tensor([2.0, NAN]), side="right"))
     return cases
 

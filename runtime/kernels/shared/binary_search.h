@@ -4,15 +4,15 @@
 
 namespace rushlight {
 
-// Returns how many of `n` ascending elements are below x or, if `right`, not above it. NaN is above all. get(i) returns
-// element i.
+// Returns how many of `n` ascending elements are below x or, if `right`, not above it. NaN counts as
+// below everything, as in eager PyTorch. get(i) returns element i.
 template <typename C, typename Get>
 int64_t count_below(int64_t n, C x, bool right, const Get& get) {
   int64_t begin = 0, end = n;
   while (begin < end) {
     const int64_t middle = begin + (end - begin) / 2;
     const C y = get(middle);
-    const bool below = right ? !(y > x) && (y == y || x != x) : !(y >= x) && y == y;
+    const bool below = right ? !(y > x) : !(y >= x);
     if (below) {
       begin = middle + 1;
     } else {
