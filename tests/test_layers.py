@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rushlight"
 
-CORE = {"frontend", "ir", "passes", "delegate", "memory", "emit", "format", "compile"}
+CORE = {"frontend", "ir", "passes", "delegate", "memory", "emit", "format", "compiler"}
 ALLOWED: dict[str, set[str]] = {
     "format": set(),
     "ir": set(),
@@ -25,9 +25,9 @@ ALLOWED: dict[str, set[str]] = {
     "delegate": {"ir", "passes"},
     "emit": {"ir", "memory", "format", "codegen"},
     "codegen": {"format", "runtime"},
-    "compile": CORE | {"codegen"},
+    "compiler": CORE | {"codegen"},
     "exir": CORE,
-    "quick": CORE | {"backends"},
+    "api": CORE | {"backends"},
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import rushlight
-from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.api import CompiledProgram, compile
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.ir.errors import ExportError
-from rushlight.quick import CompiledProgram, compile
 from rushlight.runtime import Runtime
 
 

@@ -6,12 +6,11 @@ Importing the package loads neither torch nor the compiler; each name loads what
 from __future__ import annotations
 
 import importlib
-import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rushlight.quick import compile as compile
+    from rushlight.api import compile as compile
     from rushlight.runtime.errors import RushlightError as RushlightError
     from rushlight.runtime.libraries import load_library as load_library
     from rushlight.runtime.module import Module as Module
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Module": "rushlight.runtime.module",
     "RushlightError": "rushlight.runtime.errors",
+    "compile": "rushlight.api",
     "load": "rushlight.runtime.module",
     "load_library": "rushlight.runtime.libraries",
 }
@@ -35,33 +35,21 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = importlib.import_module("importlib.metadata").version("rushlight")
     elif home is not None:
-        value = getattr(importlib.import_module(home), name)
+        value = getattr(_import(home), name)
     else:
         raise AttributeError(f"module 'rushlight' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
+def _import(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "torchao"):
+            raise ImportError("rushlight.compile needs torch: pip install 'rushlight[compile]'") from error
+        raise
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    # The function compile stands before the submodule of that name, which import binds to the package.
-    @property
-    def compile(self) -> Any:
-        try:
-            return importlib.import_module("rushlight.quick").compile
-        except ModuleNotFoundError as error:
-            if error.name in ("torch", "torchao"):
-                raise ImportError(
-                    "rushlight.compile needs torch: pip install 'rushlight[compile]'"
-                ) from error
-            raise
-
-    @compile.setter
-    def compile(self, module: ModuleType) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Package

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from torch.export import ExportedProgram, ExportGraphSignature
 
-from rushlight.compile.config import (
+from rushlight.compiler.config import (
     CaptureConfig,
     DynamicMemoryPlanningMode,
     EdgeCompileConfig,
     ExecutorchBackendConfig,
 )
-from rushlight.compile.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
-from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.ir import memory_ops as memory
 from rushlight.ir.edge_ops import ops

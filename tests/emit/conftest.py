@@ -27,8 +27,8 @@ def run() -> Any:
 @pytest.fixture(scope="session")
 def lower() -> Any:
     """lower(module, args, dynamic_shapes=None, **config) -> ExecutorchProgramManager."""
-    from rushlight.compile.config import ExecutorchBackendConfig
-    from rushlight.compile.edge import to_edge
+    from rushlight.compiler.config import ExecutorchBackendConfig
+    from rushlight.compiler.edge import to_edge
 
     def lower(module: torch.nn.Module, args: Any, dynamic_shapes: Any = None, **config: Any) -> Any:
         with warnings.catch_warnings():

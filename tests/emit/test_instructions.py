@@ -243,7 +243,7 @@ def test_the_host_runs_every_case(lower: Any, cases: Any) -> None:
 
 
 def test_methods_come_by_name_and_constant_methods_last(lower: Any, cases: Any) -> None:
-    from rushlight.compile.edge import to_edge
+    from rushlight.compiler.edge import to_edge
 
     exported = {
         name: torch.export.export(cases[case][0]().eval(), cases[case][1], strict=False)

@@ -15,7 +15,7 @@ from tests.examples.support import EXAMPLES, python, run
 from torch.export import Dim
 
 import rushlight
-from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.emit.errors import UnsupportedOperatorsError
 from rushlight.emit.target import host_target
 

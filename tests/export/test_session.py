@@ -9,7 +9,7 @@ import torch
 
 import rushlight
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-from rushlight.compile.config import EdgeCompileConfig
+from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.export import (
     ExportRecipe,
     ExportSession,

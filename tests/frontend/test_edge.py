@@ -12,8 +12,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 import rushlight
-from rushlight.compile.config import EdgeCompileConfig
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import ops
 

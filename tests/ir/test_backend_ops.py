@@ -10,8 +10,8 @@ from torch import nn
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
-from rushlight.compile.config import ExecutorchBackendConfig
-from rushlight.compile.edge import EdgeProgramManager, to_edge
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.edge import EdgeProgramManager, to_edge
 from rushlight.emit.errors import UnsupportedOperatorsError
 from rushlight.emit.target import host_target
 from rushlight.ir.edge_ops import BackendOpOverload, bind_pattern_to_op, ops

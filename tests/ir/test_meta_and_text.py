@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta, sym
 from rushlight.ir.errors import InternalError
 from rushlight.ir.report import Refusal, refusal_table

@@ -126,7 +126,7 @@ def test_every_row_of_the_dtype_table_is_of_an_operator() -> None:
 
 
 def test_bodies_of_control_flow_are_verified(export_case: Any) -> None:
-    from rushlight.compile.edge import to_edge
+    from rushlight.compiler.edge import to_edge
 
     module = to_edge(export_case("cond")).exported_program().graph_module
     body = module.submodule_0

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.exir import EdgeCompileConfig
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op

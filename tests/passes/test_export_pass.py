@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir.edge_ops import ops
 from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, map_args
 from rushlight.passes.pass_manager import ExportedProgramPassManager, PassManager

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tests.passes.support import apply_to_program, calls, edge_of
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir.program import copy_program
 from rushlight.passes.fold_constants import FoldConstants
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tests.passes.support import edge_of
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorSpec
 from rushlight.passes.give_specs import GiveAllocationsSpecs, MarkConstants, SpecPropPass

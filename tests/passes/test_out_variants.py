@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.passes.support import edge_of
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops
 from rushlight.ir.errors import MissingOutVariantError
 from rushlight.ir.program import copy_program

@@ -11,7 +11,7 @@ from torch.export import Dim, ExportedProgram, export
 from torch.fx import Graph, GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 
-from rushlight.compile.edge import to_edge
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import PassError, VerificationError

@@ -9,7 +9,7 @@ import torch
 from torch.export import ExportedProgram, export
 from torch.fx import GraphModule
 
-from rushlight.compile import (
+from rushlight.compiler import (
     CaptureConfig,
     EdgeCompileConfig,
     EdgeProgramManager,

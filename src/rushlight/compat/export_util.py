@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export import export
 
-from rushlight.compile import (
+from rushlight.compiler import (
     EdgeCompileConfig,
     EdgeProgramManager,
     ExecutorchBackendConfig,

@@ -36,7 +36,7 @@ _PASSES = {
     "FoldRedundantDequantizeQuantizePass": "rushlight.passes.fold_quantize_pairs:FoldQuantizePairs",
     "PassBase": "torch.fx.passes.infra.pass_base:PassBase",
     "PassResult": "torch.fx.passes.infra.pass_base:PassResult",
-    "DynamicMemoryPlanningMode": "rushlight.compile.config:DynamicMemoryPlanningMode",
+    "DynamicMemoryPlanningMode": "rushlight.compiler.config:DynamicMemoryPlanningMode",
 }
 
 _BACKEND = {
@@ -48,7 +48,7 @@ _PYTREE = "torch.utils._pytree"
 
 _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
-_PROGRAM = ("rushlight.exir", "rushlight.compile")
+_PROGRAM = ("rushlight.exir", "rushlight.compiler")
 
 MODULES: dict[str, Names] = {
     "executorch": Names(),
@@ -58,8 +58,8 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.program": Names(_PROGRAM),
     "executorch.exir.program._program": Names(_PROGRAM),
-    "executorch.exir.capture": Names(("rushlight.compile.config",)),
-    "executorch.exir.capture._config": Names(("rushlight.compile.config",)),
+    "executorch.exir.capture": Names(("rushlight.compiler.config",)),
+    "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
     "executorch.exir.dialects": Names(),
     "executorch.exir.dialects._ops": Names(("rushlight.ir.edge_ops",)),
     "executorch.exir.dialects.edge": Names(),
@@ -97,7 +97,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.quantize_io_pass": Names(("rushlight.passes.quantized_ends",)),
     "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.initial_state",)),
     "executorch.exir.passes.propagate_device_config": Names(
-        names={"PropagateDeviceConfig": "rushlight.compile.config:PropagateDeviceConfig"}
+        names={"PropagateDeviceConfig": "rushlight.compiler.config:PropagateDeviceConfig"}
     ),
     "executorch.exir.print_program": Names(("rushlight.ir.text",)),
     "executorch.exir.schema": Names(("rushlight.format.program",)),

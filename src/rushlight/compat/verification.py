@@ -8,7 +8,7 @@ from typing import Any
 from torch._export.verifier import SpecViolationError, Verifier
 from torch._ops import OpOverload
 
-from rushlight.compile import EdgeCompileConfig
+from rushlight.compiler import EdgeCompileConfig
 from rushlight.ir.verifier import EDGE, edge_verifier
 
 

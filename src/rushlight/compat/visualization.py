@@ -9,7 +9,7 @@ from typing import Any
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from rushlight.compile import EdgeProgramManager, ExecutorchProgramManager
+from rushlight.compiler import EdgeProgramManager, ExecutorchProgramManager
 
 Visualizable = ExportedProgram | EdgeProgramManager | ExecutorchProgramManager
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rushlight.compile.config import EdgeCompileConfig
+from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.export.recipe_parts import LoweringRecipe, QuantizationRecipe
 
 # Lists whose order has no meaning.

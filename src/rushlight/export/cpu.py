@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.compile.config import EdgeCompileConfig
-from rushlight.compile.whole import WHOLE
+from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.export.recipe import BackendRecipeProvider, ExportRecipe, recipe_registry
 from rushlight.export.recipe_parts import LoweringRecipe, RecipeType
 
@@ -63,7 +63,7 @@ class CpuRecipeProvider(BackendRecipeProvider):
             name=recipe_type.value,
             lowering_recipe=LoweringRecipe(
                 partitioners=[CpuPartitioner(**kwargs)],
-                edge_compile_config=EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
+                edge_compile_config=EdgeCompileConfig(core_aten_only=False, preserve_ops=list(PRESERVED_OPS)),
             ),
         )
 

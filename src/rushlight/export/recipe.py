@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
-from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.export.combine import agreed, combine_lowering, combine_quantization, joined
 from rushlight.export.recipe_parts import LoweringRecipe, Mode, QuantizationRecipe, RecipeType
 from rushlight.export.types import StageType

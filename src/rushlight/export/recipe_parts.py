@@ -14,8 +14,8 @@ from torch.fx import GraphModule
 from torchao.core.config import AOBaseConfig
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from rushlight.compile.config import EdgeCompileConfig
-from rushlight.compile.edge import EdgeProgramManager
+from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.edge import EdgeProgramManager
 from rushlight.delegate.partitioner import Partitioner
 
 GraphPass = Callable[[GraphModule], GraphModule]

@@ -12,8 +12,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from rushlight.compile.edge import EdgeProgramManager
-from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.compiler.edge import EdgeProgramManager
+from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.export.quantize_stages import QuantizeStage, SourceTransformStage
 from rushlight.export.recipe import ExportRecipe
 from rushlight.export.stage import PipelineArtifact, Stage

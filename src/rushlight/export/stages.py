@@ -10,8 +10,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager
 
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.delegate.info import DelegationInfo, get_delegation_info
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.to_backend import validation_disabled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.passes.remove_noops import RemoveNoopSlices
 
 

@@ -17,13 +17,13 @@ from torch.nn import functional as F
 pytest.importorskip("openvino", reason="OpenVINO is not installed: pip install 'rushlight[openvino]'")
 
 import rushlight
+from rushlight.api import CompiledProgram
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.openvino import OpenvinoPartitioner
 from rushlight.delegate.backend import CompileSpec
 from rushlight.format.pte import PTEFile, read_pte, write_pte
 from rushlight.ir.errors import CompileError
 from rushlight.quantize import quantize, static_int8
-from rushlight.quick import CompiledProgram
 from rushlight.runtime import Runtime, RushlightError
 
 pytestmark = pytest.mark.xdist_group("openvino")

@@ -12,10 +12,10 @@ from torch.export import ExportedProgram
 
 from rushlight.backends.cpu.options import Float32MatmulPrecision, chosen_precision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.edge import EdgeProgramManager, to_edge_transform_and_lower
-from rushlight.compile.executorch import ExecutorchProgramManager
-from rushlight.compile.whole import WHOLE
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compiler.edge import EdgeProgramManager, to_edge_transform_and_lower
+from rushlight.compiler.executorch import ExecutorchProgramManager
+from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import export_module
 from rushlight.ir.errors import ExportError
@@ -130,7 +130,8 @@ def compile(
         if partitioner is None
         else partitioner,
         constant_methods=constant_methods,
-        compile_config=compile_config or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE)),
+        compile_config=compile_config
+        or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(PRESERVED_OPS)),
     )
     if backend_config is None and partitioner is None and _backends_alone_read_inputs(edge):
         backend_config = ExecutorchBackendConfig(

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from rushlight.compile.config import CaptureConfig, EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
-from rushlight.compile.executorch import ExecutorchProgramManager
+from rushlight.compiler.config import CaptureConfig, EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from rushlight.compiler.executorch import ExecutorchProgramManager
 
 __all__ = [
     "CaptureConfig",

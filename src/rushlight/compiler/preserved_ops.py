@@ -1,4 +1,4 @@
-"""Operators that `rushlight.compile` keeps whole: one kernel does what decomposes into many."""
+"""Operators that `rushlight.compile` does not decompose: one kernel does what decomposes into many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch._ops import OpOverload
 
 aten = torch.ops.aten
 
-WHOLE: tuple[OpOverload, ...] = (
+PRESERVED_OPS: tuple[OpOverload, ...] = (
     aten.upsample_linear1d.default,
     aten.upsample_trilinear3d.default,
     aten.upsample_bicubic2d.default,

@@ -10,10 +10,10 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
 
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compile.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
-from rushlight.compile.pipelines import core_to_edge, exported_to_plain, plain_to_core
-from rushlight.compile.preserve import left_over
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.compiler.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
+from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
+from rushlight.compiler.preserve import left_over
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.to_backend import MethodProgramsPartitionerSpec, to_backend
 from rushlight.frontend.export import as_programs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from rushlight.compile import to_edge_transform_and_lower
+from rushlight.compiler import to_edge_transform_and_lower
 from rushlight.delegate.backend import BackendDetails, PreprocessResult
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.ir import meta

@@ -2,7 +2,7 @@
 
 The stages follow each other as the functions of this module do. Delegation to backends stands between
 `core_to_edge` and `edge_to_planned`: `EdgeProgramManager.to_backend` calls it. `planned_to_program` ends the
-order: it writes all planned methods into one program. `compile/edge.py` and `compile/executorch.py` call
+order: it writes all planned methods into one program. `compiler/edge.py` and `compiler/executorch.py` call
 these functions and do nothing else to a program.
 """
 
@@ -16,9 +16,9 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from rushlight.compile.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
-from rushlight.compile.plan_memory import PlanMemory, caller_owns_outputs, state_is_planned
-from rushlight.compile.preserve import decompose_for
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
+from rushlight.compiler.plan_memory import PlanMemory, caller_owns_outputs, state_is_planned
+from rushlight.compiler.preserve import decompose_for
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.emit.state import EmitOptions

@@ -9,7 +9,7 @@ import torch
 from torch.export import Dim, export
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.compile.whole import WHOLE
+from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.memory.planning_pass import MemoryPlanningPass
@@ -51,7 +51,7 @@ def fields_of(config: Any) -> dict[str, Any]:
 def test_programs_and_configurations_stay_as_they_are(partitioned: bool) -> None:
     methods = programs()
     before = {name: fingerprint(program) for name, program in methods.items()}
-    edge_config = EdgeCompileConfig(core_aten_only=False, preserve_ops=list(WHOLE))
+    edge_config = EdgeCompileConfig(core_aten_only=False, preserve_ops=list(PRESERVED_OPS))
     planner = MemoryPlanningPass(alloc_graph_input=False)
     config = ExecutorchBackendConfig(memory_planning_pass=planner)
     options = {name: value for name, value in vars(planner).items() if name not in ("reports", "_shared")}

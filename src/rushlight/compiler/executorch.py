@@ -10,11 +10,11 @@ from typing import Any, BinaryIO, TextIO
 
 from torch.export import ExportedProgram
 
-from rushlight.compile.alone import program_around
-from rushlight.compile.config import ExecutorchBackendConfig
-from rushlight.compile.locate import ExecutionError, LocatedOperator, locate
-from rushlight.compile.pipelines import edge_to_planned, planned_to_program
-from rushlight.compile.plan_memory import shares_state
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.locate import ExecutionError, LocatedOperator, locate
+from rushlight.compiler.pipelines import edge_to_planned, planned_to_program
+from rushlight.compiler.plan_memory import shares_state
+from rushlight.compiler.single_delegate import program_around
 from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program

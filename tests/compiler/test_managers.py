@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from rushlight.compile import (
+from rushlight.compiler import (
     EdgeCompileConfig,
     EdgeProgramManager,
     ExecutorchBackendConfig,
@@ -18,7 +18,7 @@ from rushlight.compile import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from rushlight.compile.config import PropagateDeviceConfig
+from rushlight.compiler.config import PropagateDeviceConfig
 from rushlight.format.pte import read_pte
 from rushlight.ir.errors import ExportError
 from rushlight.ir.verifier import DialectError

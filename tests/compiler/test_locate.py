@@ -10,7 +10,7 @@ from torch.export import Dim
 
 import rushlight
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-from rushlight.compile.config import ExecutorchBackendConfig
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.format.pte import read_pte, write_pte
 from rushlight.runtime import Runtime
