@@ -11,11 +11,12 @@ from torch.export import ExportedProgram, export
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.compat.canonical_partitioners import AllNodePartitioner
+from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
+from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
-from rushlight.delegate.to_backend import MethodProgramsPartitionerSpec, to_backend
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
 from rushlight.ir import meta

@@ -13,10 +13,10 @@ from torch.export import Dim, ExportedProgram, export
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.compat.canonical_partitioners import AllNodePartitioner
+from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_backend_modules
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.delegate.to_backend import to_backend
 from rushlight.exir import EdgeProgramManager, to_edge
 
 pytestmark = needs_xnnpack

@@ -14,9 +14,9 @@ import torch
 from tests.examples.support import EXAMPLES, python, run
 from torch import nn
 
+from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.report import get_non_lowered_nodes
-from rushlight.delegate.to_backend import to_backend
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import Runtime, RushlightError
 from rushlight.runtime.errors import BackendMissingWarning, NotFoundError

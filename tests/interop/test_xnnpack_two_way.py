@@ -9,8 +9,8 @@ import torch
 from tests.interop.cases import HALF, NAMES, Ask, build
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowered import get_lowered_backend_modules
-from rushlight.delegate.to_backend import to_backend
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import BackendRegistry, Runtime
 

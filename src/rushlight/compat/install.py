@@ -12,7 +12,6 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from rushlight.compat.names import MODULES, Names
-from rushlight.emit.target import trust_unknown_operators
 
 _ROOT = "executorch"
 
@@ -104,6 +103,8 @@ class _Finder(MetaPathFinder):
     time.
     """
 
+    stands_for_executorch = True
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -149,6 +150,5 @@ def install_as_executorch() -> None:
             "executorch is installed too; in this process the name now means Rushlight, as a whole",
             stacklevel=2,
         )
-    trust_unknown_operators()
     sys.meta_path.insert(0, _Finder())
     importlib.invalidate_caches()

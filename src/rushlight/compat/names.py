@@ -118,7 +118,9 @@ MODULES: dict[str, Names] = {
         {"SpecViolationError": "torch._export.verifier:SpecViolationError"},
     ),
     "executorch.exir.backend": Names(),
-    "executorch.exir.backend.backend_api": Names(("rushlight.delegate.to_backend",)),
+    "executorch.exir.backend.backend_api": Names(
+        ("rushlight.compiler.to_backend", "rushlight.delegate.lowering", "rushlight.compat.validation")
+    ),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
     "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
     "executorch.exir.backend.operator_support": Names(("rushlight.compat.operator_support",)),
@@ -128,7 +130,7 @@ MODULES: dict[str, Names] = {
             "rushlight.delegate.report",
             "rushlight.delegate.constants",
             "rushlight.delegate.debug",
-            "rushlight.delegate.to_backend",
+            "rushlight.compiler.to_backend",
             "rushlight.compat.graph_comparison",
         )
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from rushlight.compiler.config import CaptureConfig, EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.compiler.executorch import ExecutorchProgramManager
+from rushlight.compiler.to_backend import to_backend
 
 __all__ = [
     "CaptureConfig",
@@ -15,6 +16,7 @@ __all__ = [
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
+    "to_backend",
     "to_edge",
     "to_edge_transform_and_lower",
 ]

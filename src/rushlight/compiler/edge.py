@@ -14,8 +14,9 @@ from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
 from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
 from rushlight.compiler.preserve import left_over
+from rushlight.compiler.to_backend import to_backend
+from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.delegate.to_backend import MethodProgramsPartitionerSpec, to_backend
 from rushlight.frontend.export import as_programs
 from rushlight.ir.errors import ExportError
 from rushlight.ir.fingerprint import fingerprint

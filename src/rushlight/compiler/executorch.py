@@ -14,8 +14,6 @@ from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.locate import ExecutionError, LocatedOperator, locate
 from rushlight.compiler.pipelines import edge_to_planned, planned_to_program
 from rushlight.compiler.plan_memory import shares_state
-from rushlight.compiler.single_delegate import program_around
-from rushlight.delegate.lowered import LoweredBackendModule, set_program_writer
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
@@ -227,15 +225,3 @@ class ExecutorchProgramManager:
             RuntimeError: there is no record.
         """
         raise RuntimeError("ETRecord was not generated: Rushlight writes none")
-
-
-def _write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchProgramManager:
-    """The program whose only instruction calls a lowered module."""
-    planning = options.pop("memory_planning", None)
-    config = ExecutorchBackendConfig(**{key: value for key, value in options.items() if value is not None})
-    if planning is not None:
-        config.memory_planning_pass = planning
-    return lower_programs({"forward": program_around(lowered)}, config)
-
-
-set_program_writer(_write_lowered)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
+from typing import Any
 
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec
 from torch.fx import Graph, Node
 
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.executorch import ExecutorchProgramManager, lower_programs
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.ir import meta
 from rushlight.ir.program import make_program
@@ -17,8 +20,25 @@ from rushlight.ir.program import make_program
 NAME = "lowered_module_0"
 
 
+def write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchProgramManager:
+    """Makes the program whose only instruction calls a lowered module.
+
+    Args:
+        lowered: the module.
+        options: `memory_planning`, which is a planner, and fields of `ExecutorchBackendConfig`. None is
+            the default.
+    """
+    planning = options.pop("memory_planning", None)
+    config = ExecutorchBackendConfig(**{key: value for key, value in options.items() if value is not None})
+    if planning is not None:
+        config.memory_planning_pass = planning
+    return lower_programs({"forward": program_around(lowered)}, config)
+
+
 def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
-    """A program that takes and gives what the lowered module does; constants and state are the delegate's."""
+    """Returns an edge program that calls the lowered module and returns its results. Constants and state
+    belong to the module.
+    """
     original = lowered.original_module
     specs = [spec for spec in original.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
     given = {node.name: node for node in original.graph.nodes if node.op == "placeholder"}

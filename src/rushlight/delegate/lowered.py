@@ -14,19 +14,15 @@ from torch.fx import GraphModule, Node
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.named_data import NamedDataStoreOutput
 from rushlight.ir.control_flow import is_delegate_call
-from rushlight.ir.errors import InternalError
+from rushlight.ir.errors import CompileError
 from rushlight.ir.program import copy_program
 
-# Makes the program whose only instruction calls a lowered module: (module, options) -> manager with
-# `.buffer` and `.executorch_program`. The driver of the compiler sets it, since it alone knows the stages
-# that follow.
 Writer = Callable[..., Any]
-_writer: list[Writer] = []
+"""Makes the program whose only instruction calls a lowered module.
 
-
-def set_program_writer(writer: Writer) -> None:
-    """Sets the function that makes a program of a lowered module."""
-    _writer[:] = [writer]
+It takes the module and options, and returns a manager with `.buffer` and `.executorch_program`. Only the
+driver of the compiler knows the stages that follow, so it passes this function to those that make modules.
+"""
 
 
 class LoweredBackendModule(torch.nn.Module):
@@ -42,13 +38,25 @@ class LoweredBackendModule(torch.nn.Module):
         processed_bytes: bytes,
         compile_specs: list[CompileSpec],
         named_data_store_output: NamedDataStoreOutput | None = None,
+        writer: Writer | None = None,
     ) -> None:
+        """Holds what a backend made.
+
+        Args:
+            edge_program: the program before it was compiled.
+            backend_id: the name of the backend.
+            processed_bytes: the payload.
+            compile_specs: the options of the partitioner.
+            named_data_store_output: the data that the backend stored by name.
+            writer: makes a program of this module alone; `to_backend` gives it.
+        """
         super().__init__()
         self._original_exported_program = edge_program
         self._backend_id = backend_id
         self._processed_bytes = processed_bytes
         self._compile_specs = compile_specs
         self._named_data_store_output = named_data_store_output
+        self._writer = writer
         self.meta: dict[str, Any] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any] | None) -> LoweredBackendModule:
@@ -58,6 +66,7 @@ class LoweredBackendModule(torch.nn.Module):
             self._processed_bytes,
             copy.deepcopy(self._compile_specs, memo),
             self._named_data_store_output,
+            self._writer,
         )
         result.meta = copy.copy(self.meta)
         return result
@@ -119,11 +128,12 @@ class LoweredBackendModule(torch.nn.Module):
         return bytes(manager.buffer)
 
     def _write(self, **options: Any) -> Any:
-        if not _writer:
-            raise InternalError(
-                "the compiler's driver has not been imported, so a lowered module cannot be written alone"
+        if self._writer is None:
+            raise CompileError(
+                f"this lowered module of {self._backend_id} was made without a writer, so that it cannot be "
+                "written by itself; `to_backend` makes modules that can"
             )
-        return _writer[0](self, **options)
+        return self._writer(self, **options)
 
 
 def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> str:

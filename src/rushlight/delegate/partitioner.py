@@ -35,12 +35,15 @@ class Partitioner(ABC):
     A tag (`node.meta["delegation_tag"]`) names one part, which becomes one lowered module. Parts must not
     depend on each other in a cycle. Constants whose users are all in one part may have its tag, and then
     belong to the delegate. Graphs inside control flow are tagged in the same way. A partitioner may change
-    only tags.
+    only tags, except if `changes_graph` says otherwise.
     """
 
     decomposes_leftovers = False
     """Whether operators that it asks to keep whole, and then does not take, decompose after all: all of their
     kind in that method, in a second pass. Otherwise they are an error."""
+
+    changes_graph = False
+    """Whether it may change more than tags. Otherwise such a change is an error."""
 
     def __init__(self, spec: Mapping[str | int | float | bool, object] = MappingProxyType({})) -> None:
         self._spec = spec

@@ -7,6 +7,7 @@ none. Empty lines and what follows a `#` say nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -88,17 +89,13 @@ def _built_in() -> KernelTable:
     return parse_kernel_table(host_kernels())
 
 
-# What install_as_executorch() sets: ExecuTorch's compiler asks for no kernels.
-_trusts_unknown: list[bool] = []
-
-
-def trust_unknown_operators() -> None:
-    """From now on `host_target` takes operators that it does not know to have their kernels elsewhere."""
-    _trusts_unknown[:] = [True]
-
-
 def host_target() -> KernelTable:
-    """The kernels that this package's own runtime has, those of the libraries loaded so far among them."""
-    table = replace(_built_in(), trusts_unknown=bool(_trusts_unknown))
+    """Returns the kernels of this package's own runtime, with those of the libraries loaded so far.
+
+    After `install_as_executorch()`, operators that are not in the table are taken to have their kernels
+    elsewhere, since ExecuTorch's compiler asks for no kernels. The import hook itself tells this.
+    """
+    trusts_unknown = any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
+    table = replace(_built_in(), trusts_unknown=trusts_unknown)
     loaded = loaded_kernels()
     return table.with_table(parse_kernel_table(loaded)) if loaded else table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -14,13 +15,25 @@ from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.delegate.info import DelegationInfo, get_delegation_info
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.delegate.to_backend import validation_disabled
 from rushlight.export.recipe_parts import LoweringRecipe
 from rushlight.export.stage import FixedStage, PipelineArtifact
 from rushlight.export.types import StageType
 
 Partitioners = Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]]
 EdgePasses = Sequence[Callable[[str, ExportedProgram], Any]]
+
+
+def _as_changing(partitioners: Any) -> Any:
+    """Returns copies of partitioners, in the same containers, that may change graphs: recipes allow that."""
+    if partitioners is None:
+        return None
+    if isinstance(partitioners, Mapping):
+        return {name: _as_changing(items) for name, items in partitioners.items()}
+    if isinstance(partitioners, Partitioner):
+        partitioners = copy.copy(partitioners)
+        partitioners.changes_graph = True
+        return partitioners
+    return [_as_changing(item) for item in partitioners]
 
 
 class TorchExportStage(FixedStage):
@@ -157,15 +170,14 @@ class EdgeTransformAndLowerStage(_DelegationReport, FixedStage):
         Args:
             artifact: exported programs by method name.
         """
-        with validation_disabled():
-            manager = to_edge_transform_and_lower(
-                artifact.data,
-                partitioner=self._partitioners,
-                transform_passes=_resolve_passes(self._transform_passes, artifact.data),
-                constant_methods=artifact.get_context("constant_methods"),
-                compile_config=self._compile_config,
-                generate_etrecord=artifact.get_context("generate_etrecord", False),
-            )
+        manager = to_edge_transform_and_lower(
+            artifact.data,
+            partitioner=_as_changing(self._partitioners),
+            transform_passes=_resolve_passes(self._transform_passes, artifact.data),
+            constant_methods=artifact.get_context("constant_methods"),
+            compile_config=self._compile_config,
+            generate_etrecord=artifact.get_context("generate_etrecord", False),
+        )
         self._artifact = artifact.copy_with_new_data(manager)
         self._report(self._artifact, manager)
 
@@ -288,9 +300,8 @@ class ToBackendStage(_DelegationReport, FixedStage):
         manager = artifact.data
         if manager is None:
             raise RuntimeError("Edge program manager is not set.")
-        with validation_disabled():
-            for partitioner in self._rounds():
-                manager = manager.to_backend(partitioner)
+        for partitioner in self._rounds():
+            manager = manager.to_backend(_as_changing(partitioner))
         self._artifact = artifact.copy_with_new_data(manager)
         self._report(self._artifact, manager)
 

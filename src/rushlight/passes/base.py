@@ -176,8 +176,3 @@ def add_constant(module: GraphModule, tensor: torch.Tensor, origin: Node, val: t
     meta.copy_origin(origin, node)
     meta.set_val(node, val)
     return node
-
-
-def is_lowered_module(module: Any) -> bool:
-    """Whether a module is what a backend made of a part of a program."""
-    return type(module).__name__ == "LoweredBackendModule"

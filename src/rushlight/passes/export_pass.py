@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
+from torch._higher_order_ops.executorch_call_delegate import is_lowered_module
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Graph, GraphModule, Node, Proxy
@@ -24,7 +25,6 @@ from rushlight.ir.edge_ops import EdgeOpOverload
 from rushlight.ir.errors import PassError
 from rushlight.ir.fake import fake_mode_of
 from rushlight.ir.program import lazy_module
-from rushlight.passes.base import is_lowered_module
 
 Argument = Any
 

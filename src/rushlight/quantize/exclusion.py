@@ -17,7 +17,7 @@ from torchao.quantization.pt2e.quantizer import (
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.layers import is_quantization
-from rushlight.quantize.pattern_quantizer import type_name
+from rushlight.quantize.pattern_quantizer import nothing_reason, type_name
 
 
 class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
@@ -77,6 +77,10 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
     def validate(self, model: GraphModule) -> None:
         """Runs the validation of the other quantizer."""
         self.quantizer.validate(model)
+
+    def explain_nothing(self, model: GraphModule) -> str:
+        """Returns why nothing in a model is quantized."""
+        return nothing_reason(self.quantizer, model)
 
     def _is_named(self, node: Node) -> bool:
         if node.name in self._layers:

@@ -23,7 +23,33 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
-from rushlight.quantize.observers import Checked, strict
+from rushlight.quantize.observers import Checked
+from rushlight.quantize.pattern_quantizer import nothing_reason, quantizes
+
+
+class _Strict(Quantizer):  # type: ignore[misc]
+    """A quantizer that does what another does, and refuses a model in which that one quantizes nothing."""
+
+    def __init__(self, quantizer: Quantizer) -> None:
+        super().__init__()
+        self._quantizer = quantizer
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        transformed: GraphModule = self._quantizer.transform_for_annotation(model)
+        return transformed
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        annotated: GraphModule = self._quantizer.annotate(model)
+        return annotated
+
+    def validate(self, model: GraphModule) -> None:
+        if not quantizes(model):
+            raise QuantizationError(nothing_reason(self._quantizer, model))
+        self._quantizer.validate(model)
+
+    def prepare_obs_or_fq_callback(self, model: GraphModule, edge_or_node_to_obs_or_fq: Any) -> None:
+        self._quantizer.prepare_obs_or_fq_callback(model, edge_or_node_to_obs_or_fq)
+
 
 _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
 
@@ -40,8 +66,7 @@ def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> 
     Raises:
         QuantizationError: the quantizer finds nothing to quantize.
     """
-    with strict():
-        return _prepared(quantize_pt2e.prepare_pt2e(_module(model), quantizer))
+    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), _Strict(quantizer)))
 
 
 def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
@@ -54,8 +79,7 @@ def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer)
     Raises:
         QuantizationError: the quantizer finds nothing to quantize.
     """
-    with strict():
-        return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), quantizer))
+    return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), _Strict(quantizer)))
 
 
 def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModule:
@@ -69,8 +93,10 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
     Raises:
         QuantizationError: an observer has seen no data.
     """
-    with strict():
-        converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+    for observer in model.modules():
+        if isinstance(observer, Checked):
+            observer.strict = True
+    converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
     return converted
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -26,32 +23,16 @@ from rushlight.quantize.histogram import HistogramObserver
 qd = torch.ops.quantized_decomposed
 
 
-_is_strict = ContextVar("is_strict", default=False)
-
-
-def is_strict() -> bool:
-    """Returns whether invalid cases raise an error, as in this package's flow, or only warn."""
-    return _is_strict.get()
-
-
-@contextmanager
-def strict() -> Iterator[None]:
-    """Makes errors, in its context, of a quantizer that finds nothing and of an observer without data."""
-    token = _is_strict.set(True)
-    try:
-        yield
-    finally:
-        _is_strict.reset(token)
-
-
 class Checked:
     """A mixin for observers that refuses NaN and infinity, and parameters without data.
 
     Attributes:
         place: the name of the observed value in messages, set by `rushlight.quantize`.
+        strict: whether parameters without data are an error, as in this package's flow, or only a warning.
     """
 
     place: str = ""
+    strict: bool = False
     seen: int = 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -78,9 +59,9 @@ class Checked:
         Without data they are 1 and 0, and a warning says so.
 
         Raises:
-            QuantizationError: there were no data, within `strict`.
+            QuantizationError: there were no data, and the observer is strict.
         """
-        if not self.seen and _is_strict.get():
+        if self.strict and not self.seen:
             raise QuantizationError(
                 f"calibration: no data was seen{self._where()}; run the prepared model on representative "
                 "inputs before converting it"

@@ -23,7 +23,6 @@ from typing_extensions import Self
 from rushlight.ir import meta
 from rushlight.quantize import specs
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.observers import is_strict
 from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
 
 _HISTOGRAM_LIMIT = 3.4e15
@@ -157,18 +156,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Checks that something in the model is quantized.
+        """Warns if nothing in the model is quantized. In this package's flow that is an error."""
+        if not quantizes(model):
+            warnings.warn(self.explain_nothing(model), stacklevel=3)
 
-        Raises:
-            QuantizationError: nothing is. In torchao's own flow this is a warning.
-        """
-        annotations = [a for node in model.graph.nodes if (a := meta.get_annotation(node)) is not None]
-        if not any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations):
-            if is_strict():
-                raise QuantizationError(self._nothing(model))
-            warnings.warn(self._nothing(model), stacklevel=3)
-
-    def _nothing(self, model: GraphModule) -> str:
+    def explain_nothing(self, model: GraphModule) -> str:
+        """Returns why nothing in a model is quantized."""
         found = sorted({str(n.target) for n in model.graph.nodes if isinstance(n.target, OpOverload)})
         what = ", ".join(found[:12]) + (", ..." if len(found) > 12 else "")
         known = ", ".join(pattern.name for pattern in self.patterns)
@@ -279,6 +272,20 @@ def _sources(match: Match) -> list[Any]:
     """What the operator has its values from."""
     first = match.anchor.args[0]
     return list(first) if isinstance(first, (list, tuple)) else [first]
+
+
+def quantizes(model: GraphModule) -> bool:
+    """Returns whether the annotations of a model quantize anything."""
+    annotations = [a for node in model.graph.nodes if (a := meta.get_annotation(node)) is not None]
+    return any(annotation.input_qspec_map or annotation.output_qspec for annotation in annotations)
+
+
+def nothing_reason(quantizer: Quantizer, model: GraphModule) -> str:
+    """Returns why a quantizer quantizes nothing in a model."""
+    explain = getattr(quantizer, "explain_nothing", None)
+    if explain is None:
+        return "there is nothing to quantize: the quantizer has asked for no operator"
+    return str(explain(model))
 
 
 def is_annotated(node: Node) -> bool:

@@ -1,19 +1,16 @@
-"""`to_backend` lowers a whole program, the parts that a partitioner tags, or the parts of several methods."""
+"""Lowers a whole program, or the parts of several methods that partitioners tag."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backend
-from rushlight.delegate.lowered import LoweredBackendModule
+from rushlight.delegate.lowered import LoweredBackendModule, Writer
 from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.split import Cut, Part, cut_program, splice
@@ -22,18 +19,6 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram, facts_of, stored_targets, with_marks
 from rushlight.ir.program import copy_program, rebuild_program
 from rushlight.ir.shared_state import shared_state
-
-_validate: ContextVar[bool] = ContextVar("validate", default=True)
-
-
-@contextmanager
-def validation_disabled() -> Iterator[None]:
-    """Turns off, in its context, the check that partitioners change nothing but tags."""
-    token = _validate.set(False)
-    try:
-        yield
-    finally:
-        _validate.reset(token)
 
 
 @dataclass
@@ -44,31 +29,18 @@ class MethodProgramsPartitionerSpec:
     method_to_partitioner: Mapping[str, Partitioner]
 
 
-@singledispatch
-def to_backend(args: Any, *rest: Any) -> Any:
-    """Lowers to a backend, by the type of the first argument:
-
-    to_backend(backend_id: str, edge_program, compile_specs) -> LoweredBackendModule: the whole program.
-    to_backend(edge_program, partitioner) -> ExportedProgram: the parts that the partitioner tags.
-    to_backend(MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]: those of several methods,
-    compiled together.
-
-    The programs given are not changed. Raises NotImplementedError if no backend of the id has been imported,
-    and CompileError for tags that cannot be followed.
-    """
-    raise TypeError(
-        f"to_backend takes a backend id, an ExportedProgram or a spec of methods, not {type(args).__name__}"
-    )
-
-
 def _lowered(
-    program: ExportedProgram, backend_id: str, specs: list[CompileSpec], result: PreprocessResult
+    program: ExportedProgram,
+    backend_id: str,
+    specs: list[CompileSpec],
+    result: PreprocessResult,
+    writer: Writer | None,
 ) -> LoweredBackendModule:
     store = result.data_store_output
     file = _file_of_constants(program, backend_id)
     if store is not None and file is not None:
         store = kept_in_file(store, file)
-    lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store)
+    lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store, writer)
     described: dict[str, Any] = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
         described["_delegate_info_meta"] = result._delegate_info_meta
@@ -94,28 +66,41 @@ def _file_of_constants(program: ExportedProgram, backend_id: str) -> str | None:
     return next(iter(files), None)
 
 
-@to_backend.register
-def _(
-    backend_id: str, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
+def lower_program(
+    backend_id: str, program: ExportedProgram, specs: list[CompileSpec], writer: Writer | None = None
 ) -> LoweredBackendModule:
+    """Lowers a whole edge program, which is not changed.
+
+    Args:
+        backend_id: the name of a backend that has been imported.
+        program: the edge program.
+        specs: the options of the backend.
+        writer: makes a program file of the lowered module.
+
+    Raises:
+        NotImplementedError: no backend of the name has been imported.
+    """
     backend = find_backend(backend_id)
-    copied = backend.copy_exported_program_for_preprocess(edge_program, compile_specs)
-    return _lowered(edge_program, backend_id, compile_specs, backend.preprocess(copied, compile_specs))
+    copied = backend.copy_exported_program_for_preprocess(program, specs)
+    return _lowered(program, backend_id, specs, backend.preprocess(copied, specs), writer)
 
 
-@to_backend.register
-def _(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> ExportedProgram:
-    spec = MethodProgramsPartitionerSpec({"forward": edge_program}, {"forward": partitioner_instance})
-    return lower_methods(spec)["forward"]
+def lower_methods(
+    spec: MethodProgramsPartitionerSpec, writer: Writer | None = None
+) -> dict[str, ExportedProgram]:
+    """Lowers the parts of several methods that their partitioners tag, all together.
 
+    Args:
+        spec: programs, which are not changed, and partitioners by method name.
+        writer: makes a program file of a lowered module.
 
-@to_backend.register
-def _(method_edge_program_partitioners: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
-    return lower_methods(method_edge_program_partitioners)
+    Returns:
+        The program of every method. Programs with a partitioner have calls in place of their parts.
 
-
-def lower_methods(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
-    """Returns the program of every method. Programs with a partitioner have calls in place of their parts."""
+    Raises:
+        CompileError: tags cannot be followed.
+        AssertionError: a partitioner changed more than tags.
+    """
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
     tagged: dict[str, MethodProgram] = {}
@@ -132,11 +117,11 @@ def lower_methods(spec: MethodProgramsPartitionerSpec) -> dict[str, ExportedProg
         if partition.tagged_exported_program is not program:
             program = copy_program(partition.tagged_exported_program, facts)
             tagged[method] = program
-        if _validate.get() and _fingerprint(program.graph_module) != before:
+        if not partitioner.changes_graph and _fingerprint(program.graph_module) != before:
             raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
         cuts[method] = cut_program(program, partition.partition_tags)
     for backend_id in _backends(cuts):
-        _preprocess(backend_id, cuts)
+        _preprocess(backend_id, cuts, writer)
     for method, program in tagged.items():
         handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
         handle = max((h for h in handles if isinstance(h, int)), default=0) + 1
@@ -159,7 +144,7 @@ def _backends(cuts: dict[str, list[Cut]]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _preprocess(backend_id: str, cuts: dict[str, list[Cut]]) -> None:
+def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | None) -> None:
     backend = find_backend(backend_id)
     parts = {method: found for method, of in cuts.items() if (found := _parts(of, backend_id))}
     programs: dict[str, list[ExportedProgram]] = {}
@@ -180,7 +165,7 @@ def _preprocess(backend_id: str, cuts: dict[str, list[Cut]]) -> None:
             )
         for part, result in zip(of, results[method], strict=True):
             assert part.program is not None
-            part.lowered = _lowered(part.program, backend_id, part.spec.compile_specs, result)
+            part.lowered = _lowered(part.program, backend_id, part.spec.compile_specs, result, writer)
 
 
 def _fingerprint(module: GraphModule) -> list[tuple[str, object, int]]:

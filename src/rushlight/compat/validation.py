@@ -1,0 +1,22 @@
+"""ExecuTorch's name for lowering with partitioners that change graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rushlight.delegate.partitioner import Partitioner
+
+
+@contextmanager
+def validation_disabled() -> Iterator[None]:
+    """Lets every partitioner change graphs within the context.
+
+    A partitioner says so by itself with `changes_graph = True`.
+    """
+    before = Partitioner.changes_graph
+    Partitioner.changes_graph = True
+    try:
+        yield
+    finally:
+        Partitioner.changes_graph = before

@@ -1,0 +1,53 @@
+"""`to_backend` lowers a whole program, the parts that a partitioner tags, or the parts of several methods."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from rushlight.compiler.single_delegate import write_lowered
+from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate.lowered import LoweredBackendModule
+from rushlight.delegate.lowering import MethodProgramsPartitionerSpec, lower_methods, lower_program
+from rushlight.delegate.partitioner import Partitioner
+
+
+@singledispatch
+def to_backend(args: Any, *rest: Any) -> Any:
+    """Lowers to a backend, by the type of the first argument. The programs given are not changed.
+
+    - `to_backend(backend_id, edge_program, compile_specs)` lowers the whole program and returns a
+      `LoweredBackendModule`.
+    - `to_backend(edge_program, partitioner)` lowers the parts that the partitioner tags and returns the new
+      `ExportedProgram`.
+    - `to_backend(MethodProgramsPartitionerSpec(...))` lowers the parts of several methods together and
+      returns the new programs by method name.
+
+    Raises:
+        NotImplementedError: no backend of the name has been imported.
+        CompileError: tags cannot be followed.
+        TypeError: the first argument has another type.
+    """
+    raise TypeError(
+        f"to_backend takes a backend id, an ExportedProgram or a spec of methods, not {type(args).__name__}"
+    )
+
+
+@to_backend.register
+def _(
+    backend_id: str, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
+) -> LoweredBackendModule:
+    return lower_program(backend_id, edge_program, compile_specs, write_lowered)
+
+
+@to_backend.register
+def _(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> ExportedProgram:
+    spec = MethodProgramsPartitionerSpec({"forward": edge_program}, {"forward": partitioner_instance})
+    return lower_methods(spec, write_lowered)["forward"]
+
+
+@to_backend.register
+def _(method_edge_program_partitioners: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
+    return lower_methods(method_edge_program_partitioners, write_lowered)
