@@ -18,6 +18,7 @@ from tests.torture.judge import problem
 from tests.torture.model import Model, leaves, load
 from tests.torture.reference import FloatReference, QuantizedReference, Reference
 from torch.export import ExportedProgram
+from torch.fx import Interpreter, Node
 
 import rushlight
 from rushlight.ir.errors import CompileError, InternalError, PassError
@@ -234,7 +235,12 @@ def _undecomposed(model: Model, findings: Sequence[Finding]) -> str:
 def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> str:
     """Why the exported program differs from the module in torch itself, or nothing."""
     try:
-        module = model.export().run_decompositions({}).module()
+        program = model.export()
+        for call in range(len(expected.outputs)):
+            text = _undeclared_size(program, model.arguments(call))
+            if text:
+                return f"call {call}: {text}"
+        module = program.run_decompositions({}).module()
         for call, want in enumerate(expected.outputs):
             got = leaves(module(*model.arguments(call)))
             text = problem(got, want, reference, call, "")
@@ -243,6 +249,29 @@ def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> st
     except Exception as error:
         return brief(error)
     return ""
+
+
+class _Sizes(Interpreter):
+    """Runs a program and compares the static sizes that torch.export declares with those that occur."""
+
+    problem = ""
+
+    def run_node(self, n: Node) -> Any:
+        """Runs a node; a difference is kept in `problem`."""
+        result = super().run_node(n)
+        declared = n.meta.get("val")
+        if isinstance(result, torch.Tensor) and isinstance(declared, torch.Tensor) and not self.problem:
+            for a, b in zip(result.shape, declared.shape, strict=False):
+                if isinstance(b, int) and a != b:
+                    self.problem = f"{n.target} is exported with size {b}, but has {a}"
+        return result
+
+
+def _undeclared_size(program: ExportedProgram, arguments: tuple[Any, ...]) -> str:
+    """The node whose size torch.export takes for a constant though it is none, or nothing."""
+    sizes = _Sizes(program.module(check_guards=False))
+    sizes.run(*leaves(arguments))
+    return sizes.problem
 
 
 def _identical(a: list[Any], b: list[Any]) -> bool:

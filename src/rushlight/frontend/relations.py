@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
+import sympy
 import torch
 from torch.export import ExportedProgram
+from torch.fx import Node
+from torch.utils._sympy.value_ranges import bound_sympy
 
 from rushlight.ir import meta
 from rushlight.ir.facts import Relation
 from rushlight.ir.meta import SourceLocation
 
+_aten = torch.ops.aten
+_END = 2**63 - 1
+"""What torch writes for the end of a dim."""
 _SLOC = re.compile(r"\(?(?P<file>[^()]*):(?P<line>\d+) in (?P<function>\w+)")
 
 
@@ -20,7 +27,8 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
 
     It is that of the check, or of where the last of the integers is read.
 
-    Bounds of one symbol are not among them: the ranges of the program hold these.
+    Bounds of one symbol are not among them: the ranges of the program hold these. The exceptions are sizes
+    that a part of static size needs: there torch takes each dynamic size for at least 2, whatever its range.
     """
     found: dict[Any, SourceLocation | None] = {}
     # Of an assertion torch keeps where its last integer is read.
@@ -33,7 +41,44 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     if environment is not None:
         for guard in environment.guards:
             found.setdefault(guard.expr, _line_of(str(guard.sloc)))
-    return tuple((relation, line) for relation, line in found.items() if not _is_bound(relation))
+    relations = {relation: line for relation, line in found.items() if not _is_bound(relation)}
+    for node in program.graph.nodes:
+        for size, least in _least_sizes(node, program.range_constraints):
+            relations.setdefault(sympy.Ge(size, least, evaluate=False), meta.source_of(node))
+    return tuple(relations.items())
+
+
+def _least_sizes(node: Node, ranges: Any) -> Iterator[tuple[Any, int]]:
+    """The dynamic sizes that a part of static size needs to be at least a number, if their range has less."""
+    if node.target not in (_aten.slice.Tensor, _aten.diagonal.default):
+        return
+    shape, part = meta.get_val(cast(Node, node.args[0])).shape, meta.get_val(node).shape
+    names = [argument.name for argument in node.target._schema.arguments]
+    arguments: dict[str, Any] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    if node.target is _aten.slice.Tensor:
+        dim = arguments.get("dim", 0)
+        least = {dim: _least_sliced(arguments.get("start"), arguments.get("end"))}
+        length = part[dim]
+    else:
+        offset, length = arguments.get("offset", 0), part[-1]
+        rows, columns = arguments.get("dim1", 0), arguments.get("dim2", 1)
+        least = {rows: length - min(offset, 0), columns: length + max(offset, 0)} if _static(length) else {}
+    if not _static(length) or length == 0:
+        return
+    for dim, bound in least.items():
+        size = shape[dim]
+        if not _static(size) and bound_sympy(size.node.expr, ranges).lower < bound:
+            yield size.node.expr, bound
+
+
+def _least_sliced(start: Any, end: Any) -> int:
+    """The smallest size from which on a slice has the same length."""
+    least = -start if _static(start) and start < 0 else 0
+    return max(least, end) if _static(end) and end < _END else least
+
+
+def _static(number: Any) -> bool:
+    return isinstance(number, int)
 
 
 def _shape_env(program: ExportedProgram) -> Any:

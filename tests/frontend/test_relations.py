@@ -1,0 +1,51 @@
+"""Sizes and integers that a program needs, such as those of parts with a static size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim, export
+
+import rushlight
+from rushlight.frontend.relations import relations_of
+from rushlight.runtime.errors import InvalidArgumentError
+
+SLICES: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "begin": (lambda x: x[:2] * 2, 2),
+    "middle": (lambda x: x[1:2] + 1, 2),
+    "end": (lambda x: x[-1:] + 1, 1),
+    "behind the end": (lambda x: x[-2:-1] + 1, 2),
+    "diagonal": (lambda x: x[:, :1].diagonal() + 1, 1),
+}
+
+
+def _program(function: Callable[[Any], Any]) -> Any:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    return export(Model(), (torch.randn(5, 4),), dynamic_shapes={"x": {0: Dim("b", min=0, max=8)}})
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_part_of_static_size_needs_the_size(name: str) -> None:
+    function, least = SLICES[name]
+    module = rushlight.load(rushlight.compile(_program(function), partitioner=()).buffer)
+    x = torch.randn(least, 4)
+    torch.testing.assert_close(module(x), function(x))
+    with pytest.raises(
+        InvalidArgumentError, match=rf"needs x.shape\[0\] >= {least} \(test_relations.py:\d+\)"
+    ):
+        module(x[1:])
+
+
+def test_a_size_that_the_range_holds_is_no_relation() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x[:1] + x[-1:]
+
+    program = export(Model(), (torch.randn(5, 4),), dynamic_shapes={"x": {0: Dim("b", min=1, max=8)}})
+    assert relations_of(program) == ()
