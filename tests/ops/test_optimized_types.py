@@ -47,6 +47,18 @@ def test_operands_of_one_type(dtype: torch.dtype) -> None:
         check("aten::relu.out", Case(a), None)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)], ids=str)
+def test_one_number_of_another_type_takes_part_in_broadcasting(
+    shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    one = torch.ones(shape, dtype=dtype)
+    for x in (torch.tensor(0.5), tensor(torch.float32, 7)):
+        for name in ("maximum", "minimum"):
+            check(f"aten::{name}.out", Case(one, x), None)
+            check(f"aten::{name}.out", Case(x, one), None)
+
+
 @pytest.mark.parametrize("dtype", [*INTS, *FLOAT16_TYPES], ids=str)
 def test_operands_in_place(dtype: torch.dtype) -> None:
     for name in BINARY:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from tests.passes.support import edge_of
 
+import rushlight
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorSpec
@@ -43,6 +44,16 @@ def test_layouts_that_no_kernel_knows_become_row_major() -> None:
     for node in program.graph.nodes:
         for spec in meta.tensor_specs(node):
             assert tuple(spec.dim_order) == (0, 1, 2) and tuple(spec.stride) == (12, 4, 1)
+
+
+def test_a_copy_in_a_dim_order_has_this_order_though_dims_of_size_1_have_several() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cos(torch.nn.functional.pixel_shuffle(x, 2))
+
+    x = torch.randn(2, 4, 8, 2).to(memory_format=torch.channels_last)
+    module = rushlight.load(rushlight.compile(Model(), (x,), partitioner=()).buffer)
+    torch.testing.assert_close(module(x), Model()(x))
 
 
 def test_allocations_without_specs_get_those_of_their_operators() -> None:

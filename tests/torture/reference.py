@@ -32,6 +32,8 @@ STAGES = get_decompositions(
     [_aten.native_group_norm.default, _aten.native_layer_norm.default, _aten.native_batch_norm.default]
 )
 """Operators that are disturbed part by part: they amplify rounding errors where numbers are nearly equal."""
+ROUNDED = (_aten.div.Tensor_mode, _aten.div.Scalar_mode, _aten.floor_divide.default)
+"""Rounded quotients; the quotient itself is disturbed, since rounding decides where it is nearly whole."""
 RUNS = 8
 
 Outputs = list[list[Any]]
@@ -87,6 +89,13 @@ class Disturbed(TorchDispatchMode):
         if func in STAGES and self.relative:
             with self:
                 return STAGES[func](*args, **kwargs)
+        if func in ROUNDED and self.relative and any(_is_real(arg) for arg in args[:2]):
+            mode = "floor" if func is _aten.floor_divide.default else kwargs.pop("rounding_mode", None)
+            with self:
+                quotient = torch.true_divide(*args[:2])
+            if mode is not None:
+                return torch.floor(quotient) if mode == "floor" else torch.trunc(quotient)
+            return quotient
         result = func(*args, **kwargs)
         returns = func._schema.returns
         name = func._schema.name.split("::")[1]
@@ -119,6 +128,10 @@ class Disturbed(TorchDispatchMode):
 
 def _double_dtype(value: Any) -> Any:
     return torch.float64 if isinstance(value, torch.dtype) and value in LOW else value
+
+
+def _is_real(value: Any) -> bool:
+    return value.is_floating_point() if isinstance(value, torch.Tensor) else isinstance(value, float)
 
 
 def _outputs(model: Model, module: Callable[..., Any], mode: Disturbed) -> Outputs:

@@ -47,10 +47,11 @@ struct Operand {
   const float* data = nullptr;
   float number = 0;
   const Tensor* tensor = nullptr;  // null for a number
+  const Tensor* shape = nullptr;   // the tensor that takes part in broadcasting; null for a number without one
   bool ok = true;
 
   explicit Operand(float value) : number(value) {}
-  explicit Operand(const Tensor& from) {
+  explicit Operand(const Tensor& from) : shape(&from) {
     if (is_float(from)) {
       data = from.const_data_ptr<float>();
       tensor = &from;
@@ -89,7 +90,7 @@ bool make_rows(LoopNest* nest, const Tensor& out, const Operand& a, const Operan
 bool resize_to(KernelRuntimeContext& context, const Tensor& out, const Operand& a, const Operand& b,
                const Tensor* third = nullptr) {
   Shape shape;
-  for (const Tensor* tensor : {a.tensor, b.tensor, third}) {
+  for (const Tensor* tensor : {a.shape, b.shape, third}) {
     if (tensor && !broadcast_shape(context, shape, tensor->sizes())) return false;
   }
   return resize_out(context, out, shape.span());

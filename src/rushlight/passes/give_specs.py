@@ -15,7 +15,7 @@ from rushlight.ir.constants import constant_inputs
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
-from rushlight.ir.spec import TensorSpec, contiguous_strides
+from rushlight.ir.spec import TensorSpec, contiguous_strides, strides_from_dim_order
 from rushlight.passes.base import GraphPass, ProgramPass
 
 _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
@@ -116,7 +116,17 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
         op = aten_op(node.target)
         if op is not None and op._schema.is_mutable and op._schema.name.endswith("_"):
             return meta.get_spec(node.args[0])  # type: ignore[arg-type]
-    return map_aggregate(meta.find_val(node), _make)
+    spec = map_aggregate(meta.find_val(node), _make)
+    order = node.kwargs.get("dim_order")
+    if isinstance(spec, TensorSpec) and isinstance(order, (list, tuple)):
+        _set_dim_order(spec, order)
+    return spec
+
+
+def _set_dim_order(spec: TensorSpec, order: Any) -> None:
+    """Gives a spec the dim order that its operator names: with dims of size 1, strides do not say which."""
+    spec.dim_order = tuple(order)
+    spec.stride = strides_from_dim_order(spec.shape, order)
 
 
 def _make(val: Any) -> Any:

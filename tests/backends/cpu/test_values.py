@@ -8,8 +8,10 @@ import pytest
 import torch
 from tests.backends.cpu.support import PRECISIONS, Inputs, assert_close, expected, lower, plan_of, run
 from torch import nn
+from torch.export import Dim, export
 from torch.nn import functional as F
 
+import rushlight
 from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import Winograd
@@ -217,3 +219,21 @@ def test_sizes_without_bound_stay_outside() -> None:
     exported = torch.export.export(Sum(), (torch.randn(3, 4),), dynamic_shapes=shapes)
     tags = CpuPartitioner().partition(to_edge(exported).exported_program()).partition_tags
     assert not tags
+
+
+class Parts(nn.Module):
+    """Differences of sizes, which torch takes for positive."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = x + y.sum()
+        return torch.exp(x[1:]), torch.cat([x[:-1], x]) * 3, (x[1:].t() * 2).contiguous(), x[1:].sum(0)
+
+
+@pytest.mark.parametrize("half", [0, 1, 4])
+def test_parts_of_nothing_are_empty(half: int) -> None:
+    size = Dim("half", min=0, max=4)
+    example = torch.randn(6, 5), torch.randn(3)
+    program = export(Parts(), example, dynamic_shapes=({0: 2 * size}, {0: size}))
+    module = rushlight.load(rushlight.compile(program).buffer)
+    inputs = torch.randn(2 * half, 5), torch.randn(half)
+    torch.testing.assert_close(module(*inputs), Parts()(*inputs))

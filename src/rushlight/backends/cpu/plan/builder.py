@@ -11,7 +11,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.plan import arena, tables
 from rushlight.backends.cpu.plan.bindings import Bindings
 from rushlight.backends.cpu.plan.node import PlanNode
-from rushlight.backends.cpu.plan.sizes import Size, Symbols
+from rushlight.backends.cpu.plan.sizes import Size, Symbols, may_be_negative, not_negative
 from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 from rushlight.backends.cpu.target import Target
@@ -73,11 +73,19 @@ class Builder:
                 )
             )
 
-    def _expression(self, size: Size) -> int:
+    def _extent(self, size: Size) -> int:
+        """The index of an expression for a size, a stride or an offset, which is never negative."""
+        code = self._code(size)
+        return self._expression(not_negative(code) if may_be_negative(size) else code)
+
+    def _code(self, size: Size) -> list[int]:
         try:
-            code = tuple(self._bindings.code(size))
+            return self._bindings.code(size)
         except KeyError as error:
             raise CompileError(f"{error.args[0]} is no size of an argument of the delegate") from None
+
+    def _expression(self, given: Sequence[int]) -> int:
+        code = tuple(given)
         index = self._expressions.setdefault(code, len(self.plan.expressions))
         if index == len(self.plan.expressions):
             self.plan.expressions.append(tables.Expression(code=list(code)))
@@ -107,9 +115,9 @@ class Builder:
 
     def value(self, tensor: Tensor) -> int:
         """The index of a view."""
-        offset = self._expression(tensor.offset)
-        sizes = [self._expression(size) for size in tensor.sizes]
-        strides = [self._expression(stride) for stride in tensor.strides]
+        offset = self._extent(tensor.offset)
+        sizes = [self._extent(size) for size in tensor.sizes]
+        strides = [self._extent(stride) for stride in tensor.strides]
         key = (tensor.storage, offset, tuple(sizes), tuple(strides))
         index = self._values.setdefault(key, len(self.plan.values))
         if index == len(self.plan.values):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import sympy
@@ -70,6 +70,16 @@ def divide(a: Size, b: Size) -> Size:
 
 def _falls(term: Any) -> bool:
     return bool(term.free_symbols) and bool(term.could_extract_minus_sign())
+
+
+def may_be_negative(size: Size) -> bool:
+    """Whether a size is a difference: the length of `x[1:]` is `s - 1` in torch, also where s is 0."""
+    return not isinstance(size, int) and any(t.could_extract_minus_sign() for t in sympy.Add.make_args(size))
+
+
+def not_negative(code: Sequence[int]) -> list[int]:
+    """The larger one of 0 and a size, in the notation of payloads."""
+    return [*code, _CONSTANT, 0, _LARGEST]
 
 
 class Symbols:
