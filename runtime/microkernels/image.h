@@ -1,8 +1,10 @@
-// Images with channels in any place and windows that move over them.
+// Images with channels in any place.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+
+#include "core/window.h"
 
 namespace rushlight::microkernels {
 
@@ -59,14 +61,6 @@ struct Sources {
 
   Image images[kMost];
   int count = 0;
-};
-
-// Pads are those before the first row and column; zeros lie beyond every edge.
-struct Window {
-  int64_t kernel_h, kernel_w;
-  int64_t stride_h, stride_w;
-  int64_t pad_h, pad_w;
-  int64_t dilation_h, dilation_w;
 };
 
 }  // namespace rushlight::microkernels

@@ -12,7 +12,6 @@ namespace rushlight::cpu {
 using microkernels::Image;
 using microkernels::kSerialWork;
 using microkernels::Sources;
-using microkernels::Window;
 
 inline Result<Image> image_of(const View& view) {
   RL_REQUIRE(view.rank == 4, InvalidProgram, "an image of a plan has %d dimensions", view.rank);

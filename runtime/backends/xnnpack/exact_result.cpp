@@ -45,7 +45,7 @@ int64_t source_of(int64_t position, int64_t tap, int64_t stride, int64_t dilatio
 }
 
 float convolution(const Node& node, const Operand* inputs, const float* floats, const Shape& out, int64_t index) {
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   const Shape& in = inputs[0].shape;
   const bool is_transposed = node.kind == Kind::XNNConvTranspose2d;
   const int64_t channels = out.dims[3], channel = index % channels;

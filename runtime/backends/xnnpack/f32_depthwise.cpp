@@ -43,7 +43,7 @@ class DepthwiseStep final : public F32Step {
 }  // namespace
 
 bool suits_depthwise(const Node& node) {
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   return w.group_inputs == 1 && w.group_outputs == 1 && w.groups > 1 &&
          static_cast<int64_t>(w.height) <= PackedDepthwise::kMostRows;
 }

@@ -17,7 +17,7 @@ Conv conv_of(const Node& node, const Operand* operands) {
     const int64_t rows = in.numel() / inputs;
     return {rows, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, inputs, outputs};
   }
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   return {in.dims[0], in.dims[1],      in.dims[2],     out.dims[1],       out.dims[2],      w.height,
           w.width,    w.stride_height, w.stride_width, w.dilation_height, w.dilation_width, w.top,
           w.left,     w.groups,        w.group_inputs, w.group_outputs};

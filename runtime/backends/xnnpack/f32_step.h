@@ -24,9 +24,7 @@ struct Conv {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 && top == 0 && left == 0 &&
            out_height == height && out_width == width;
   }
-  microkernels::Window window() const {
-    return {kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w};
-  }
+  Window window() const { return {kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w}; }
   microkernels::Image input() const { return image(height, width, channels()); }
   microkernels::Image output() const { return image(out_height, out_width, out_channels()); }
   microkernels::Image image(int64_t h, int64_t w, int64_t c) const {

@@ -1,8 +1,8 @@
 #include "backends/xnnpack/fuse.h"
 
+#include "core/make_array.h"
 #if defined(RUSHLIGHT_HAS_MICROKERNELS)
 #include "backends/xnnpack/f32_step.h"
-#include "core/make_array.h"
 #endif
 
 namespace rushlight::xnnpack {
@@ -80,7 +80,7 @@ class Fusion {
   // Of values that have this in common, all dimensions but the last are equal, whatever the inputs' are.
   uint64_t kin_of(const Node& node) const {
     const uint64_t in = kin_[node.inputs[0]], other = mix(2, node.output);
-    const Window& w = node.window;
+    const PayloadWindow& w = node.window;
     switch (node.kind) {
       case Kind::XNNConv2d:
       case Kind::XNNDepthwiseConv2d:

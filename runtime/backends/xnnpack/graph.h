@@ -81,8 +81,9 @@ struct Value {
   std::string_view name;           // of a constant's named data, while the step of its node is made
 };
 
-// Of convolutions and pools, which leave the last or first of them unused.
-struct Window {
+// The window of a convolution or a pooling as the payload has it: padding may differ on opposite sides. A pooling
+// leaves the fields of channels and adjustments unused.
+struct PayloadWindow {
   uint32_t top = 0, right = 0, bottom = 0, left = 0;  // padding
   uint32_t height = 1, width = 1;
   uint32_t stride_height = 1, stride_width = 1;
@@ -102,7 +103,7 @@ struct Node {
   uint32_t inputs[5] = {kNone, kNone, kNone, kNone, kNone};
   uint32_t num_inputs = 0;
   uint32_t output = kNone;
-  Window window;
+  PayloadWindow window;
   uint32_t rank = 0;          // of the lists
   uint32_t first[kMaxRank];   // permutation, new shape, offsets, padding before
   uint32_t second[kMaxRank];  // sizes, padding after

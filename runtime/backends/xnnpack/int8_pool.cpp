@@ -57,7 +57,7 @@ class Int8MaxPoolStep final : public ThreadedStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    const Window& w = node_.window;
+    const PayloadWindow& w = node_.window;
     const int64_t height = in_.shape.dims[1], width = in_.shape.dims[2], channels = in_.shape.dims[3];
     const int64_t rows = out_.shape.dims[1], columns = out_.shape.dims[2];
     share(context, out_.shape.dims[0] * rows, [&](int64_t worker, int64_t begin, int64_t end) {

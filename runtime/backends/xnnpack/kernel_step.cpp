@@ -182,7 +182,7 @@ const Row* find_elementwise(Kind kind) {
   return nullptr;
 }
 
-bool is_symmetric(const Window& window) { return window.top == window.bottom && window.left == window.right; }
+bool is_symmetric(const PayloadWindow& window) { return window.top == window.bottom && window.left == window.right; }
 
 // Whether padding behind an axis is what rounding up the number of positions adds to the padding in front of it.
 bool rounds_up(int64_t size, int64_t before, int64_t after, int64_t window, int64_t stride, int64_t dilation) {
@@ -194,7 +194,7 @@ bool rounds_up(int64_t size, int64_t before, int64_t after, int64_t window, int6
 }
 
 bool has_ceil_mode(const Graph& graph, const Node& node) {
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   const Shape& in = graph.values[node.inputs[0]].shape;
   return rounds_up(in.dims[1], w.top, w.bottom, w.height, w.stride_height, w.dilation_height) &&
          rounds_up(in.dims[2], w.left, w.right, w.width, w.stride_width, w.dilation_width);
@@ -202,7 +202,7 @@ bool has_ceil_mode(const Graph& graph, const Node& node) {
 
 // The kernel of a node that is not elementwise; null if there is none that can express it.
 const char* kernel_name(const Graph& graph, const Node& node) {
-  const Window& window = node.window;
+  const PayloadWindow& window = node.window;
   switch (node.kind) {
     case Kind::XNNSquare:
       return "aten::mul.out";
@@ -252,7 +252,7 @@ class KernelStep final : public Step {
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
     arguments_.clear();
     const Operand& out = operands[node_.output];
-    const Window& window = node_.window;
+    const PayloadWindow& window = node_.window;
     switch (node_.kind) {
       case Kind::XNNSquare:
         arguments_.tensor(operands[node_.inputs[0]], View::Plain);
@@ -338,7 +338,7 @@ class KernelStep final : public Step {
 
  private:
   void pool_parameters(const Operand* operands) {
-    const Window& window = node_.window;
+    const PayloadWindow& window = node_.window;
     arguments_.tensor(operands[node_.inputs[0]], View::Picture);
     arguments_.pair(window.height, window.width);
     arguments_.pair(window.stride_height, window.stride_width);
@@ -369,7 +369,7 @@ class KernelStep final : public Step {
   }
 
   void convolution(const Operand* operands) {
-    const Window& window = node_.window;
+    const PayloadWindow& window = node_.window;
     const bool is_transposed = node_.kind == Kind::XNNConvTranspose2d;
     const View filter = is_transposed                            ? View::Transposed
                         : node_.kind == Kind::XNNDepthwiseConv2d ? View::Depthwise

@@ -102,7 +102,7 @@ xnn_status setup_prelu(const Call& call, xnn_operator_t op, pthreadpool_t thread
 }
 
 xnn_status create_convolution(const Call& call, xnn_operator_t* op) {
-  const Window& w = call.node.window;
+  const PayloadWindow& w = call.node.window;
   const uint32_t flags = call.node.kind == Kind::XNNDepthwiseConv2d ? XNN_FLAG_DEPTHWISE_CONVOLUTION | kFlags : kFlags;
   return xnn_create_convolution2d_nhwc_f32(
       w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height, w.stride_width, w.dilation_height,
@@ -117,7 +117,7 @@ xnn_status setup_convolution(const Call& call, xnn_operator_t op, pthreadpool_t 
 // XNNPACK 2022 splits a strided transposed convolution into one convolution for each residue of the positions by the
 // strides. It does not check that the first position of each lies within the result: then it reads anywhere. Its
 // adjustments are less than the strides, while PyTorch's may also be as large as dilations allow.
-bool suits_deconvolution(const Window& w, const Shape& out) {
+bool suits_deconvolution(const PayloadWindow& w, const Shape& out) {
   if (w.adjustment_height >= w.stride_height || w.adjustment_width >= w.stride_width) return false;
   const bool is_split = (w.stride_height > 1 || w.stride_width > 1) && w.dilation_height == 1 &&
                         w.dilation_width == 1 && w.stride_height <= w.height && w.stride_width <= w.width;
@@ -125,7 +125,7 @@ bool suits_deconvolution(const Window& w, const Shape& out) {
 }
 
 xnn_status create_deconvolution(const Call& call, xnn_operator_t* op) {
-  const Window& w = call.node.window;
+  const PayloadWindow& w = call.node.window;
   return xnn_create_deconvolution2d_nhwc_f32(
       w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height, w.stride_width, w.dilation_height,
       w.dilation_width, w.groups, w.group_inputs, w.group_outputs, size_t{w.groups} * w.group_inputs,
@@ -149,7 +149,7 @@ xnn_status setup_fully_connected(const Call& call, xnn_operator_t op, pthreadpoo
 }
 
 xnn_status create_average_pool(const Call& call, xnn_operator_t* op) {
-  const Window& w = call.node.window;
+  const PayloadWindow& w = call.node.window;
   const size_t channels = channels_of(call);
   return xnn_create_average_pooling2d_nhwc_f32(w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height,
                                                w.stride_width, channels, channels, channels, call.min, call.max, kFlags,
@@ -161,7 +161,7 @@ xnn_status setup_average_pool(const Call& call, xnn_operator_t op, pthreadpool_t
 }
 
 xnn_status create_max_pool(const Call& call, xnn_operator_t* op) {
-  const Window& w = call.node.window;
+  const PayloadWindow& w = call.node.window;
   const size_t channels = channels_of(call);
   return xnn_create_max_pooling2d_nhwc_f32(w.top, w.right, w.bottom, w.left, w.height, w.width, w.stride_height,
                                            w.stride_width, w.dilation_height, w.dilation_width, channels, channels,
@@ -389,7 +389,7 @@ class LibraryStep final : public Step {
 
   // Fails for shapes with which the library would read outside of its arrays.
   Error check(const Operand* operands) const {
-    const Window& w = node_.window;
+    const PayloadWindow& w = node_.window;
     const Shape& out = operands[node_.output].shape;
     RL_REQUIRE(node_.kind != Kind::XNNConvTranspose2d || suits_deconvolution(w, out), NotSupported,
                "XNNPACK cannot compute %lld x %lld results of a transposed convolution with a stride of %u x %u and "

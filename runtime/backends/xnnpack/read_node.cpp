@@ -37,7 +37,7 @@ Error take_list(const flatbuffer::Vector<uint32_t>& list, uint32_t rank, const c
   return Error::Ok;
 }
 
-Error check(const Window& window) {
+Error check(const PayloadWindow& window) {
   const uint32_t positive[] = {window.height,       window.width,           window.stride_height,
                                window.stride_width, window.dilation_height, window.dilation_width,
                                window.groups,       window.group_inputs,    window.group_outputs};
@@ -59,7 +59,7 @@ Error take(const schema::Convolution& table, Node* node) {
   node->num_inputs = 3;
   node->output = table.output_id();
   node->flags = table.flags();
-  Window& window = node->window;
+  PayloadWindow& window = node->window;
   window.top = table.padding_top();
   window.right = table.padding_right();
   window.bottom = table.padding_bottom();
@@ -80,7 +80,7 @@ Error take(const schema::Convolution& table, Node* node) {
 
 Error take(const schema::Pooling& table, bool is_dilated, Node* node) {
   take_ends(table, node);
-  Window& window = node->window;
+  PayloadWindow& window = node->window;
   window.top = table.padding_top();
   window.right = table.padding_right();
   window.bottom = table.padding_bottom();

@@ -33,7 +33,7 @@ int64_t spread(int64_t length, int64_t padding, int64_t size, int64_t dilation, 
 
 Error convolution(const Graph& graph, const Node& node, const Shape* shapes, Shape* out) {
   const Shape& in = shapes[node.inputs[0]];
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   const Shape& filter = shapes[node.inputs[1]];
   const int64_t channels = int64_t{w.groups} * w.group_outputs;
   if (in.rank != 4 || filter.rank != 4) return mismatch(node, "a convolution has four dimensions");
@@ -64,7 +64,7 @@ Error convolution(const Graph& graph, const Node& node, const Shape* shapes, Sha
 }
 
 Error pool(const Node& node, const Shape& in, Shape* out) {
-  const Window& w = node.window;
+  const PayloadWindow& w = node.window;
   if (in.rank != 4) return mismatch(node, "a pool has four dimensions");
   // A window that lies in the padding alone has no result.
   if (w.top >= w.height * w.dilation_height || w.left >= w.width * w.dilation_width) return mismatch(node, "padding");

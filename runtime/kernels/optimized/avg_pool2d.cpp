@@ -12,7 +12,7 @@ namespace rushlight::optimized {
 namespace {
 
 // Whether all windows have as many elements, so that one divisor serves all of them.
-bool is_even(const Window& w, int axis, int64_t size, int64_t out_size, bool count_padding) {
+bool is_even(const Window3d& w, int axis, int64_t size, int64_t out_size, bool count_padding) {
   return (w.padding[axis] == 0 || count_padding) &&
          (out_size - 1) * w.stride[axis] + w.kernel[axis] <= size + 2 * w.padding[axis];
 }
@@ -26,10 +26,10 @@ bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const 
   Pooling pooling;
   Shape shape;
   if (!read_pooling(context, in, 2, kernel, stride, padding, {}, ceil_mode, &pooling)) return true;
-  const Window& w = pooling.window;
+  const Window3d& w = pooling.window;
   if (w.stride[2] > 2) return false;
   if (!pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) return true;
-  const Image from(in, 2), to(out, 2);
+  const ImageLayout from(in, 2), to(out, 2);
   if (!is_even(w, 1, from.size[1], to.size[1], divisor || count_include_pad) ||
       !is_even(w, 2, from.size[2], to.size[2], divisor || count_include_pad)) {
     return false;
@@ -43,11 +43,11 @@ bool avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const 
   const int64_t size = plane_scratch(plane);
   const int64_t workers = microkernels::worker_count(context);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
-  float* ones = context.allocate_temporary_array<float>(static_cast<size_t>(w.volume()));
+  float* ones = context.allocate_temporary_array<float>(static_cast<size_t>(w.taps()));
   if (scratch == nullptr || ones == nullptr) return true;
   std::fill(scratch, scratch + workers * size, 0.0f);
-  std::fill(ones, ones + w.volume(), 1.0f);
-  const float scale = 1.0f / static_cast<float>(divisor.value_or(w.volume()));
+  std::fill(ones, ones + w.taps(), 1.0f);
+  const float scale = 1.0f / static_cast<float>(divisor.value_or(w.taps()));
   microkernels::for_workers(
       context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {

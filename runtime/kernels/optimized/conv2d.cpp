@@ -68,20 +68,7 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t multiplier = conv.outputs / conv.channels;
   const int64_t taps = conv.kernel_h * conv.kernel_w;
-  microkernels::DepthwisePlane plane{conv.height,
-                                     conv.width,
-                                     conv.out_height,
-                                     conv.out_width,
-                                     conv.kernel_h,
-                                     conv.kernel_w,
-                                     conv.stride_h,
-                                     conv.stride_w,
-                                     conv.pad_h,
-                                     conv.pad_w,
-                                     conv.dilation_h,
-                                     conv.dilation_w,
-                                     1,
-                                     0};
+  microkernels::DepthwisePlane plane{conv, conv.height, conv.width, conv.out_height, conv.out_width, 1, 0};
   set_bands(kernels, &plane);
   const int64_t size = plane_scratch(plane);
   const int64_t workers = microkernels::worker_count(context);

@@ -2,19 +2,16 @@
 
 #include <cstdint>
 
+#include "core/window.h"
 #include "rushlight/core/kernel_context.h"
 
 namespace rushlight::optimized {
 
 // A two-dimensional convolution of float32. Images in row-major NCHW, weights [outputs, channels / groups, kernel_h,
 // kernel_w].
-struct Conv2d {
+struct Conv2d : Window {
   int64_t batch, channels, height, width;
   int64_t outputs, out_height, out_width;
-  int64_t kernel_h, kernel_w;
-  int64_t stride_h, stride_w;
-  int64_t pad_h, pad_w;
-  int64_t dilation_h, dilation_w;
   int64_t groups;
   const float* input;
   const float* weight;

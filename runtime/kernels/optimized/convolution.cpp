@@ -28,17 +28,13 @@ const float* channels_last_weights(KernelRuntimeContext& context, const Tensor& 
 
 Conv2d conv2d_of(const Convolution& convolution, const Tensor& in, const Tensor& out,
                  const std::optional<Tensor>& bias) {
-  const Image image(in, convolution.dims), result(out, convolution.dims);
-  const Window& window = convolution.window;
+  const ImageLayout image(in, convolution.dims), result(out, convolution.dims);
   Conv2d conv{};
+  static_cast<Window&>(conv) = planar(convolution.window);
   conv.batch = image.batch, conv.channels = image.channels;
   conv.height = image.size[1], conv.width = image.size[2];
   conv.outputs = result.channels;
   conv.out_height = result.size[1], conv.out_width = result.size[2];
-  conv.kernel_h = window.kernel[1], conv.kernel_w = window.kernel[2];
-  conv.stride_h = window.stride[1], conv.stride_w = window.stride[2];
-  conv.pad_h = window.padding[1], conv.pad_w = window.padding[2];
-  conv.dilation_h = window.dilation[1], conv.dilation_w = window.dilation[2];
   conv.groups = convolution.groups;
   conv.bias = bias ? bias->const_data_ptr<float>() : nullptr;
   return conv;

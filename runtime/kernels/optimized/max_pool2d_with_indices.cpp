@@ -17,13 +17,13 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
   Pooling pooling;
   Shape shape;
   if (!read_pooling(context, in, 2, kernel, stride, padding, dilation, ceil_mode, &pooling)) return true;
-  const Window& w = pooling.window;
+  const Window3d& w = pooling.window;
   if (w.stride[2] > 2) return false;
   if (!pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span()) ||
       !resize_out(context, indices, shape.span())) {
     return true;
   }
-  const Image from(in, 2), to(out, 2);
+  const ImageLayout from(in, 2), to(out, 2);
   if (out.numel() == 0) return true;
   if (from.volume() > INT32_MAX / 2) return false;
   const RowMajorInput images(context, in);

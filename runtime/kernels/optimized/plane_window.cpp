@@ -21,15 +21,12 @@ void set_bands(const microkernels::F32Microkernels& kernels, microkernels::Depth
 
 int64_t plane_scratch(const microkernels::DepthwisePlane& plane) { return (depthwise_scratch(plane) + 15) / 16 * 16; }
 
-microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window& w,
-                                          const Image& from, const Image& to) {
+microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window3d& w,
+                                          const ImageLayout& from, const ImageLayout& to) {
   microkernels::DepthwisePlane plane{};
+  static_cast<Window&>(plane) = planar(w);
   plane.height = from.size[1], plane.width = from.size[2];
   plane.out_height = to.size[1], plane.out_width = to.size[2];
-  plane.kernel_h = w.kernel[1], plane.kernel_w = w.kernel[2];
-  plane.stride_h = w.stride[1], plane.stride_w = w.stride[2];
-  plane.pad_h = w.padding[1], plane.pad_w = w.padding[2];
-  plane.dilation_h = w.dilation[1], plane.dilation_w = w.dilation[2];
   set_bands(kernels, &plane);
   return plane;
 }

@@ -12,7 +12,7 @@ void set_bands(const microkernels::F32Microkernels& kernels, microkernels::Depth
 int64_t plane_scratch(const microkernels::DepthwisePlane& plane);
 
 // The planes of `from` over which the window moves to give those of `to`, with their bands.
-microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window& window,
-                                          const Image& from, const Image& to);
+microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window3d& window,
+                                          const ImageLayout& from, const ImageLayout& to);
 
 }  // namespace rushlight::optimized

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
 
 // Whether the elements of an image lie in the order batch, pixels, channels (axes of one element aside).
-bool has_channels_last(const Image& image) {
+bool has_channels_last(const ImageLayout& image) {
   int64_t expected = 1;
   const auto fits = [&](int64_t size, int64_t stride) {
     const bool fit = size == 1 || stride == expected;
@@ -34,7 +34,7 @@ bool has_channels_last(const Image& image) {
 }
 
 // Loops over an image and the same image, channels last.
-StridedLoops channels_last_loops(const Image& image, bool to_image) {
+StridedLoops channels_last_loops(const ImageLayout& image, bool to_image) {
   StridedLoops loops;
   int64_t step = image.channels * image.volume();
   const auto add = [&](int64_t size, int64_t stride, int64_t last) {
@@ -52,15 +52,15 @@ StridedLoops channels_last_loops(const Image& image, bool to_image) {
 // The weight as [outputs of all groups, taps, inputs of a group].
 const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, const Tensor& weight, int64_t inputs,
                            int64_t outputs) {
-  const Image w(weight, c.dims);
-  if (!c.transposed && (c.window.volume() == 1 ? w.batch_stride == inputs : has_channels_last(w))) {
+  const ImageLayout w(weight, c.dims);
+  if (!c.transposed && (c.window.taps() == 1 ? w.batch_stride == inputs : has_channels_last(w))) {
     return weight.const_data_ptr<int8_t>();
   }
   int8_t* const filters = context.allocate_temporary_array<int8_t>(static_cast<size_t>(weight.numel()));
   if (filters == nullptr) return nullptr;
   // Weights [outputs, inputs of a group] or, transposed, [inputs, outputs of a group].
   StridedLoops loops;
-  int64_t step = inputs * c.window.volume();
+  int64_t step = inputs * c.window.taps();
   loops.add(c.groups, (c.transposed ? inputs : outputs) * w.batch_stride, outputs * step);
   loops.add(outputs, c.transposed ? w.channel_stride : w.batch_stride, step);
   for (int axis = 0; axis < 3; ++axis) {
@@ -139,7 +139,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
     return false;
   }
   if (!resize_out(context, out, shape.span()) || out.numel() == 0) return true;
-  const Image from(in, c.dims), to(out, c.dims);
+  const ImageLayout from(in, c.dims), to(out, c.dims);
   if (from.channels == 0) return false;
 
   Int8Product p{};
@@ -161,12 +161,11 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   if (context.failed()) return true;
 
   Int8Window w{};
+  static_cast<Window3d&>(w) = c.window;
   w.in = pixels, w.sign_mask = sign_mask_of(in), w.zero = static_cast<int8_t>(in_zero_point);
   w.channels = from.channels, w.transposed = transposed;
   for (int axis = 0; axis < 3; ++axis) {
     w.size[axis] = from.size[axis], w.out_size[axis] = to.size[axis];
-    w.kernel[axis] = c.window.kernel[axis], w.stride[axis] = c.window.stride[axis];
-    w.padding[axis] = c.window.padding[axis], w.dilation[axis] = c.window.dilation[axis];
   }
   const auto zero_point = static_cast<int32_t>(in_zero_point);
   p.m = from.batch * w.out_pixels(), p.n = outputs / c.groups;

@@ -17,7 +17,7 @@ void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tenso
   if (!require_same_dtype(context, in, grad_output) || !require_same_dtype(context, in, out)) return;
   if (!resize_out(context, out, in.sizes())) return;
   fill_tensor(context, out, 0);
-  const Image source(grad_output, 2), target(out, 2);
+  const ImageLayout source(grad_output, 2), target(out, 2);
   switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Number = AccumulatorOf<T>;

@@ -21,8 +21,8 @@ void avg_pool2d_backward_out(KernelRuntimeContext& context, const Tensor& grad_o
   if (!require_same_dtype(context, in, grad_output) || !require_same_dtype(context, in, grad_input)) return;
   if (!resize_out(context, grad_input, in.sizes())) return;
   fill_tensor(context, grad_input, 0);
-  const Image source(grad_output, 2), target(grad_input, 2);
-  const Window& w = pooling.window;
+  const ImageLayout source(grad_output, 2), target(grad_input, 2);
+  const Window3d& w = pooling.window;
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Number = std::conditional_t<std::is_integral_v<T>, int64_t, AccumulatorOf<T>>;

@@ -15,7 +15,7 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
                     static_cast<long long>(in.dim()));
   Columns columns;
   if (!read_columns(context, output_size[0], output_size[1], kernel, dilation, padding, stride, &columns)) return;
-  const int64_t rows = in.size(in.dim() - 2), volume = columns.window.volume();
+  const int64_t rows = in.size(in.dim() - 2), volume = columns.window.taps();
   RL_KERNEL_REQUIRE(context, rows % volume == 0 && in.size(in.dim() - 1) == columns.positions(), InvalidArgument,
                     "columns of %lld x %lld do not make up such an image", static_cast<long long>(rows),
                     static_cast<long long>(in.size(in.dim() - 1)));
@@ -26,7 +26,7 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   shape.push(output_size[1]);
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   fill_tensor(context, out, 0);
-  const Image image(out, 2);
+  const ImageLayout image(out, 2);
   static constexpr DtypeSet kTypes = dtypes::kAll;
   switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

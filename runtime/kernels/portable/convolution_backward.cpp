@@ -10,7 +10,7 @@ namespace {
 // Sums over all dims but the channels.
 void bias_gradient(KernelRuntimeContext& context, const Convolution& convolution, const Tensor& grad_output,
                    const Tensor& out) {
-  const Image image(grad_output, convolution.dims);
+  const ImageLayout image(grad_output, convolution.dims);
   switch_dtype<dtypes::kFloatH>(context, grad_output.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t channel = 0; channel < image.channels; ++channel) {

@@ -9,12 +9,12 @@ void im2col_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
                 Span<const int64_t> dilation, Span<const int64_t> padding, Span<const int64_t> stride, Tensor& out) {
   RL_KERNEL_REQUIRE(context, in.dim() == 3 || in.dim() == 4, InvalidArgument,
                     "im2col needs a tensor of rank 3 or 4, not %lld", static_cast<long long>(in.dim()));
-  const Image image(in, 2);
+  const ImageLayout image(in, 2);
   Columns columns;
   if (!read_columns(context, image.size[1], image.size[2], kernel, dilation, padding, stride, &columns)) return;
   Shape shape;
   if (in.dim() == 4) shape.push(image.batch);
-  shape.push(image.channels * columns.window.volume());
+  shape.push(image.channels * columns.window.taps());
   shape.push(columns.positions());
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   switch_element_size(context, in.element_size(), [&](auto tag) {

@@ -23,7 +23,7 @@ void max_pool2d_with_indices_backward_out(KernelRuntimeContext& context, const T
   if (!require_same_dtype(context, in, grad_output) || !require_same_dtype(context, in, grad_input)) return;
   if (!resize_out(context, grad_input, in.sizes())) return;
   fill_tensor(context, grad_input, 0);
-  const Image source(grad_output, 2), places(indices, 2), target(grad_input, 2);
+  const ImageLayout source(grad_output, 2), places(indices, 2), target(grad_input, 2);
   bool inside = true;
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -20,13 +20,13 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
       !pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) {
     return;
   }
-  const Image image(in, 2);
-  const Window& w = pooling.window;
+  const ImageLayout image(in, 2);
+  const Window3d& w = pooling.window;
   const ByteReader read(in);
   const Requantizer requantize(scale, zero, least, most);
   const float factor = static_cast<float>(in_scale);
   const int64_t channel = out.dim() - 3;
-  for_each_index(context, out, w.volume(), [&](const int64_t* index, int64_t offset) {
+  for_each_index(context, out, w.taps(), [&](const int64_t* index, int64_t offset) {
     const int64_t top = index[channel + 1] * w.stride[1] - w.padding[1];
     const int64_t left = index[channel + 2] * w.stride[2] - w.padding[2];
     const int64_t bottom = std::min(top + w.kernel[1], image.size[1] + w.padding[1]);

@@ -10,7 +10,7 @@ namespace {
 
 // Returns the input position that a tap of the window reads for an output position, or -1.
 int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
-  const Window& w = c.window;
+  const Window3d& w = c.window;
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
   if (c.transposed) {
     source = position + w.padding[axis] - tap * w.dilation[axis];
@@ -45,14 +45,14 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
   if (context.failed()) return;
 
-  const Image image(in, c.dims), taps(weight, c.dims);
+  const ImageLayout image(in, c.dims), taps(weight, c.dims);
   const ByteReader read(in);
   const Requantizer requantize(scale, zero, least, most);
   const int64_t in_group = image.channels / c.groups, out_group = outputs / c.groups;
   const int64_t scale_step = weight_scales.numel() == 1 ? 0 : 1;
   const int64_t channel = out.dim() - c.dims - 1;
   const auto in_zero_point = static_cast<int32_t>(in_zero);
-  for_each_index(context, out, in_group * c.window.volume(), [&](const int64_t* index, int64_t at) {
+  for_each_index(context, out, in_group * c.window.taps(), [&](const int64_t* index, int64_t at) {
     const int64_t output = index[channel], group = output / out_group;
     const int8_t* filter = weight.const_data_ptr<int8_t>();
     // The weights are [outputs, channels of a group] or, transposed, [channels, outputs of a group].

@@ -20,7 +20,7 @@ struct Box {
 };
 
 template <typename Sum, typename T>
-Sum sum_of(const T* plane, const Image& image, const Box& box) {
+Sum sum_of(const T* plane, const ImageLayout& image, const Box& box) {
   Sum sum = 0;
   for (int64_t z = box.begin[0]; z < box.end[0]; ++z) {
     for (int64_t y = box.begin[1]; y < box.end[1]; ++y) {
@@ -39,7 +39,7 @@ using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, std::conditiona
 template <typename T, typename BoxOf>
 void average_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, Tensor& out,
                    const BoxOf& box_of) {
-  const Image image(in, dims);
+  const ImageLayout image(in, dims);
   const int64_t channel = out.dim() - dims - 1;
   for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
     Box box;
@@ -58,12 +58,12 @@ void average_pool(KernelRuntimeContext& context, const AveragePooling& pooling, 
   if (!pooled_shape(context, pooling, in, &shape)) return;
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   const int64_t dims = pooling.dims;
-  const Image image(in, dims);
-  const Window& w = pooling.window;
+  const ImageLayout image(in, dims);
+  const Window3d& w = pooling.window;
   static constexpr DtypeSet kTypes = dtypes::kFloatH | dtypes::kInt;
   switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    average_boxes<T>(context, in, dims, w.volume(), out, [&](const int64_t* position, Box* box) -> int64_t {
+    average_boxes<T>(context, in, dims, w.taps(), out, [&](const int64_t* position, Box* box) -> int64_t {
       int64_t padded = 1;
       for (int i = static_cast<int>(3 - dims); i < 3; ++i) {
         const int64_t begin = position[i - (3 - dims)] * w.stride[i] - w.padding[i];
@@ -86,8 +86,8 @@ void adaptive_average_pool(KernelRuntimeContext& context, const Tensor& in, Span
   Shape shape;
   if (!adaptive_shape(context, in, output_size, &shape)) return;
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span()) || out.numel() == 0) return;
-  const Image image(in, dims);
-  const int64_t work = image.volume() / Image(out, dims).volume() + 1;
+  const ImageLayout image(in, dims);
+  const int64_t work = image.volume() / ImageLayout(out, dims).volume() + 1;
   static constexpr DtypeSet kTypes = dtypes::kFloatH | dtypes::kInt;
   switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -6,7 +6,7 @@ namespace rushlight {
 
 // The windows of a two-dimensional image, each of which is a column.
 struct Columns {
-  Window window;
+  Window3d window;
   int64_t count[2] = {0, 0};  // windows along height and width
   int64_t positions() const { return count[0] * count[1]; }
 };
@@ -14,7 +14,7 @@ struct Columns {
 inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t width, Span<const int64_t> kernel,
                          Span<const int64_t> dilation, Span<const int64_t> padding, Span<const int64_t> stride,
                          Columns* columns) {
-  Window& w = columns->window;
+  Window3d& w = columns->window;
   if (!read_window_field(context, "kernel_size", kernel, 2, 1, w.kernel) ||
       !read_window_field(context, "dilation", dilation, 2, 1, w.dilation) ||
       !read_window_field(context, "padding", padding, 2, 0, w.padding) ||
@@ -38,14 +38,14 @@ inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t 
 // Calls body(offset in the image or -1 for padding, offset in the columns) for every element of `columns_tensor`,
 // [batch, channels x window, positions] or without the batch.
 template <typename Body>
-void for_each_column(const Columns& columns, const Image& image, const Tensor& columns_tensor, const Body& body) {
-  const Window& w = columns.window;
+void for_each_column(const Columns& columns, const ImageLayout& image, const Tensor& columns_tensor, const Body& body) {
+  const Window3d& w = columns.window;
   const int64_t rank = columns_tensor.dim();
   const int64_t row_stride = columns_tensor.stride(rank - 2), column_stride = columns_tensor.stride(rank - 1);
   const int64_t batch_stride = rank == 3 ? columns_tensor.stride(0) : 0;
   for (int64_t n = 0; n < image.batch; ++n) {
-    for (int64_t row = 0; row < image.channels * w.volume(); ++row) {
-      const int64_t channel = row / w.volume();
+    for (int64_t row = 0; row < image.channels * w.taps(); ++row) {
+      const int64_t channel = row / w.taps();
       const int64_t ky = row / w.kernel[2] % w.kernel[1], kx = row % w.kernel[2];
       for (int64_t position = 0; position < columns.positions(); ++position) {
         const int64_t y = position / columns.count[1] * w.stride[1] - w.padding[1] + ky * w.dilation[1];

@@ -12,7 +12,7 @@ namespace {
 // Returns the input position that the window's element at `tap` reads for output position `position` of one dimension,
 // or -1 if there is none.
 inline int64_t source_position(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
-  const Window& w = c.window;
+  const Window3d& w = c.window;
   int64_t source;
   if (c.transposed) {
     source = position + w.padding[axis] - tap * w.dilation[axis];
@@ -55,11 +55,11 @@ template <typename T>
 void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
          const std::optional<Tensor>& bias, const Tensor& out_tensor) {
   using Accumulator = AccumulatorOf<T>;
-  const Image in(in_tensor, c.dims), out(out_tensor, c.dims);
+  const ImageLayout in(in_tensor, c.dims), out(out_tensor, c.dims);
   const Weight weight = weight_of(c, weight_tensor);
   const int64_t row_tiles = (weight.outputs + kTileRows - 1) / kTileRows;
   const int64_t column_tiles = (out.volume() + kTileColumns - 1) / kTileColumns;
-  const int64_t taps = c.window.volume();
+  const int64_t taps = c.window.taps();
   const int64_t depth = weight.inputs * taps;
   context.parallel_for(0, out.batch * c.groups * row_tiles * column_tiles, 1, [&](int64_t begin, int64_t end) {
     MatmulTile<Accumulator> tile;
@@ -127,10 +127,10 @@ template <typename T>
 void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, const Tensor& small_tensor,
                          const Tensor& large_tensor, const Tensor& gradient) {
   using Accumulator = AccumulatorOf<T>;
-  const Image small(small_tensor, c.dims), large(large_tensor, c.dims);
+  const ImageLayout small(small_tensor, c.dims), large(large_tensor, c.dims);
   const int64_t per_group = gradient.size(0) / c.groups;
-  const int64_t taps = c.window.volume();
-  const Window& w = c.window;
+  const int64_t taps = c.window.taps();
+  const Window3d& w = c.window;
   context.parallel_for(0, gradient.size(0) * gradient.size(1) * taps, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       int64_t tap[3], rest = task % taps, offset = 0;
@@ -203,7 +203,7 @@ Shape convolved_shape(const Convolution& c, const Tensor& in, const Tensor& weig
   if (in.dim() == weight.dim()) shape.push(in.size(0));
   shape.push(c.transposed ? weight.size(1) * c.groups : weight.size(0));
   for (int axis = 3 - static_cast<int>(c.dims); axis < 3; ++axis) {
-    const Window& w = c.window;
+    const Window3d& w = c.window;
     const int64_t size = in.size(in.dim() - 3 + axis);
     const int64_t reach = w.dilation[axis] * (w.kernel[axis] - 1);
     if (c.transposed) {

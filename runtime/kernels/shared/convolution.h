@@ -13,7 +13,7 @@ struct Convolution {
   int64_t dims = 2;  // spatial dims that the tensors have
   int64_t groups = 1;
   bool transposed = false;
-  Window window;  // its kernel comes from the weight
+  Window3d window;  // its kernel comes from the weight
   int64_t output_padding[3] = {0, 0, 0};
 };
 

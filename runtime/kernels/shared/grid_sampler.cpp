@@ -48,7 +48,7 @@ struct Axis {
 };
 
 template <typename T, typename W>
-W value_at(const T* plane, const Image& image, const int64_t (&at)[3]) {
+W value_at(const T* plane, const ImageLayout& image, const int64_t (&at)[3]) {
   int64_t offset = 0;
   for (int i = 0; i < 3; ++i) {
     if (at[i] < 0 || at[i] >= image.size[i]) return 0;
@@ -70,7 +70,7 @@ void cubic_weights(W t, W (&weights)[4]) {
 
 // `x` has the positions in the axes of the image, unnormalized but without padding; axes that the image lacks are 0.
 template <typename T, typename W>
-W sample(const T* plane, const Image& image, const Axis<W> (&axes)[3], int first, int64_t interpolation,
+W sample(const T* plane, const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation,
          const W (&x)[3]) {
   int64_t at[3] = {0, 0, 0};
   if (interpolation == 1) {
@@ -134,7 +134,7 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
   }
   if (!require_same_dtype(context, in, grid) || !require_same_dtype(context, in, out)) return;
   if (!resize_out(context, out, shape.span())) return;
-  const Image image(in, dims);
+  const ImageLayout image(in, dims);
   const int first = static_cast<int>(3 - dims);
   switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -22,7 +22,7 @@ T lowest() {
 template <typename T, typename BoxOf>
 void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, const int64_t (&step)[3],
                       int64_t work, Tensor& out, Tensor& indices, const BoxOf& box_of) {
-  const Image image(in, dims);
+  const ImageLayout image(in, dims);
   const int64_t channel = out.dim() - dims - 1;
   for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
     const T* plane = in.const_data_ptr<T>() + (channel > 0 ? index[0] * image.batch_stride : 0) +
@@ -62,12 +62,12 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
   if (!pooled_shape(context, pooling, in, &shape) || !require_same_dtype(context, in, out)) return;
   if (!require_long(context, indices)) return;
   if (!resize_out(context, out, shape.span()) || !resize_out(context, indices, shape.span())) return;
-  const Image image(in, pooling.dims);
-  const Window& w = pooling.window;
+  const ImageLayout image(in, pooling.dims);
+  const Window3d& w = pooling.window;
   const int64_t missing = 3 - pooling.dims;
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    maximum_of_boxes<T>(context, in, pooling.dims, w.dilation, w.volume(), out, indices,
+    maximum_of_boxes<T>(context, in, pooling.dims, w.dilation, w.taps(), out, indices,
                         [&](const int64_t* position, int64_t* begin, int64_t* end) {
                           for (int64_t i = missing; i < 3; ++i) {
                             begin[i] = position[i - missing] * w.stride[i] - w.padding[i];
@@ -85,7 +85,7 @@ void adaptive_max_pool(KernelRuntimeContext& context, const Tensor& in, Span<con
   if (!require_long(context, indices)) return;
   if (!resize_out(context, out, shape.span()) || !resize_out(context, indices, shape.span())) return;
   const int64_t dims = static_cast<int64_t>(output_size.size()), missing = 3 - dims;
-  const Image image(in, dims);
+  const ImageLayout image(in, dims);
   const int64_t step[3] = {1, 1, 1};
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -12,7 +12,7 @@ bool read_pooling(KernelRuntimeContext& context, const Tensor& in, int64_t dims,
                  static_cast<long long>(dims + 1), static_cast<long long>(dims + 2), static_cast<long long>(in.dim()));
     return false;
   }
-  Window& w = pooling->window;
+  Window3d& w = pooling->window;
   pooling->dims = dims;
   pooling->ceil_mode = ceil_mode;
   if (!read_window_field(context, "kernel_size", kernel, dims, 1, w.kernel)) return false;
@@ -37,7 +37,7 @@ bool pooled_shape(KernelRuntimeContext& context, const Pooling& pooling, const T
   for (int64_t i = 0; i < first; ++i) shape->push(in.size(i));
   for (int64_t i = 0; i < pooling.dims; ++i) {
     const int axis = static_cast<int>(3 - pooling.dims + i);
-    const Window& w = pooling.window;
+    const Window3d& w = pooling.window;
     const int64_t size = pooled_size(in.size(first + i), w.kernel[axis], w.stride[axis], w.padding[axis],
                                      w.dilation[axis], pooling.ceil_mode);
     if (size <= 0) {

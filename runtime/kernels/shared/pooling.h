@@ -9,7 +9,7 @@ namespace rushlight {
 // The arguments of a pooling operator over `dims` spatial dimensions.
 struct Pooling {
   int64_t dims = 2;
-  Window window;
+  Window3d window;
   bool ceil_mode = false;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 template <typename T, typename W>
 void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
-  const Image image(in, r.dims);
+  const ImageLayout image(in, r.dims);
   Taps<W> taps[3];
   const int32_t zero = 0;
   const W one = 1;
@@ -54,7 +54,7 @@ bool prefers_sizes(const Resample& r, const Tensor& in) {
 template <typename T>
 void run_nearest(KernelRuntimeContext& context, const Resample& request, const Tensor& in, const Tensor& out) {
   Resample r = request;
-  const Image image(in, r.dims);
+  const ImageLayout image(in, r.dims);
   for (int64_t dim = 0; dim < r.dims && prefers_sizes(r, in); ++dim) {
     const int64_t source = image.size[3 - r.dims + dim];
     if (r.size[dim] == source || r.size[dim] == 2 * source) r.scale[dim].reset();

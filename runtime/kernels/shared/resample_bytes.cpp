@@ -45,7 +45,7 @@ bool make_fixed_taps(KernelRuntimeContext& context, const Resample& r, int64_t d
 }  // namespace
 
 void resample_bytes(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
-  const Image image(in, 2), result(out, 2);
+  const ImageLayout image(in, 2), result(out, 2);
   const bool along_x = r.size[1] != image.size[2], along_y = r.size[0] != image.size[1];
   FixedTaps x, y;
   if (along_x && !make_fixed_taps(context, r, 1, image.size[2], &x)) return;

@@ -24,7 +24,7 @@ bool read_window_field(KernelRuntimeContext& context, const char* name, Span<con
   return true;
 }
 
-Image::Image(const Tensor& tensor, int64_t dims) {
+ImageLayout::ImageLayout(const Tensor& tensor, int64_t dims) {
   const int64_t channel = tensor.dim() - dims - 1;
   if (channel > 0) {
     batch = tensor.size(0);

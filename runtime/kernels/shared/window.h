@@ -2,22 +2,12 @@
 
 #include <cstdint>
 
+#include "core/window.h"
 #include "kernels/shared/shape.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/tensor.h"
 
 namespace rushlight {
-
-// The geometry of a window that moves over up to three spatial dimensions: depth, height, width. If a tensor has fewer,
-// the first ones have neutral values.
-struct Window {
-  int64_t kernel[3] = {1, 1, 1};
-  int64_t stride[3] = {1, 1, 1};
-  int64_t padding[3] = {0, 0, 0};
-  int64_t dilation[3] = {1, 1, 1};
-
-  int64_t volume() const { return kernel[0] * kernel[1] * kernel[2]; }
-};
 
 // Copies `values` (one for all dimensions, or one for each of `dims`) to the last `dims` entries of `field`; an empty
 // list changes nothing. Values must lie in [least, 2^31). Otherwise records the failure and returns false.
@@ -26,14 +16,14 @@ bool read_window_field(KernelRuntimeContext& context, const char* name, Span<con
 
 // The sizes and strides of a tensor [batch, channels, spatial...] or [channels, spatial...], extended to a batch and
 // three spatial dimensions.
-struct Image {
+struct ImageLayout {
   int64_t batch = 1, channels = 1;
   int64_t size[3] = {1, 1, 1};
   int64_t batch_stride = 0, channel_stride = 0;
   int64_t stride[3] = {0, 0, 0};
 
   // `tensor` must have `dims` spatial dimensions, and one or two more.
-  Image(const Tensor& tensor, int64_t dims);
+  ImageLayout(const Tensor& tensor, int64_t dims);
   int64_t volume() const { return size[0] * size[1] * size[2]; }
 };
 

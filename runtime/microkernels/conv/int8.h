@@ -3,20 +3,20 @@
 
 #include <cstdint>
 
+#include "core/window.h"
 #include "microkernels/gemm/int8.h"
 
 namespace rushlight::microkernels {
 
 // A convolution's window over [batch, size..., channels] bytes; axes are depth, height and width.
-struct Int8Window {
+struct Int8Window : Window3d {
   const uint8_t* in;
   uint8_t sign_mask;  // numbers XOR sign_mask are int8
   int8_t zero;        // what padding holds, as int8
   int64_t channels;
-  int64_t size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
+  int64_t size[3], out_size[3];
   bool transposed;
 
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t out_pixels() const { return out_size[0] * out_size[1] * out_size[2]; }  // of one of the batch
   // Every output pixel is of the input pixel in its place alone.
   bool is_pointwise() const;

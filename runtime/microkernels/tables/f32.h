@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/window.h"
+
 namespace rushlight::microkernels {
 
 enum class GemmInit : uint8_t {
@@ -29,13 +31,9 @@ struct GemmTile {
 };
 
 // A plane over which a window moves (of a depthwise convolution or a pooling), in row-major order; stride_w is 1 or 2.
-struct DepthwisePlane {
+struct DepthwisePlane : Window {
   int64_t height, width;
   int64_t out_height, out_width;
-  int64_t kernel_h, kernel_w;
-  int64_t stride_h, stride_w;
-  int64_t pad_h, pad_w;
-  int64_t dilation_h, dilation_w;
   int64_t band;  // rows of output whose input is held padded at a time
   int64_t row;   // floats in a padded row; see depthwise_row()
 };

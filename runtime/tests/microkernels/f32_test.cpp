@@ -136,7 +136,7 @@ TEST_P(F32Test, DotsAndScaledRows) {
 }
 
 DepthwisePlane plane_of(int64_t height, int64_t width, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
-  DepthwisePlane p{height, width, 0, 0, kernel, kernel, stride, stride, pad, pad, dilation, dilation, 3, 0};
+  DepthwisePlane p{{kernel, kernel, stride, stride, pad, pad, dilation, dilation}, height, width, 0, 0, 3, 0};
   p.out_height = (height + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
   p.out_width = (width + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
   return p;
