@@ -145,15 +145,15 @@ microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matr
     return weights;
   }
   weights.type = f16_type(view->dtype);
-  weights.halves = static_cast<const uint16_t*>(view->data);
+  weights.f16 = static_cast<const uint16_t*>(view->data);
   if (packs_as_planned()) return weights;
   const Packing own = packing_of(tiles_);
   const int64_t count = packed_floats(matrices, k, own.columns(n));
   uint16_t* copy = count < 0 ? nullptr : array<uint16_t>(static_cast<size_t>(count));
   for (int64_t i = 0; copy && i < matrices; ++i) {
-    repack(weights.halves + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
+    repack(weights.f16 + i * k * planned_.columns(n), planned_, copy + i * k * own.columns(n), own, k, n);
   }
-  weights.halves = copy;
+  weights.f16 = copy;
   return weights;
 }
 

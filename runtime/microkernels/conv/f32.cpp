@@ -68,7 +68,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
   // Weights of 16 bits take half the cache, and become float32 once for each block.
-  const int64_t bytes = block_bytes(*kernels) * (weights.halves ? 2 : 1);
+  const int64_t bytes = block_bytes(*kernels) * (weights.f16 ? 2 : 1);
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   if (prologue.applies) {
     block_ = std::min(block_, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
@@ -79,7 +79,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
 
 const Bf16PairMicrokernels* PackedConvolution::pairs() const {
   const bool is_one_row = gathers_ || taps() * pieces() == 1;
-  if (!rounds || !weights.halves || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
+  if (!rounds || !weights.f16 || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
   return bf16_pair_microkernels(*kernels);
 }
 
@@ -92,8 +92,8 @@ bool PackedConvolution::is_by_columns(int64_t workers) const {
 }
 
 FirstWeights PackedConvolution::first_weights(int64_t workers) const {
-  const int64_t size = weights.halves ? sizeof(uint16_t) : sizeof(float);
-  const void* const from = weights.halves ? static_cast<const void*>(weights.halves) : weights.floats;
+  const int64_t size = weights.f16 ? sizeof(uint16_t) : sizeof(float);
+  const void* const from = weights.f16 ? static_cast<const void*>(weights.f16) : weights.floats;
   const int64_t columns = std::min(packing().panel, packing().columns(outputs));
   return {from, depth() * columns * size, is_by_columns(workers) ? divide_up(outputs, packing().panel) : 1};
 }
@@ -120,7 +120,7 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
     });
   } else {
-    const int64_t least = weights.halves ? groups_of_rows : std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
+    const int64_t least = weights.f16 ? groups_of_rows : std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
     for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
            ahead(worker, end, groups_of_rows));
@@ -143,8 +143,8 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
       const PackedWeights b = weights.from(g * depth() * width + first * depth());
       const float* const x = in_.images[0].data + g * channels;
       const float* const addend = bias ? bias + at : nullptr;
-      if (b.halves) {
-        kernels->packed->f16_row(b.type, x, depth(), b.halves, addend, out_.data + at, last - first, ends, e);
+      if (b.f16) {
+        kernels->packed->f16_row(b.type, x, depth(), b.f16, addend, out_.data + at, last - first, ends, e);
       } else {
         kernels->packed->row(x, depth(), b.floats, addend, out_.data + at, last - first, ends, e);
       }

@@ -60,7 +60,7 @@ class PackedConvolution {
     return gathers_ || prologue.applies ? round_up(block_ * depth(), 16) : 0;
   }
   // Of a panel of weights that are stored in 16 bits.
-  int64_t widened_floats() const { return weights.halves ? round_up(depth() * packing().panel, 16) : 0; }
+  int64_t widened_floats() const { return weights.f16 ? round_up(depth() * packing().panel, 16) : 0; }
   // Null if the input stays as it is.
   const Bf16PairMicrokernels* pairs() const;
   int64_t rounded_floats() const { return pairs() ? round_up(block_ * pairs_of(depth_of_part(1, depth())), 16) : 0; }

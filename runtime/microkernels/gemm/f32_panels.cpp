@@ -34,7 +34,7 @@ struct Part {
 };
 
 // In few rows each number is used so seldom that it becomes float32 in a register.
-inline bool is_low(const Panels& p) { return p.b.halves && p.m <= p.kernels->gemm_rows; }
+inline bool is_low(const Panels& p) { return p.b.f16 && p.m <= p.kernels->gemm_rows; }
 inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
 
 // The LHS operands of all tiles of a part.
@@ -67,10 +67,10 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
   const PackedWeights b = weights_of(p, column, part);
   const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
   if (b.floats) return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
-  return {b.halves, terms * static_cast<int64_t>(sizeof(uint16_t))};
+  return {b.f16, terms * static_cast<int64_t>(sizeof(uint16_t))};
 }
 
-// Sums of about tiles::kTermsOfSum terms each that a part is divided into: of several taps, or of some terms of a tap.
+// Sums of about kTermsOfSum terms each that a part is divided into: of several taps, or of some terms of a tap.
 struct Sums {
   int64_t taps, terms;
   explicit Sums(const PanelTile& part) {
@@ -142,12 +142,12 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const PackedWeights b = weights_of(p, column, part);
   tile.b = b.floats;
   if (is_low(p)) {
-    tile.b = b.halves;
+    tile.b = b.f16;
   } else if (has_pairs(p)) {
-    p.pairs->pack_rhs(b.halves, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
+    p.pairs->pack_rhs(b.f16, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
     tile.b = p.widened;
-  } else if (b.halves) {
-    f16_microkernels().widen(b.type, b.halves, steps * vectors * width, p.widened);
+  } else if (b.f16) {
+    f16_microkernels().widen(b.type, b.f16, steps * vectors * width, p.widened);
     tile.b = p.widened;
   }
   const bool begins = part.tap == 0 && part.first == 0;

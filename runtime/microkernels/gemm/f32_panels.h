@@ -32,13 +32,13 @@ struct PackedWeights {
   PackedWeights(const float* packed) : floats(packed) {}
 
   const float* floats = nullptr;  // or null:
-  const uint16_t* halves = nullptr;
+  const uint16_t* f16 = nullptr;
   F16Type type = F16Type::Float16;
 
   PackedWeights from(int64_t first) const {
     PackedWeights rest = *this;
     if (floats) rest.floats += first;
-    if (halves) rest.halves += first;
+    if (f16) rest.f16 += first;
     return rest;
   }
 };

@@ -7,18 +7,18 @@
 namespace rushlight::microkernels {
 
 #if defined(__x86_64__) || defined(__i386__)
-namespace small_sums_bytes {
+namespace small_sums_int8 {
 Int8Microkernels pairs_over(const Int8Microkernels& base);
 Int8Microkernels quads_over(const Int8Microkernels& base);
 SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width);
-}  // namespace small_sums_bytes
+}  // namespace small_sums_int8
 #endif
 
 const Int8Microkernels* small_sum_microkernels(const Int8Microkernels& kernels, SmallSums sums) {
 #if defined(__x86_64__) || defined(__i386__)
   if (sums != SmallSums::None && &kernels == int8_microkernels_named("avx2")) {
-    static const Int8Microkernels pairs = small_sums_bytes::pairs_over(kernels),
-                                  quads = small_sums_bytes::quads_over(kernels);
+    static const Int8Microkernels pairs = small_sums_int8::pairs_over(kernels),
+                                  quads = small_sums_int8::quads_over(kernels);
     return sums == SmallSums::Quads ? &quads : &pairs;
   }
 #endif
@@ -34,7 +34,7 @@ SmallSums small_sums(const Int8Microkernels& set, const void* packed, int64_t n,
   const int8_t* panel = panels_of(packed, n);
   for (int64_t column = 0; column < n && found != SmallSums::None; column += step) {
     const int64_t width = (std::min(step, n - column) + set.lanes - 1) / set.lanes * set.lanes;
-    found = std::min(found, small_sums_bytes::sums_of_panel(panel, groups, width));
+    found = std::min(found, small_sums_int8::sums_of_panel(panel, groups, width));
     panel += groups * set.group * width;
   }
 #else

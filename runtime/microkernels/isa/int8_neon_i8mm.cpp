@@ -12,7 +12,7 @@ using Lhs = int8_t;
 // smmla: two rows times two columns, eight numbers each.
 #define RL_OWN_TILE
 template <int Rows, int Vectors>
-static void byte_tile(const Int8Tile& t) {
+static void int8_tile(const Int8Tile& t) {
   constexpr int kPairs = (Rows + 1) / 2, kColumnPairs = 2 * Vectors;
   Sums acc[kPairs][kColumnPairs];
   RL_UNROLL for (int i = 0; i < kPairs; ++i) RL_UNROLL for (int j = 0; j < kColumnPairs; ++j) acc[i][j] = Sums{};

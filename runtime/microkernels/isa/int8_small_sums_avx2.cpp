@@ -6,9 +6,9 @@
 #include "microkernels/gemm/int8_small_sums.h"
 #include "microkernels/simd/inline.h"
 
-#define RL_ISA small_sums_bytes
+#define RL_ISA small_sums_int8
 
-namespace rushlight::microkernels::small_sums_bytes {
+namespace rushlight::microkernels::small_sums_int8 {
 
 // vpmaddubsw.
 inline constexpr int kLanes = 8, kGroup = 4, kTileRows = 6;
@@ -31,11 +31,11 @@ RL_INLINE void add_products(Sums& sums, Spread lhs, const int8_t* rhs) {
   sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-}  // namespace rushlight::microkernels::small_sums_bytes
+}  // namespace rushlight::microkernels::small_sums_int8
 
 #include "microkernels/gemm/impl/int8_sums.h"
 
-namespace rushlight::microkernels::small_sums_bytes {
+namespace rushlight::microkernels::small_sums_int8 {
 
 namespace {
 
@@ -145,4 +145,4 @@ Int8Microkernels quads_over(const Int8Microkernels& base) {
   return t;
 }
 
-}  // namespace rushlight::microkernels::small_sums_bytes
+}  // namespace rushlight::microkernels::small_sums_int8

@@ -1,5 +1,5 @@
-// Sums of pairs of int16 in vectors of 512 bits for byte_winograd.h, in namespace rushlight::microkernels::RL_ISA; by
-// vpdpwssd with RL_VNNI.
+// Sums of pairs of int16 in vectors of 512 bits for winograd/impl/int8.h, in namespace rushlight::microkernels::RL_ISA;
+// by vpdpwssd with RL_VNNI.
 #pragma once
 
 #include <immintrin.h>

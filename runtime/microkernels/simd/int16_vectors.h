@@ -1,5 +1,5 @@
 // Products of int16 in vectors of the compiler of RL_LANES sums, in namespace rushlight::microkernels::RL_ISA;
-// tiles have RL_ROWS rows. What byte_winograd.h asks for.
+// tiles have RL_ROWS rows. What winograd/impl/int8.h asks for.
 #pragma once
 
 #include <cstdint>

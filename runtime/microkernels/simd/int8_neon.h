@@ -1,5 +1,5 @@
-// What sets of tiles for NEON share, in namespace rushlight::microkernels::RL_ISA: add_pair() of byte_channels.h, and
-// if RL_SDOT is defined, what byte_dots.h asks for.
+// What sets of tiles for NEON share, in namespace rushlight::microkernels::RL_ISA: add_pair() of
+// conv/impl/int8_channels.h, and if RL_SDOT is defined, what gemm/impl/int8_dots.h asks for.
 #pragma once
 
 #include <arm_neon.h>

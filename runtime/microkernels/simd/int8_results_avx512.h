@@ -1,5 +1,5 @@
 // Requantization with AVX-512, in namespace rushlight::microkernels::RL_ISA: four vectors of sums, of 16 columns each,
-// become 64 bytes, narrowed with saturation. Part of byte_rows.h.
+// become 64 bytes, narrowed with saturation. Part of gemm/impl/int8_epilogue.h.
 #pragma once
 
 #include <immintrin.h>
@@ -39,7 +39,7 @@ struct ColumnEnd {
 };
 
 template <bool Summed>
-RL_INLINE Int8End byte_end(const Requantize& how) {
+RL_INLINE Int8End int8_end(const Requantize& how) {
   const Int8Range range = Summed ? how.sum.range : Int8Range{how.zero, how.least, how.most};
   const int shift = range.most > 127 ? 128 : 0;  // uint8
   Int8End e{};
@@ -188,7 +188,7 @@ RL_INLINE void requantize_columns(const Int8End& e, const ColumnEnd& c, const Su
 
 template <int Vectors, bool Summed>
 RL_INLINE void requantize_vectors(const Requantize& how, const SumRows& r, int64_t first, uint8_t* out) {
-  const Int8End e = byte_end<Summed>(how);
+  const Int8End e = int8_end<Summed>(how);
   Requantize from = how;
   from.multiplier += first;
   if (how.correction) from.correction += first;

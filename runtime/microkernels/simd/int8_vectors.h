@@ -1,5 +1,5 @@
 // Products of bytes in vectors of the compiler of RL_LANES sums, in namespace rushlight::microkernels::RL_ISA;
-// tiles have RL_ROWS rows. What byte_gemm.h asks for.
+// tiles have RL_ROWS rows. What tables/impl/int8.h asks for.
 #pragma once
 
 #include <cstdint>

@@ -47,17 +47,17 @@ INSTANTIATE_TEST_SUITE_P(Sets, PairsTest, testing::ValuesIn(all_sets()),
                          [](const auto& set) { return std::string(set.param.floats->name); });
 
 float rounded(float x) {
-  const microkernels::F16Microkernels& halves = *microkernels::f16_microkernels_named("generic");
+  const microkernels::F16Microkernels& f16 = *microkernels::f16_microkernels_named("generic");
   uint16_t bits;
-  halves.narrow(microkernels::F16Type::BFloat16, &x, 1, &bits);
-  halves.widen(microkernels::F16Type::BFloat16, &bits, 1, &x);
+  f16.narrow(microkernels::F16Type::BFloat16, &x, 1, &bits);
+  f16.widen(microkernels::F16Type::BFloat16, &bits, 1, &x);
   return x;
 }
 
 // Products of rounded numbers, added up without rounding in between, as far as float32 goes.
 TEST_P(PairsTest, ProductsOfRoundedRows) {
   const microkernels::F32Microkernels& kernels = *GetParam().floats;
-  const microkernels::F16Microkernels& halves = microkernels::f16_microkernels();
+  const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();
   const int64_t panel = packing_of(kernels).panel, vector = kernels.width;
   std::mt19937 random{1};
   const auto numbers = [&](int64_t n) { return microkernels::uniform_numbers(random, n); };
@@ -68,7 +68,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
         const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(columns), start = numbers(m * step);
         const PackedMatrix packed(kernels, b, k, n);
         std::vector<uint16_t> stored(static_cast<size_t>(packed.size()));
-        halves.narrow(microkernels::F16Type::BFloat16, packed.data(), packed.size(), stored.data());
+        f16.narrow(microkernels::F16Type::BFloat16, packed.data(), packed.size(), stored.data());
         const auto rows = rows_of(a, k);
         std::vector<float> c = start;
         std::vector<float> widened(static_cast<size_t>(k * panel + 16));
@@ -80,7 +80,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
         p.taps = 1;
         p.k = k;
         p.n = n;
-        p.b.halves = stored.data();
+        p.b.f16 = stored.data();
         p.b.type = microkernels::F16Type::BFloat16;
         p.widened = widened.data();
         p.pairs = GetParam().pairs;

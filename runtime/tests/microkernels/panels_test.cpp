@@ -76,7 +76,7 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
 // One row and each count of rows times every count of vectors that a row has left, with weights of every type.
 TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
   const int64_t vector = kernels.width, panel = packing_of(kernels).panel, k = 11;
-  const microkernels::F16Microkernels& halves = microkernels::f16_microkernels();
+  const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();
   for (int64_t n = vector - 1; n < 8 * panel; n += n < panel ? vector : panel - 1) {
     const int64_t columns = packing_of(kernels).columns(n);
     const auto x = numbers(kernels.gemm_rows * k), b = numbers(k * n), bias = numbers(columns), addend = numbers(n);
@@ -100,8 +100,8 @@ TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
     kernels.packed->row(x.data(), k, packed.data(), bias.data(), c.data(), n, true, e);
     expect(c, 0, 0, n, packed.data(), addend.data());
     for (const microkernels::F16Type type : {microkernels::F16Type::Float16, microkernels::F16Type::BFloat16}) {
-      halves.narrow(type, packed.data(), packed.size(), stored.data());
-      halves.widen(type, stored.data(), packed.size(), rounded.data());
+      f16.narrow(type, packed.data(), packed.size(), stored.data());
+      f16.widen(type, stored.data(), packed.size(), rounded.data());
       kernels.packed->f16_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, n % 2 == 0, e);
       expect(c, 0, 0, n, rounded.data(), addend.data());
       const int64_t first = (n - 1) / panel * panel;

@@ -61,13 +61,13 @@ class ConvertStep final : public Step {
     const microkernels::F16Microkernels& t = microkernels::f16_microkernels();
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
     const int64_t to_first = loops_.row(0, row) + first * to_step, from_first = loops_.row(1, row) + first * from_step;
-    uint16_t* const halves = reinterpret_cast<uint16_t*>(scratch + kBlock);
+    uint16_t* const f16 = reinterpret_cast<uint16_t*>(scratch + kBlock);
     if (widens_) {
       const uint16_t* from = static_cast<const uint16_t*>(in_->data) + from_first;
       float* const to = out_->floats() + to_first;
       if (from_step != 1) {
-        for (int64_t i = 0; i < n; ++i) halves[i] = from[i * from_step];
-        from = halves;
+        for (int64_t i = 0; i < n; ++i) f16[i] = from[i * from_step];
+        from = f16;
       }
       t.widen(type_, from, n, to_step == 1 ? to : scratch);
       for (int64_t i = 0; to_step != 1 && i < n; ++i) to[i * to_step] = scratch[i];
@@ -79,8 +79,8 @@ class ConvertStep final : public Step {
       for (int64_t i = 0; i < n; ++i) scratch[i] = from[i * from_step];
       from = scratch;
     }
-    t.narrow(type_, from, n, to_step == 1 ? to : halves);
-    for (int64_t i = 0; to_step != 1 && i < n; ++i) to[i * to_step] = halves[i];
+    t.narrow(type_, from, n, to_step == 1 ? to : f16);
+    for (int64_t i = 0; to_step != 1 && i < n; ++i) to[i * to_step] = f16[i];
   }
 
   bool widens_ = false;

@@ -67,7 +67,7 @@ class WinogradStep final : public Step {
   const float* transformed(const schema::Winograd& op, Binder& binder) const {
     const microkernels::PackedWinograd& c = convolution_;
     const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
-    if (taps.floats == nullptr && taps.halves == nullptr) return nullptr;
+    if (taps.floats == nullptr && taps.f16 == nullptr) return nullptr;
     const int64_t matrix = c.channels * packing_of(*c.kernels).columns(c.outputs);
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
@@ -81,7 +81,7 @@ class WinogradStep final : public Step {
     for (int64_t first = 0; first < matrix; first += kPiece) {
       const int64_t count = std::min(kPiece, matrix - first);
       for (int64_t tap = 0; tap < 9; ++tap) {
-        const uint16_t* const from = taps.halves + tap * matrix + first;
+        const uint16_t* const from = taps.f16 + tap * matrix + first;
         microkernels::f16_microkernels().widen(taps.type, from, count, widened + tap * count);
       }
       transform(widened, count, weights + first, matrix);

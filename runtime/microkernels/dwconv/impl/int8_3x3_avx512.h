@@ -1,7 +1,7 @@
 // 3 x 3 depthwise convolutions with AVX-512 and VNNI, in namespace rushlight::microkernels::RL_ISA, which has what
-// byte_results512.h asks for and add_products(). A vector holds 64 channels of a pixel, or 32 of two, or 16 of four.
-// Bytes of three lines lie next to each other for vpdpbusd, which leaves sums of channels 16 l + 4 q + i in lane l of
-// vector q; narrowing puts them in order again.
+// simd/int8_results_avx512.h asks for and add_products(). A vector holds 64 channels of a pixel, or 32 of two, or 16 of
+// four. Bytes of three lines lie next to each other for vpdpbusd, which leaves sums of channels 16 l + 4 q + i in lane
+// l of vector q; narrowing puts them in order again.
 #pragma once
 
 #include <algorithm>

@@ -54,7 +54,7 @@ RL_INLINE void map_f16(const uint16_t* a, int64_t a_step, const uint16_t* b, int
 }
 
 template <typename T>
-static double sum_halves(const uint16_t* x, int64_t n) {
+static double sum_f16(const uint16_t* x, int64_t n) {
   constexpr int64_t kBlock = 128 * kWidth;
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
@@ -123,7 +123,7 @@ static void f16_binary(F16Type type, BinaryOp op, const uint16_t* a, int64_t a_s
 }
 
 static double f16_sum(F16Type type, const uint16_t* x, int64_t n) {
-  return type == F16Type::Float16 ? sum_halves<Float16>(x, n) : sum_halves<BFloat16Bits>(x, n);
+  return type == F16Type::Float16 ? sum_f16<Float16>(x, n) : sum_f16<BFloat16Bits>(x, n);
 }
 
 static float f16_extreme(F16Type type, bool largest, const uint16_t* x, int64_t n) {

@@ -1,4 +1,4 @@
-// Loops of Int8Loops, in namespace rushlight::microkernels::RL_ISA, which has what byte_rows.h asks for.
+// Loops of Int8Loops, in namespace rushlight::microkernels::RL_ISA, which has what gemm/impl/int8_epilogue.h asks for.
 #pragma once
 
 #include <cstring>

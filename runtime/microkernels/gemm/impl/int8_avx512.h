@@ -1,5 +1,5 @@
 // F32Microkernels whose sums become results in registers, with AVX-512, in namespace rushlight::microkernels::RL_ISA;
-// kLanes is 16 and an LHS number a byte. What byte_gemm.h has is before it.
+// kLanes is 16 and an LHS number a byte. What tables/impl/int8.h has is before it.
 #pragma once
 
 #include <utility>
@@ -91,7 +91,7 @@ static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t r
 }
 
 template <int Rows, int Vectors, bool Summed, bool Windows>
-static void byte_results(const Int8Tile& t, const TileEpilogue& end) {
+static void int8_results(const Int8Tile& t, const TileEpilogue& end) {
   const ResultsEnd& p = results_end(*end.panel);
   Sums acc[Rows][Vectors];
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -178,15 +178,15 @@ static void real_results(const Int8Tile& t, const TileEpilogue& end) {
 template <int Vectors, int... I>
 static void results_gemm_of(int rows, const Int8Tile& tile, const TileEpilogue& end, std::integer_sequence<int, I...>) {
   using Gemm = void (*)(const Int8Tile&, const TileEpilogue&);
-  static constexpr Gemm bytes[] = {&byte_results<I + 1, Vectors, false, false>...};
-  static constexpr Gemm added[] = {&byte_results<I + 1, Vectors, true, false>...};
+  static constexpr Gemm bytes[] = {&int8_results<I + 1, Vectors, false, false>...};
+  static constexpr Gemm added[] = {&int8_results<I + 1, Vectors, true, false>...};
   static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
   static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
   if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
   const bool is_added = end.others != nullptr;
   if constexpr (Vectors == 2) {
-    static constexpr Gemm windows[] = {&byte_results<I + 1, Vectors, false, true>...};
-    static constexpr Gemm windows_added[] = {&byte_results<I + 1, Vectors, true, true>...};
+    static constexpr Gemm windows[] = {&int8_results<I + 1, Vectors, false, true>...};
+    static constexpr Gemm windows_added[] = {&int8_results<I + 1, Vectors, true, true>...};
     if (tile.runs > 1) return (is_added ? windows_added : windows)[rows - 1](tile, end);
   }
   (is_added ? added : bytes)[rows - 1](tile, end);

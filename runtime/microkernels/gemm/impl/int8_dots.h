@@ -1,4 +1,5 @@
-// Products with columns as they lie, in namespace rushlight::microkernels::RL_ISA, which has what byte_gemm.h asks for.
+// Products with columns as they lie, in namespace rushlight::microkernels::RL_ISA, which has what tables/impl/int8.h
+// asks for.
 #pragma once
 
 #include <cstring>

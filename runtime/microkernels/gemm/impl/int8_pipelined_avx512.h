@@ -22,7 +22,7 @@ struct ResultsEnd {
 static_assert(sizeof(ResultsEnd) <= sizeof(PanelEpilogue) && alignof(ResultsEnd) <= alignof(PanelEpilogue));
 
 static bool prepare_requantize(int vectors, const Requantize& how, int64_t columns, PanelEpilogue* to) {
-  const Int8End e = how.sum.others ? byte_end<true>(how) : byte_end<false>(how);
+  const Int8End e = how.sum.others ? int8_end<true>(how) : int8_end<false>(how);
   const ColumnEnd c = vectors == 1 ? column_end<1>(how, columns) : column_end<2>(how, columns);
   new (to->memory) ResultsEnd{e, c};
   return vectors == 2 && c.whole && c.limited && e.limited;

@@ -1,5 +1,5 @@
 // Products of floats with 8- and 4-bit numbers, in namespace rushlight::microkernels::RL_ISA, which has what
-// byte_loops.h asks for: numbers become floats in registers, so that a weight is read once.
+// elementwise/impl/int8_loops.h asks for: numbers become floats in registers, so that a weight is read once.
 #pragma once
 
 #include <cmath>

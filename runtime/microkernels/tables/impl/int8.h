@@ -9,7 +9,7 @@
 //   Line         a vector of kLanes * kGroup numbers of the LHS: Line load_line(const Lhs*)
 //   void add_lines(Sums&, Line, Rhs)
 //   kDotRows     most rows that share columns as they lie
-// and what byte_rows.h asks for. With RL_OWN_TILE it has byte_tile() and kDotStep, the numbers of a Line,
+// and what gemm/impl/int8_epilogue.h asks for. With RL_OWN_TILE it has int8_tile() and kDotStep, the numbers of a Line,
 // instead of Spread.
 #pragma once
 
@@ -33,18 +33,18 @@ namespace rushlight::microkernels::RL_ISA {
 
 #if defined(RL_OWN_TILE)
 template <int Vectors, int... I>
-static void byte_gemm_of(int rows, const Int8Tile& tile, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const Int8Tile&) = {&byte_tile<I + 1, Vectors>...};
+static void int8_gemm_of(int rows, const Int8Tile& tile, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const Int8Tile&) = {&int8_tile<I + 1, Vectors>...};
   by_rows[rows - 1](tile);
 }
 
-static void byte_gemm(int rows, int vectors, const Int8Tile& tile) {
+static void int8_gemm(int rows, int vectors, const Int8Tile& tile) {
   using Rows = std::make_integer_sequence<int, kTileRows>;
-  if (vectors == 1) return byte_gemm_of<1>(rows, tile, Rows{});
-  return byte_gemm_of<2>(rows, tile, Rows{});
+  if (vectors == 1) return int8_gemm_of<1>(rows, tile, Rows{});
+  return int8_gemm_of<2>(rows, tile, Rows{});
 }
 #else
-static void byte_gemm(int rows, int vectors, const Int8Tile& tile) { sums_of(rows, vectors, tile); }
+static void int8_gemm(int rows, int vectors, const Int8Tile& tile) { sums_of(rows, vectors, tile); }
 #endif
 
 static void pack_lhs(const uint8_t* from, uint8_t sign_mask, int64_t n, void* to) {
@@ -78,7 +78,7 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   t.lhs_offset = kLhsOffset;
   t.pack_lhs = &pack_lhs;
   t.fill_lhs = &fill_lhs;
-  t.gemm = &byte_gemm;
+  t.gemm = &int8_gemm;
   t.dots = &dots;
   t.channel_sums = &channel_sums;
   t.quantize = &quantize;

@@ -1,5 +1,5 @@
-// Int8WinogradMicrokernels, in namespace rushlight::microkernels::RL_ISA, which has what byte_sums.h asks for, for
-// pairs of int16.
+// Int8WinogradMicrokernels, in namespace rushlight::microkernels::RL_ISA, which has what gemm/impl/int8_sums.h asks
+// for, for pairs of int16.
 #pragma once
 
 #include "microkernels/gemm/impl/int8_sums.h"
@@ -27,10 +27,10 @@ RL_INLINE Shorts widen_shorts(const int8_t* p, Bytes sign_mask) {
 // 1, 2, 2, 1 and by 4, -6, -6, 24, 24, 1, so that they are integers; the outputs' make up for it, but for a factor of
 // 2 in every row, and of 24, 12, 6, 6.
 template <int M>
-struct WholeWinograd;
+struct IntegerWinograd;
 
 template <>
-struct WholeWinograd<2> {
+struct IntegerWinograd<2> {
   static constexpr int kShifts[] = {1, 1};
   static constexpr uint32_t kInverse = 1;
 
@@ -54,7 +54,7 @@ struct WholeWinograd<2> {
 };
 
 template <>
-struct WholeWinograd<4> {
+struct IntegerWinograd<4> {
   static constexpr int kShifts[] = {3, 2, 1, 1};
   static constexpr uint32_t kInverse = 954437177u;  // of 9
 
@@ -95,12 +95,12 @@ static void winograd_filters(const int8_t* from, int64_t from_step, int64_t n, i
     RL_UNROLL for (int x = 0; x < 3; ++x) {
       Shorts g[3];
       RL_UNROLL for (int y = 0; y < 3; ++y) g[y] = widen_shorts(from + (y * 3 + x) * from_step + i, Bytes{});
-      WholeWinograd<M>::filter(g, columns[x]);
+      IntegerWinograd<M>::filter(g, columns[x]);
     }
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
       const Shorts g[] = {columns[0][y], columns[1][y], columns[2][y]};
       Shorts u[kIn];
-      WholeWinograd<M>::filter(g, u);
+      IntegerWinograd<M>::filter(g, u);
       RL_UNROLL for (int x = 0; x < kIn; ++x) {
         *reinterpret_cast<LooseShorts*>(to + (y * kIn + x) * to_step + i) = u[x];
       }
@@ -118,12 +118,12 @@ static void winograd_input(const int8_t* const* pixels, uint8_t sign_mask, int64
     RL_UNROLL for (int x = 0; x < kIn; ++x) {
       Shorts d[kIn];
       RL_UNROLL for (int y = 0; y < kIn; ++y) d[y] = widen_shorts(pixels[y * kIn + x] + c, change);
-      WholeWinograd<M>::input(d, columns[x]);
+      IntegerWinograd<M>::input(d, columns[x]);
     }
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
       Shorts row[kIn], v[kIn];
       RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
-      WholeWinograd<M>::input(row, v);
+      IntegerWinograd<M>::input(row, v);
       RL_UNROLL for (int x = 0; x < kIn; ++x) {
         *reinterpret_cast<LooseShorts*>(to + (y * kIn + x) * to_step + c) = v[x];
       }
@@ -142,15 +142,15 @@ static void winograd_output(const int32_t* products, int64_t step, int64_t n, in
       RL_UNROLL for (int y = 0; y < kIn; ++y) {
         p[y] = *reinterpret_cast<const LooseWraps*>(products + (y * kIn + x) * step + j);
       }
-      WholeWinograd<M>::output(p, columns[x]);
+      IntegerWinograd<M>::output(p, columns[x]);
     }
     RL_UNROLL for (int y = 0; y < M; ++y) {
       Wraps row[kIn], out[M];
       RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
-      WholeWinograd<M>::output(row, out);
+      IntegerWinograd<M>::output(row, out);
       RL_UNROLL for (int x = 0; x < M; ++x) {
-        constexpr const int (&shifts)[M] = WholeWinograd<M>::kShifts;
-        const Lanes sum = reinterpret_cast<Lanes>(out[x] * WholeWinograd<M>::kInverse) >> (shifts[y] + shifts[x]);
+        constexpr const int (&shifts)[M] = IntegerWinograd<M>::kShifts;
+        const Lanes sum = reinterpret_cast<Lanes>(out[x] * IntegerWinograd<M>::kInverse) >> (shifts[y] + shifts[x]);
         *reinterpret_cast<LooseLanes*>(to + y * line_step + x * pixel_step + j) = sum;
       }
     }
