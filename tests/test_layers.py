@@ -25,13 +25,13 @@ ALLOWED: dict[str, set[str]] = {
     "delegate": {"ir", "passes"},
     "emit": {"ir", "memory", "format", "codegen"},
     "codegen": {"format", "runtime"},
-    "compiler": CORE | {"codegen"},
+    "compiler": CORE | {"codegen", "devtools"},
     "exir": CORE,
-    "api": CORE | {"backends"},
+    "api": CORE | {"backends", "devtools"},
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),
-    "devtools": {"ir", "format", "runtime"},
+    "devtools": {"ir", "delegate", "emit", "format", "runtime"},
 }
 ANYTHING = {"compat", "cli", "__init__", "__main__"}
 WITHOUT_TORCH = {"format", "runtime", "codegen"}

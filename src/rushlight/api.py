@@ -17,6 +17,7 @@ from rushlight.compiler.edge import EdgeProgramManager, to_edge_transform_and_lo
 from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.delegate.partitioner import Partitioner
+from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import export_module
 from rushlight.ir.errors import ExportError
 from rushlight.memory.planning_pass import MemoryPlanningPass
@@ -50,6 +51,14 @@ class CompiledProgram:
         """
         self.manager.save(path)
 
+    def get_etrecord(self) -> ETRecord:
+        """Returns what the compiler knew of this program: graphs, debug handles and delegates.
+
+        Raises:
+            RuntimeError: `compile` was not called with `generate_etrecord=True`.
+        """
+        return self.manager.get_etrecord()
+
     def __repr__(self) -> str:
         return f"CompiledProgram(methods={sorted(self.methods)}, bytes={len(self.buffer)})"
 
@@ -67,6 +76,7 @@ def compile(
     float32_matmul_precision: Float32MatmulPrecision = "highest",
     compact: bool = False,
     weights: torch.dtype | None = None,
+    generate_etrecord: bool = False,
     exact: bool | None = None,
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
@@ -97,6 +107,7 @@ def compile(
             the default partitioner.
         weights: torch.float16 or torch.bfloat16 stores float32 weights in half the bytes. An option of the
             default partitioner.
+        generate_etrecord: keep what the developer tools need, see `CompiledProgram.get_etrecord`.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Returns:
@@ -132,6 +143,7 @@ def compile(
         constant_methods=constant_methods,
         compile_config=compile_config
         or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(PRESERVED_OPS)),
+        generate_etrecord=generate_etrecord,
     )
     if backend_config is None and partitioner is None and _backends_alone_read_inputs(edge):
         backend_config = ExecutorchBackendConfig(

@@ -201,12 +201,13 @@ def test_without_optimisation_the_graph_stays_as_it_is(export_case: Any) -> None
     assert norm in names[False] and norm not in names[True]
 
 
-def test_an_etrecord_is_refused(add: Any) -> None:
+def test_an_etrecord_is_made_when_asked_for(add: Any) -> None:
     for way in (to_edge, to_edge_transform_and_lower):
-        with pytest.raises(ExportError, match="generate_etrecord=True is not supported"):
-            way(add, generate_etrecord=True)
-    with pytest.raises(RuntimeError, match="ETRecord was not generated"):
-        to_edge(add).to_executorch().get_etrecord()
+        record = way(add, generate_etrecord=True).to_executorch().get_etrecord()
+        assert record.export_graph_id == id(add.graph)
+        assert record.handles_of("forward")
+        with pytest.raises(RuntimeError, match="ETRecord was not generated"):
+            way(add).to_executorch().get_etrecord()
 
 
 def test_a_manager_of_given_programs_verifies_them(add: Any) -> None:

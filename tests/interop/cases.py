@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -110,3 +112,34 @@ def build_quantized(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     if name == "block":
         return Block().eval(), (torch.randn(1, 8, 10, 10),)
     return Perceptron().eval(), (torch.randn(2, 5, 64),)
+
+
+def etrecord_facts(record: Any) -> dict[str, Any]:
+    """What both systems must read alike in an ETRecord, as JSON."""
+
+    def nodes(program: Any) -> list[list[Any]]:
+        return [
+            [getattr(node.target, "__name__", str(node.target)), node.meta.get("debug_handle")]
+            + [(node.meta.get("stack_trace") or "").strip(), list(node.meta.get("nn_module_stack") or ())]
+            for node in program.graph.nodes
+            if node.op == "call_function" and node.target is not operator.getitem
+        ]
+
+    def lowered(program: Any) -> list[list[Any]]:
+        graph_module = program.graph_module
+        return [
+            [module.backend_id, len(module.processed_bytes), nodes(module.original_module)]
+            for _, module in graph_module.named_children()
+            if hasattr(module, "backend_id")
+        ]
+
+    return {
+        "exported": nodes(record.exported_program),
+        "edge": nodes(record.edge_dialect_program),
+        "lowered": {name: lowered(program) for name, program in (record.graph_map or {}).items()},
+        "handles": record._debug_handle_map,
+        "delegates": record._delegate_map,
+        "counts": record._instruction_id_to_num_outs_map,
+        "graph": record.export_graph_id,
+        "inputs": [list(tensor.shape) for tensor in record._representative_inputs],
+    }

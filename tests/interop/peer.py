@@ -3,7 +3,9 @@
 Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs
 and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"quantize": case, "folder": path}
 writes a quantized program with XNNPACK delegates and its own outputs; {"run": path of a .pte, "tensors":
-path} replaces {"inputs": ...} there by {"outputs": ...}. The answer is {"ok": true} or {"error": text}.
+path} replaces {"inputs": ...} there by {"outputs": ...}. {"etrecord": case, "folder": path} writes
+model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path} writes these. The answer is
+{"ok": true} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ logging.disable(logging.WARNING)
 import torch  # noqa: E402
 from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower  # noqa: E402
 from executorch.runtime import Runtime  # noqa: E402
-from tests.interop.cases import QUANTIZED, build, build_quantized  # noqa: E402
+from tests.interop.cases import QUANTIZED, build, build_quantized, etrecord_facts  # noqa: E402
 
 
 def compile_case(name: str, folder: Path, backend: str | None) -> None:
@@ -94,6 +96,26 @@ def run(path: Path, tensors: Path) -> None:
     )
 
 
+def etrecord_case(name: str, folder: Path, backend: str | None) -> None:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    module, inputs = build(name)
+    partitioners = [XnnpackPartitioner()] if backend == "xnnpack" else None
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, inputs), partitioner=partitioners, generate_etrecord=True
+    )
+    record = edge.to_executorch().get_etrecord()
+    record.update_representative_inputs(list(inputs))
+    record.save(folder / "model.etrecord")
+    read_etrecord(folder / "model.etrecord", folder / "facts.json")
+
+
+def read_etrecord(path: Path, facts: Path) -> None:
+    from executorch.devtools.etrecord import parse_etrecord
+
+    facts.write_text(json.dumps(etrecord_facts(parse_etrecord(str(path)))))
+
+
 for line in sys.stdin:
     request = json.loads(line)
     try:
@@ -101,6 +123,10 @@ for line in sys.stdin:
             compile_case(request["compile"], Path(request["folder"]), request.get("backend"))
         elif "quantize" in request:
             quantize_case(request["quantize"], Path(request["folder"]))
+        elif "etrecord" in request:
+            etrecord_case(request["etrecord"], Path(request["folder"]), request.get("backend"))
+        elif "read" in request:
+            read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:
             run(Path(request["run"]), Path(request["tensors"]))
         answer: dict[str, Any] = {"ok": True}

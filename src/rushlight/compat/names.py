@@ -193,7 +193,15 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.backends.xnnpack.recipes.xnnpack_recipe_provider": Names(("rushlight.export.xnnpack",)),
     "executorch.backends.xnnpack.recipes.xnnpack_recipe_types": Names(("rushlight.export.xnnpack",)),
-    "executorch.devtools": Names(),
+    "executorch.devtools": Names(
+        names={
+            "ETRecord": "rushlight.devtools.etrecord:ETRecord",
+            "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
+            "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
+        }
+    ),
+    "executorch.devtools.etrecord": Names(("rushlight.devtools.etrecord",)),
+    "executorch.devtools.etrecord._etrecord": Names(("rushlight.devtools.etrecord.record",)),
     "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),

@@ -17,8 +17,8 @@ from rushlight.compiler.preserve import left_over
 from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.partitioner import Partitioner
+from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import as_programs
-from rushlight.ir.errors import ExportError
 from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.shared_state import shared_state
 from rushlight.ir.verifier import ATEN, EDGE, verify
@@ -41,7 +41,6 @@ def to_edge(
     line where a program is not Core ATen after decomposition.
     """
     config = compile_config or EdgeCompileConfig()
-    _refuse_etrecord(generate_etrecord)
     methods = as_programs(programs)
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
     edge_programs: dict[str, ExportedProgram] = {}
@@ -51,7 +50,9 @@ def to_edge(
             verify(core.graph_module, ATEN, config.options())
         edge_programs[name] = core_to_edge(core, config)
     check_unchanged(methods, fingerprints)
-    return EdgeProgramManager(edge_programs, constant_methods, config)
+    manager = EdgeProgramManager(edge_programs, constant_methods, config)
+    manager._etrecord = _record(methods, manager, generate_etrecord)
+    return manager
 
 
 def to_edge_transform_and_lower(
@@ -65,10 +66,10 @@ def to_edge_transform_and_lower(
     """Edge programs of exported programs, transformed, and lowered to backends in the order of partitioners.
 
     Operators that a partitioner asks to keep reach it whole. Partitioners and passes are for all methods or
-    by method name. Raises ExportError as `to_edge`, and CompileError where a kept operator is left over.
+    by method name. `generate_etrecord` keeps what the developer tools need: the programs before and after
+    lowering. Raises ExportError as `to_edge`, and CompileError where a kept operator is left over.
     """
     config = compile_config or EdgeCompileConfig()
-    _refuse_etrecord(generate_etrecord)
     methods = as_programs(programs)
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
     shared = shared_state(methods)
@@ -79,6 +80,7 @@ def to_edge_transform_and_lower(
         manager, preserved = _kept_edge_programs(plain, partitioners, given_up, constant_methods, config)
         if transform_passes is not None:
             manager = manager.transform(transform_passes)
+        manager._etrecord = _record(methods, manager, generate_etrecord)
         for position in range(max((len(items) for items in partitioners.values()), default=0)):
             manager = manager.to_backend(
                 {name: items[position] for name, items in partitioners.items() if position < len(items)}
@@ -146,6 +148,7 @@ class EdgeProgramManager:
         self._preserve = list(preserve_ops or ())
         self._edge_programs = dict(edge_programs)
         self._config_methods = constant_methods
+        self._etrecord: ETRecord | None = None
         for program in self._edge_programs.values():
             self._verify(program, self.compile_config)
 
@@ -189,9 +192,11 @@ class EdgeProgramManager:
         for name, program in self._edge_programs.items():
             chosen: Any = passes.get(name) if isinstance(passes, Mapping) else passes
             programs[name] = program if chosen is None else transform_program(program, chosen)
-        return EdgeProgramManager(
+        manager = EdgeProgramManager(
             programs, copy.deepcopy(self._config_methods), config, self._exceptions, self._preserve
         )
+        manager._etrecord = self._etrecord
+        return manager
 
     def to_backend(self, partitioner: Partitioner | Mapping[str, Partitioner]) -> EdgeProgramManager:
         """Returns a manager with programs in which the tagged parts are lowered to a backend.
@@ -207,7 +212,9 @@ class EdgeProgramManager:
         config = EdgeCompileConfig(
             _check_ir_validity=False, _skip_dim_order=self.compile_config._skip_dim_order
         )
-        return EdgeProgramManager(programs, copy.deepcopy(self._config_methods), config)
+        manager = EdgeProgramManager(programs, copy.deepcopy(self._config_methods), config)
+        manager._etrecord = self._etrecord
+        return manager
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Plans memory, emits the program, and returns the manager of the program file.
@@ -218,17 +225,26 @@ class EdgeProgramManager:
         Raises:
             CompileError: a program cannot be compiled.
         """
-        return lower_programs(
+        manager = lower_programs(
             self._edge_programs,
             config or ExecutorchBackendConfig(),
             config_methods=self._config_methods,
             dim_order=not self.compile_config._skip_dim_order,
         )
+        if self._etrecord is not None:
+            record = self._etrecord.copy()
+            record.add_lowered_programs(self._edge_programs)
+            record.add_executorch_program(manager)
+            manager._etrecord = record
+        return manager
 
 
-def _refuse_etrecord(generate_etrecord: bool) -> None:
-    if generate_etrecord:
-        raise ExportError(
-            "generate_etrecord=True is not supported: Rushlight writes no ETRecord. "
-            "`ExecutorchProgramManager.locate` leads from an error of the runtime to the line of the model"
-        )
+def _record(
+    methods: Mapping[str, ExportedProgram], manager: EdgeProgramManager, wanted: bool
+) -> ETRecord | None:
+    if not wanted:
+        return None
+    record = ETRecord()
+    record.add_exported_program(methods)
+    record.add_edge_dialect_program(manager)
+    return record

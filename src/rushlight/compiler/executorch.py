@@ -14,6 +14,7 @@ from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.locate import ExecutionError, LocatedOperator, locate
 from rushlight.compiler.pipelines import edge_to_planned, planned_to_program
 from rushlight.compiler.plan_memory import shares_state
+from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
@@ -100,6 +101,7 @@ class ExecutorchProgramManager:
             "delegate_alignment": config.delegate_alignment,
             "extract_delegate_segments": config.extract_delegate_segments,
         }
+        self._etrecord: ETRecord | None = None
         self._buffer: bytes | None = None
         self._data_files: dict[str, bytes] | None = None
 
@@ -218,10 +220,16 @@ class ExecutorchProgramManager:
         text = repr(self._emitter_output.pte.program) if verbose else format_pte(self._emitter_output.pte)
         print(text, file=out if out is not None else sys.stdout)
 
-    def get_etrecord(self) -> Any:
-        """Always fails: Rushlight makes no record of a compile.
+    def get_etrecord(self) -> ETRecord:
+        """Returns what the compiler knew of this program: graphs, debug handles and delegates.
 
         Raises:
-            RuntimeError: there is no record.
+            RuntimeError: `to_edge` or `to_edge_transform_and_lower` was not called with
+                `generate_etrecord=True`.
         """
-        raise RuntimeError("ETRecord was not generated: Rushlight writes none")
+        if self._etrecord is None:
+            raise RuntimeError(
+                "ETRecord was not generated; pass generate_etrecord=True to to_edge or "
+                "to_edge_transform_and_lower"
+            )
+        return self._etrecord

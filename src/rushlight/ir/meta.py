@@ -200,6 +200,17 @@ def copy_origin(source: Node, target: Node) -> None:
             target.meta[key] = source.meta[key]
 
 
+def drop_unwritable(node: Node) -> None:
+    """Removes the metadata that torch's serializer cannot write, and names module classes by text."""
+    for key in ("source_fn_stack", CUSTOM):
+        node.meta.pop(key, None)
+    if stack := node.meta.get("nn_module_stack"):
+        node.meta["nn_module_stack"] = {
+            key: (path, kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
+            for key, (path, kind) in stack.items()
+        }
+
+
 def origin_of(node: Node) -> str:
     """Names the node of the exported program that `node` comes from; equal for all that came from it."""
     origin = node.meta.get(ORIGIN)

@@ -38,10 +38,11 @@ def make_program(
     `attributes` holds what `get_attr` nodes read. The result is not validated; call `validate()` for that.
     Tables of tensors are copied, tensors are shared.
     """
-    program = MethodProgram(
-        root={},
-        graph=_empty_graph(),
-        graph_signature=ExportGraphSignature([], []),
+    module = lazy_module(attributes, graph)
+    module.meta.update(like.graph_module.meta)
+    program = program_around(
+        module,
+        graph_signature,
         state_dict=dict(like.state_dict) if state_dict is None else state_dict,
         range_constraints=dict(like.range_constraints),
         module_call_graph=copy_call_graph(like.module_call_graph),
@@ -49,12 +50,36 @@ def make_program(
         constants=dict(like.constants) if constants is None else constants,
         verifiers=[like.verifier] if verifiers is None else verifiers,
     )
-    module = lazy_module(attributes, graph)
-    module.meta.update(like.graph_module.meta)
-    program._graph_module = module
-    program._graph_signature = graph_signature
     program._guards_code = list(like._guards_code)
     program.facts = facts_of(like) if facts is None else facts
+    return program
+
+
+def program_around(
+    module: GraphModule,
+    graph_signature: ExportGraphSignature,
+    *,
+    state_dict: dict[str, Any],
+    constants: dict[str, Any],
+    range_constraints: dict[Any, Any],
+    module_call_graph: list[ModuleCallEntry],
+    example_inputs: Any,
+    verifiers: list[Any],
+) -> MethodProgram:
+    """A program whose graph is that of `module`; nothing is copied or validated."""
+    program = MethodProgram(
+        root={},
+        graph=_empty_graph(),
+        graph_signature=ExportGraphSignature([], []),
+        state_dict=state_dict,
+        range_constraints=range_constraints,
+        module_call_graph=module_call_graph,
+        example_inputs=example_inputs,
+        constants=constants,
+        verifiers=verifiers,
+    )
+    program._graph_module = module
+    program._graph_signature = graph_signature
     return program
 
 

@@ -17,7 +17,7 @@ from rushlight.backends.cpu.lower.table import ROWS
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.pipeline import optimize
 from rushlight.backends.cpu.options import HIGHEST, Options
-from rushlight.backends.cpu.plan.builder import Builder
+from rushlight.backends.cpu.plan.builder import Builder, debug_handles
 from rushlight.backends.cpu.plan.check import check_plan
 from rushlight.backends.cpu.plan.payload import write_plan
 from rushlight.backends.cpu.plan.tables import Convert, StorageKind
@@ -64,7 +64,8 @@ class CpuBackend(BackendDetails):
     """Plans for the tiles of the optimized kernels; packed weights go into the program's named data. Without
     compile specs they are for this machine, in full float32.
 
-    The identifiers of the debug handle map are debug handles themselves, which steps carry.
+    The identifiers of the debug handle map are debug handles, which steps carry; each stands for the
+    operators that its steps compute.
     """
 
     @staticmethod
@@ -77,7 +78,6 @@ class CpuBackend(BackendDetails):
         inside = {item for function in functions.values() for item in function.nodes}
         store = NamedDataStore()
         builder = Builder(lowering.options.target, lowering.symbols, store)
-        handles: dict[int, tuple[int, ...]] = {}
         outputs: list[Node] = []
         new_values = new_values_of_buffers(edge_program.graph_signature)
         buffers = edge_program.graph_signature.inputs_to_buffers
@@ -99,9 +99,6 @@ class CpuBackend(BackendDetails):
             elif not constants.is_constant(node) and node not in inside:
                 if not lower_quantized(lowering, node, functions, constants):
                     ROWS[operation(node)].lower(lowering, node)
-                handle = meta.get_debug_handle(node)
-                if isinstance(handle, int):
-                    handles[handle] = (handle,)
         for node in outputs[len(new_values) :]:
             _add_output(lowering, builder, node)
         _keep(lowering, states)
@@ -109,6 +106,7 @@ class CpuBackend(BackendDetails):
         steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
         plan = builder.finish(steps)
         check_plan(plan, [[tensor.version for _, tensor in step.operation.operands()] for step in steps])
+        handles = debug_handles(plan, steps)
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 

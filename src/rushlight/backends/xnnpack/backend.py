@@ -13,7 +13,6 @@ from rushlight.backends.xnnpack.facts import Facts
 from rushlight.backends.xnnpack.payload import write_payload
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.named_data import NamedDataStore
-from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
 
@@ -21,7 +20,8 @@ from rushlight.ir.errors import CompileError
 class XnnpackBackend(BackendDetails):
     """Payloads that XNNPACK runs; constants go into the program's named data, equal ones once.
 
-    The identifiers of the debug handle map are debug handles themselves, which the payload's nodes carry.
+    The identifiers of the debug handle map are debug handles, which the payload's nodes carry; each stands
+    for the operators that the node computes.
     """
 
     @staticmethod
@@ -29,7 +29,6 @@ class XnnpackBackend(BackendDetails):
         store = NamedDataStore()
         builder = GraphBuilder(Facts(edge_program, enable_bf16=True, dynamic_weights=True), store)
         outputs: list[Node] = []
-        handles: dict[int, tuple[int, ...]] = {}
         for node in edge_program.graph.nodes:
             if node.op == "placeholder":
                 if not builder.facts.is_constant(node):
@@ -38,10 +37,8 @@ class XnnpackBackend(BackendDetails):
                 outputs = list(node.args[0])
             elif node.op == "call_function":
                 emit(builder, node)
-                handle = meta.get_debug_handle(node)
-                if isinstance(handle, int):
-                    handles[handle] = (handle,)
             else:
                 raise CompileError(f"{node.name} ({node.op}) cannot be in an XNNPACK delegate")
         graph = builder.finish(outputs)
+        handles = builder.debug_handles(edge_program.graph.nodes)
         return PreprocessResult(write_payload(graph), handles, store.get_named_data_store_output())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +71,7 @@ class GraphBuilder:
         self.facts = facts
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
-        self.skipped: set[Node] = set()  # what an earlier node has computed along
+        self.skipped: dict[Node, Node] = {}  # nodes, and the earlier node whose operator computes them
         self.quantized_op: QuantizedOp | None = None  # how the node that is being emitted runs over int8
         self._ids: dict[tuple[Node, Layout], int] = {}
         self._dynamic_ids: dict[tuple[Node, Layout, int], int] = {}
@@ -353,6 +354,18 @@ class GraphBuilder:
             handle = handle[0] if handle else None
         handle = handle if isinstance(handle, int) and handle >= 0 else NO_HANDLE
         self.graph.xnodes.append(g.XNode(node, handle, bounds))
+
+    def debug_handles(self, nodes: Iterable[Node]) -> dict[int, tuple[int, ...]]:
+        """The debug handles of what each operator computes, by the debug handle that it carries."""
+        found: dict[int, tuple[int, ...]] = {}
+        for node in nodes:
+            owner = node
+            while owner in self.skipped:
+                owner = self.skipped[owner]
+            key, handle = meta.get_debug_handle(owner), meta.get_debug_handle(node)
+            if isinstance(key, int) and isinstance(handle, int):
+                found[key] = tuple(dict.fromkeys((*found.get(key, ()), handle)))
+        return found
 
     # ---- Outputs ----
 

@@ -90,7 +90,7 @@ def _fused(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | No
     """The node whose value results, and the bounds, where an activation is the only user of `node`."""
     activation = activation_behind(node)
     if activation is not None:
-        builder.skipped.add(activation)
+        builder.skipped[activation] = node
         return activation, _bounds(activation)
     return node, None
 
@@ -326,7 +326,7 @@ def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
     items = list(users[0].users)
     if users[0].args[0] is not node or len(items) != 1:
         return None
-    builder.skipped.update((users[0], items[0]))
+    builder.skipped |= {users[0]: node, items[0]: node}
     return items[0]
 
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 
 import torch
-from torch.fx import Node
 
 from rushlight.backends.cpu.plan import arena, tables
 from rushlight.backends.cpu.plan.bindings import Bindings
@@ -135,7 +134,7 @@ class Builder:
                 self.plan.arguments[index].value = self.value(tensor)
         for node in nodes:
             operation = node.operation.mapped(lambda _, tensor: self.value(tensor))
-            handle = next((h for source in node.nodes if isinstance(h := _handle(source), int)), 0)
+            handle = next(iter(_handles(node)), 0)
             self.plan.steps.append(tables.Step(operation=operation, debug_handle=handle))
         sizes = {s: self.plan.storages[i].bytes for s, i in self._storages.items()}
         offsets, self.plan.arena_bytes = arena.place(nodes, sizes, ALIGNMENT)
@@ -144,5 +143,14 @@ class Builder:
         return self.plan
 
 
-def _handle(node: Node) -> object:
-    return meta.get_debug_handle(node)
+def debug_handles(plan: tables.Plan, steps: Sequence[PlanNode]) -> dict[int, tuple[int, ...]]:
+    """The debug handles of what each step of a plan computes, by the debug handle that the step carries."""
+    found: dict[int, dict[int, None]] = {}
+    for written, step in zip(plan.steps, steps, strict=True):
+        if written.debug_handle:
+            found.setdefault(written.debug_handle, {}).update(dict.fromkeys(_handles(step)))
+    return {key: tuple(handles) for key, handles in found.items()}
+
+
+def _handles(step: PlanNode) -> list[int]:
+    return [handle for node in step.nodes if isinstance(handle := meta.get_debug_handle(node), int)]

@@ -1,0 +1,1 @@
+"""Tools that record, measure, explain and verify compiled programs."""

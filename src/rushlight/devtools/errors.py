@@ -1,0 +1,7 @@
+"""The exceptions of the developer tools."""
+
+from __future__ import annotations
+
+
+class DevtoolsError(RuntimeError):
+    """A file of the developer tools cannot be read, or does not belong to the other one."""

@@ -1,0 +1,523 @@
+"""The ETRecord of a program: its exported, edge and lowered graphs, and the maps from instructions to them.
+
+The file is a zip archive with the entries of ExecuTorch's ETRecord, so each side reads the other's files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import IO, Any, BinaryIO, Protocol, TypeAlias, runtime_checkable
+
+import torch
+from torch.export import ExportedProgram
+
+from rushlight.delegate.lowered import get_lowered_submodules
+from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
+from rushlight.ir.program import copy_program
+
+Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
+
+LOWERED = "lowered"
+"""The name in `graph_map` under which the programs with delegate calls are kept, one a method."""
+
+EXPORTED = "exported"
+"""The name in `graph_map` under which programs of torch.export are kept if there are several methods."""
+
+
+class ETRecordReservedFileNames(str, Enum):
+    """The names of entries of the archive."""
+
+    ETRECORD_IDENTIFIER = "ETRECORD_V0"
+    EXPORTED_PROGRAM = "exported_program"
+    EXPORT_GRAPH_ID = "export_graph_id"
+    EDGE_DIALECT_EXPORTED_PROGRAM = "edge_dialect_exported_program"
+    ET_DIALECT_GRAPH_MODULE = "et_dialect_graph_module"
+    DEBUG_HANDLE_MAP_NAME = "debug_handle_map"
+    DELEGATE_MAP_NAME = "delegate_map"
+    INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME = "instruction_id_to_num_outs_map"
+    REFERENCE_OUTPUTS = "reference_outputs"
+    REPRESENTATIVE_INPUTS = "representative_inputs"
+
+
+_Names = ETRecordReservedFileNames
+_PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
+
+
+@runtime_checkable
+class EdgeManager(Protocol):
+    """What a record needs of a manager of edge programs."""
+
+    @property
+    def methods(self) -> set[str]:
+        """The names of the methods."""
+
+    def exported_program(self, method_name: str = "forward") -> ExportedProgram:
+        """The program of a method."""
+
+
+class ProgramManager(Protocol):
+    """What a record needs of a manager of a program file."""
+
+    @property
+    def debug_handle_map(self) -> Any:
+        """Debug handles by method and instruction."""
+
+    @property
+    def delegate_map(self) -> Any:
+        """Backend and debug map by method and instruction."""
+
+    @property
+    def instruction_id_to_num_outs_map(self) -> Any:
+        """The number of results by method and instruction."""
+
+
+class Bundle(Protocol):
+    """What a record needs of a bundled program."""
+
+    @property
+    def executorch_program(self) -> Any:
+        """The manager of the program file."""
+
+    @property
+    def method_test_suites(self) -> Sequence[Any]:
+        """Inputs and expected outputs of each method."""
+
+
+class ETRecord:
+    """What the compiler knew of a program, for the tools that look at it later.
+
+    `to_edge` and `to_edge_transform_and_lower` make one with `generate_etrecord=True`, and
+    `ExecutorchProgramManager.get_etrecord` returns it.
+
+    Attributes:
+        exported_program: the program of torch.export of the method `forward`, or None.
+        export_graph_id: the identity of its graph, which the origins of edge nodes name.
+        edge_dialect_program: the edge program before it was lowered; a dict by method if there are several.
+        graph_map: further programs by "name/method". The lowered programs are under "lowered/<method>".
+    """
+
+    def __init__(
+        self,
+        exported_program: ExportedProgram | None = None,
+        export_graph_id: int | None = None,
+        edge_dialect_program: ExportedProgram | dict[str, ExportedProgram] | None = None,
+        graph_map: dict[str, ExportedProgram] | None = None,
+        _debug_handle_map: dict[str, Any] | None = None,
+        _delegate_map: dict[str, Any] | None = None,
+        _instruction_id_to_num_outs_map: dict[str, Any] | None = None,
+        _reference_outputs: dict[str, list[Any]] | None = None,
+        _representative_inputs: list[Any] | None = None,
+    ) -> None:
+        """Holds the given parts. The `add_` functions take them from managers."""
+        self.exported_program = exported_program
+        self.export_graph_id = export_graph_id
+        self.edge_dialect_program = edge_dialect_program
+        self.graph_map = graph_map
+        self._debug_handle_map = _debug_handle_map
+        self._delegate_map = _delegate_map
+        self._instruction_id_to_num_outs_map = _instruction_id_to_num_outs_map
+        self._reference_outputs = _reference_outputs
+        self._representative_inputs = _representative_inputs
+        self.path: str | None = None
+
+    # ---- What the tools read ----
+
+    @property
+    def edge_programs(self) -> dict[str, ExportedProgram]:
+        """The edge programs by method."""
+        edge = self.edge_dialect_program
+        if isinstance(edge, ExportedProgram):
+            methods = list(self._debug_handle_map or ("forward",))
+            return {methods[0] if len(methods) == 1 else "forward": edge}
+        return dict(edge or {})
+
+    def exported_of(self, method: str) -> ExportedProgram | None:
+        """The program of torch.export of a method, or None if the record lacks it."""
+        found = (self.graph_map or {}).get(f"{EXPORTED}/{method}")
+        if found is None and (method == "forward" or len(self.edge_programs) == 1):
+            found = self.exported_program
+        return found
+
+    def lowered_of(self, method: str) -> ExportedProgram | None:
+        """The edge program of a method with its delegate calls, or None if nothing was lowered."""
+        return (self.graph_map or {}).get(f"{LOWERED}/{method}")
+
+    def handles_of(self, method: str) -> dict[int, tuple[int, ...]]:
+        """The debug handles of each instruction of a method; a delegate call has those of its operators."""
+        found = (self._debug_handle_map or {}).get(method, {})
+        return {int(index): as_handles(handles) for index, handles in found.items()}
+
+    def delegates_of(self, method: str) -> dict[int, tuple[str, dict[str, tuple[int, ...]]]]:
+        """For each delegate call, by instruction: the backend, and the debug handles by identifier."""
+        found = (self._delegate_map or {}).get(method, {})
+        return {
+            int(index): (
+                str(entry.get("name", "")),
+                {str(key): as_handles(value) for key, value in (entry.get("delegate_map") or {}).items()},
+            )
+            for index, entry in found.items()
+        }
+
+    # ---- Adding parts ----
+
+    def add_exported_program(self, exported_program: Any) -> None:
+        """Adds what torch.export made.
+
+        Args:
+            exported_program: one program, or a dict by method name; None adds nothing.
+
+        Raises:
+            RuntimeError: the record has one already.
+        """
+        if self.exported_program is not None or self.export_graph_id is not None:
+            raise RuntimeError("Exported program already exists in the ETRecord; make a new record instead")
+        if isinstance(exported_program, Mapping):
+            if len(exported_program) > 1:
+                graphs = {f"{EXPORTED}/{name}": program for name, program in exported_program.items()}
+                self.graph_map = {**(self.graph_map or {}), **graphs}
+            only = next(iter(exported_program.values())) if len(exported_program) == 1 else None
+            exported_program = exported_program.get("forward", only)
+        if exported_program is not None:
+            self.exported_program = exported_program
+            self.export_graph_id = id(exported_program.graph)
+
+    def add_edge_dialect_program(self, edge_dialect_program: EdgeManager) -> None:
+        """Adds copies of the edge programs of a manager; tensors are shared.
+
+        Raises:
+            RuntimeError: the record has edge programs already.
+        """
+        if self.edge_dialect_program is not None:
+            raise RuntimeError(
+                "Edge dialect program already exists in the ETRecord; make a new record instead"
+            )
+        if not isinstance(edge_dialect_program, EdgeManager):
+            raise RuntimeError(
+                f"Unsupported type of edge_dialect_program: {type(edge_dialect_program)}; pass the "
+                "manager that to_edge() returned"
+            )
+        programs = {
+            name: copy_program(edge_dialect_program.exported_program(name))
+            for name in sorted(edge_dialect_program.methods)
+        }
+        self.edge_dialect_program = next(iter(programs.values())) if len(programs) == 1 else {**programs}
+
+    def add_lowered_programs(self, programs: Mapping[str, ExportedProgram]) -> None:
+        """Adds the programs that call lowered modules; programs without delegate calls are left out."""
+        graphs = {
+            f"{LOWERED}/{name}": program
+            for name, program in programs.items()
+            if get_lowered_submodules(program.graph_module)
+        }
+        if graphs:
+            self.graph_map = {**(self.graph_map or {}), **graphs}
+
+    def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, Any]) -> None:
+        """Adds further programs.
+
+        Args:
+            extra_recorded_export_modules: programs, or managers of edge programs, by name.
+
+        Raises:
+            RuntimeError: a name is reserved, or a value is something else.
+        """
+        graphs = dict(self.graph_map or {})
+        for name, module in extra_recorded_export_modules.items():
+            if any(reserved.value in name for reserved in _Names):
+                raise RuntimeError(f"The name {name} is a reserved name in the ETRecord; choose another one")
+            if isinstance(module, ExportedProgram):
+                graphs[f"{name}/forward"] = module
+            elif isinstance(module, EdgeManager):
+                graphs |= {
+                    f"{name}/{method}": module.exported_program(method) for method in sorted(module.methods)
+                }
+            else:
+                raise RuntimeError(
+                    f"Unsupported graph module type {type(module)} of {name!r}; pass an ExportedProgram or "
+                    "an EdgeProgramManager"
+                )
+        self.graph_map = graphs
+
+    def add_executorch_program(self, executorch_program: Any) -> None:
+        """Adds the maps of a program file.
+
+        Args:
+            executorch_program: the manager that `to_executorch` returned, or a bundled program, whose inputs
+                and expected outputs are added too.
+
+        Raises:
+            RuntimeError: the record has such data already.
+        """
+        present = (
+            self._debug_handle_map,
+            self._delegate_map,
+            self._instruction_id_to_num_outs_map,
+            self._reference_outputs,
+            self._representative_inputs,
+        )
+        if any(part is not None for part in present):
+            raise RuntimeError(
+                "Executorch program data already exists in the ETRecord; make a new record instead"
+            )
+        manager: ProgramManager = executorch_program
+        if hasattr(executorch_program, "method_test_suites"):
+            manager = executorch_program.executorch_program
+            self._reference_outputs = _reference_outputs(executorch_program)
+            self._representative_inputs = _representative_inputs(executorch_program)
+        self._debug_handle_map = manager.debug_handle_map
+        self._delegate_map = manager.delegate_map
+        self._instruction_id_to_num_outs_map = manager.instruction_id_to_num_outs_map
+
+    def update_representative_inputs(self, representative_inputs: list[Any] | Bundle) -> None:
+        """Sets the inputs of `forward`: a list, or a bundled program that has them."""
+        bundle: Any = representative_inputs
+        is_bundle = hasattr(bundle, "method_test_suites")
+        self._representative_inputs = _representative_inputs(bundle) if is_bundle else bundle
+
+    def update_reference_outputs(self, reference_outputs: dict[str, list[Any]] | list[Any] | Bundle) -> None:
+        """Sets the expected outputs: a dict by method, a list for `forward`, or a bundled program."""
+        given: Any = reference_outputs
+        if hasattr(given, "method_test_suites"):
+            given = _reference_outputs(given)
+        self._reference_outputs = {"forward": given} if isinstance(given, list) else given
+
+    def copy(self) -> ETRecord:
+        """Returns a record with the same graphs and without what belongs to one program file."""
+        return ETRecord(
+            self.exported_program,
+            self.export_graph_id,
+            self.edge_dialect_program,
+            None if self.graph_map is None else dict(self.graph_map),
+        )
+
+    # ---- The file ----
+
+    def save(self, path: Target) -> None:
+        """Writes the record. If writing fails, no incomplete file is left.
+
+        Args:
+            path: the path of the file, or an open binary file.
+
+        Raises:
+            RuntimeError: the record lacks the edge program or the maps of the program file.
+            DevtoolsError: the file has no place for something in a program.
+        """
+        if self.edge_dialect_program is None or self._debug_handle_map is None:
+            raise RuntimeError(
+                "ETRecord must contain edge dialect program and executorch program to be saved; add them "
+                "with add_edge_dialect_program and add_executorch_program"
+            )
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr(_Names.ETRECORD_IDENTIFIER.value, "")
+            self._write_programs(archive)
+            self._write_maps(archive)
+        if isinstance(path, (str, os.PathLike)):
+            _write_file(os.fspath(path), buffer.getvalue())
+        else:
+            path.write(buffer.getvalue())
+
+    def _write_programs(self, archive: zipfile.ZipFile) -> None:
+        if self.exported_program is not None:
+            _write(archive, _Names.EXPORTED_PROGRAM.value, self.exported_program)
+        for method, program in self.edge_programs.items():
+            _write(archive, f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/{method}", program)
+        for name, program in (self.graph_map or {}).items():
+            _write(archive, name if "/" in name else f"{name}/forward", program)
+
+    def _write_maps(self, archive: zipfile.ZipFile) -> None:
+        for name, value in (
+            (_Names.DEBUG_HANDLE_MAP_NAME, self._debug_handle_map),
+            (_Names.DELEGATE_MAP_NAME, self._delegate_map),
+            (_Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, self._instruction_id_to_num_outs_map),
+            (_Names.EXPORT_GRAPH_ID, self.export_graph_id),
+        ):
+            if value is not None:
+                archive.writestr(name.value, json.dumps(value))
+        for name, tensors in (
+            (_Names.REFERENCE_OUTPUTS, self._reference_outputs),
+            (_Names.REPRESENTATIVE_INPUTS, self._representative_inputs),
+        ):
+            if tensors is not None:
+                saved = io.BytesIO()
+                torch.save(tensors, saved)
+                archive.writestr(name.value, saved.getvalue())
+
+
+def as_handles(handles: Any) -> tuple[int, ...]:
+    """Debug handles as a tuple; a single one, or none, is allowed."""
+    if handles is None:
+        return ()
+    if isinstance(handles, int):
+        return (handles,)
+    return tuple(handle for item in handles for handle in as_handles(item))
+
+
+def generate_etrecord(
+    et_record: Target,
+    edge_dialect_program: EdgeManager,
+    executorch_program: Any,
+    exported_program: Any = None,
+    extra_recorded_export_modules: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes a record of programs.
+
+    Args:
+        et_record: the path of the file, or an open binary file.
+        edge_dialect_program: the manager that `to_edge` returned, before it was lowered.
+        executorch_program: the manager that `to_executorch` returned, or a bundled program.
+        exported_program: what torch.export made, or a dict of such programs by method.
+        extra_recorded_export_modules: further programs or managers by name.
+
+    Raises:
+        RuntimeError: a part has another type.
+        DevtoolsError: the file has no place for something in a program.
+    """
+    record = ETRecord()
+    record.add_exported_program(exported_program)
+    record.add_edge_dialect_program(edge_dialect_program)
+    record.add_executorch_program(executorch_program)
+    if extra_recorded_export_modules is not None:
+        record.add_extra_export_modules(extra_recorded_export_modules)
+    record.save(et_record)
+
+
+def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecord:
+    """Reads a record that Rushlight or ExecuTorch wrote.
+
+    Args:
+        etrecord_path: the path of the file, or an open binary file.
+
+    Raises:
+        DevtoolsError: the file is no record, is damaged, or has programs of another version.
+        OSError: the file cannot be read.
+    """
+    where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
+    try:
+        with zipfile.ZipFile(etrecord_path) as archive:
+            damaged = archive.testzip()
+            entries = {} if damaged else {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
+        raise DevtoolsError(
+            f"Invalid etrecord file: {where} is not a readable zip archive ({error})"
+        ) from None
+    if damaged:
+        raise DevtoolsError(f"Invalid etrecord file: the entry {damaged!r} of {where} is damaged")
+    if _Names.ETRECORD_IDENTIFIER.value not in entries:
+        raise DevtoolsError(
+            f"ETRecord identifier missing: {where} is a zip archive without the entry "
+            f"{_Names.ETRECORD_IDENTIFIER.value}, so it is no ETRecord or it is damaged"
+        )
+    record = _read(entries, str(where))
+    record.path = None if where == "the file" else os.fspath(where)
+    return record
+
+
+def _read(entries: Mapping[str, bytes], where: str) -> ETRecord:
+    programs = {
+        name: read_program(_files(entries, name, where), name)
+        for name in entries
+        if name not in _MAPS and not name.endswith(_PROGRAM_PARTS)
+    }
+    prefix = f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/"
+    edge = {name.removeprefix(prefix): p for name, p in programs.items() if name.startswith(prefix)}
+    old = programs.get(_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)  # of ExecuTorch before several methods
+    if old is not None:
+        edge = edge or {"forward": old}
+    own = (_Names.EXPORTED_PROGRAM.value, _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
+    return ETRecord(
+        programs.get(_Names.EXPORTED_PROGRAM.value),
+        _json(entries, _Names.EXPORT_GRAPH_ID, where) or 0,
+        next(iter(edge.values())) if len(edge) == 1 else edge or None,
+        {name: p for name, p in programs.items() if name not in own and not name.startswith(prefix)},
+        _json(entries, _Names.DEBUG_HANDLE_MAP_NAME, where),
+        _json(entries, _Names.DELEGATE_MAP_NAME, where),
+        _json(entries, _Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, where),
+        _tensors(entries, _Names.REFERENCE_OUTPUTS, where),
+        _tensors(entries, _Names.REPRESENTATIVE_INPUTS, where),
+    )
+
+
+_MAPS = frozenset(
+    name.value
+    for name in _Names
+    if name not in (_Names.EXPORTED_PROGRAM, _Names.EDGE_DIALECT_EXPORTED_PROGRAM)
+)
+
+
+def _files(entries: Mapping[str, bytes], name: str, where: str) -> ProgramFiles:
+    missing = [name + part for part in _PROGRAM_PARTS if name + part not in entries]
+    if missing:
+        raise DevtoolsError(f"{where} has the program {name!r} but lacks {', '.join(missing)}; it is damaged")
+    return ProgramFiles(entries[name], *(entries[name + part] for part in _PROGRAM_PARTS))
+
+
+def _json(entries: Mapping[str, bytes], name: _Names, where: str) -> Any:
+    data = entries.get(name.value)
+    if data is None:
+        return None
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise DevtoolsError(
+            f"the entry {name.value!r} of {where} is no JSON: {error}; it is damaged"
+        ) from None
+
+
+def _tensors(entries: Mapping[str, bytes], name: _Names, where: str) -> Any:
+    data = entries.get(name.value)
+    if data is None:
+        return None
+    try:
+        return torch.load(io.BytesIO(data), weights_only=True)
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        raise DevtoolsError(
+            f"the entry {name.value!r} of {where} cannot be read: {str(error).splitlines()[0][:200]}; only "
+            "tensors and plain values are loaded, never code"
+        ) from None
+
+
+def _write(archive: zipfile.ZipFile, name: str, program: ExportedProgram) -> None:
+    files = write_program(program)
+    archive.writestr(name, files.program)
+    for part in _PROGRAM_PARTS:
+        archive.writestr(name + part, getattr(files, part[1:]))
+
+
+def _write_file(path: str, data: bytes) -> None:
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.remove(part)
+        raise
+
+
+def _reference_outputs(bundle: Bundle) -> dict[str, list[Any]]:
+    found = {}
+    for suite in bundle.method_test_suites:
+        for case in suite.test_cases:
+            if not case.expected_outputs:
+                raise ValueError(f"a test case of method {suite.method_name} has no expected outputs")
+        found[suite.method_name] = [case.expected_outputs for case in suite.test_cases]
+    return found
+
+
+def _representative_inputs(bundle: Bundle) -> list[Any] | None:
+    for suite in bundle.method_test_suites:
+        if suite.method_name == "forward":
+            if not suite.test_cases:
+                raise ValueError("the method 'forward' has no test case; give it inputs")
+            inputs: list[Any] = suite.test_cases[0].inputs
+            return inputs
+    return None
