@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/cpu_features.h"
+
 namespace rushlight {
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -13,24 +15,10 @@ int64_t widen_bfloat16_avx2(const BFloat16* from, float* to, int64_t n);
 int64_t narrow_bfloat16_avx2(const float* from, BFloat16* to, int64_t n);
 #endif
 
-namespace {
-
-#if RL_HALF_X86
-bool has_avx2() {
-  static const bool has = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  }();
-  return has;
-}
-#endif
-
-}  // namespace
-
 void widen_half(const Half* __restrict from, float* __restrict to, int64_t n) {
   int64_t i = 0;
 #if RL_HALF_X86
-  if (has_avx2()) i = widen_half_f16c(from, to, n);
+  if (cpu_features().avx2) i = widen_half_f16c(from, to, n);
 #elif defined(__aarch64__)
   const auto* const source = reinterpret_cast<const __fp16*>(from);
   for (; i < n; ++i) to[i] = static_cast<float>(source[i]);
@@ -41,7 +29,7 @@ void widen_half(const Half* __restrict from, float* __restrict to, int64_t n) {
 void narrow_half(const float* __restrict from, Half* __restrict to, int64_t n) {
   int64_t i = 0;
 #if RL_HALF_X86
-  if (has_avx2()) i = narrow_half_f16c(from, to, n);
+  if (cpu_features().avx2) i = narrow_half_f16c(from, to, n);
 #elif defined(__aarch64__)
   auto* const target = reinterpret_cast<__fp16*>(to);
   for (; i < n; ++i) target[i] = static_cast<__fp16>(from[i]);
@@ -52,7 +40,7 @@ void narrow_half(const float* __restrict from, Half* __restrict to, int64_t n) {
 void widen_bfloat16(const BFloat16* __restrict from, float* __restrict to, int64_t n) {
   int64_t i = 0;
 #if RL_HALF_X86
-  if (has_avx2()) i = widen_bfloat16_avx2(from, to, n);
+  if (cpu_features().avx2) i = widen_bfloat16_avx2(from, to, n);
 #endif
   for (; i < n; ++i) to[i] = static_cast<float>(from[i]);
 }
@@ -60,7 +48,7 @@ void widen_bfloat16(const BFloat16* __restrict from, float* __restrict to, int64
 void narrow_bfloat16(const float* __restrict from, BFloat16* __restrict to, int64_t n) {
   int64_t i = 0;
 #if RL_HALF_X86
-  if (has_avx2()) i = narrow_bfloat16_avx2(from, to, n);
+  if (cpu_features().avx2) i = narrow_bfloat16_avx2(from, to, n);
 #endif
   for (; i < n; ++i) to[i] = BFloat16(from[i]);
 }

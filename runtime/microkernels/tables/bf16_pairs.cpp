@@ -1,5 +1,7 @@
 #include "microkernels/tables/bf16_pairs.h"
 
+#include "core/cpu_features.h"
+
 namespace rushlight::microkernels {
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -10,9 +12,7 @@ extern const Bf16PairMicrokernels table;
 
 const Bf16PairMicrokernels* bf16_pair_microkernels(const F32Microkernels& kernels) {
 #if defined(__x86_64__) || defined(__i386__)
-  __builtin_cpu_init();
-  if (&kernels == f32_microkernels_named("avx512") && __builtin_cpu_supports("avx512bf16"))
-    return &avx512bf16_pairs::table;
+  if (cpu_features().avx512bf16 && &kernels == f32_microkernels_named("avx512")) return &avx512bf16_pairs::table;
 #endif
   static_cast<void>(kernels);
   return nullptr;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/cpu_features.h"
 #include "rushlight/platform/platform.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,16 +48,7 @@ extern const F32Microkernels table;
 
 namespace {
 
-#if RL_X86
-bool has_avx2() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-}
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-}
-#elif RUSHLIGHT_RVV
+#if RUSHLIGHT_RVV
 bool has_vectors(int bits) {
 #if defined(__linux__)
   constexpr unsigned long kVectors = 1ul << ('V' - 'A');
@@ -120,8 +112,8 @@ const char* wanted_isa() {
 
 const F32Microkernels* f32_microkernels_named(const char* name) {
 #if RL_X86
-  if (std::strcmp(name, "avx512") == 0) return has_avx512() ? &avx512::table : nullptr;
-  if (std::strcmp(name, "avx2") == 0) return has_avx2() ? &avx2::table : nullptr;
+  if (std::strcmp(name, "avx512") == 0) return cpu_features().avx512 ? &avx512::table : nullptr;
+  if (std::strcmp(name, "avx2") == 0) return cpu_features().avx2 ? &avx2::table : nullptr;
 #elif defined(__aarch64__)
   if (std::strcmp(name, "neon") == 0) return &neon::table;
 #elif RUSHLIGHT_RVV

@@ -1,7 +1,5 @@
 // Vectors of 16 floats, as AVX-512 has them, on AVX2.
 #if defined(__x86_64__)
-#pragma GCC target("avx2,fma")
-#pragma GCC diagnostic ignored "-Wpsabi"
 #define RL_ISA wide
 #define RL_WIDTH 16
 #include "microkernels/tables/impl/f32.h"

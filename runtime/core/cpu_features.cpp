@@ -1,0 +1,65 @@
+#include "core/cpu_features.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+namespace rushlight {
+
+namespace {
+
+#if defined(__x86_64__) || defined(__i386__)
+// Compilers differ in the features whose names they know: Clang does not know F16C, GCC before 11 not AVX-VNNI. These
+// two are read from the processor; the names that all compilers know also say what the operating system saves.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
+}
+bool has_avxvnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+
+CpuFeatures detect() {
+  __builtin_cpu_init();
+  CpuFeatures f;
+  f.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  f.avx512 = f.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  f.avxvnni = f.avx2 && has_avxvnni();
+  f.avx512vnni = f.avx512 && __builtin_cpu_supports("avx512vnni");
+  f.avx512bf16 = f.avx512 && __builtin_cpu_supports("avx512bf16");
+  return f;
+}
+#elif defined(__aarch64__)
+CpuFeatures detect() {
+  CpuFeatures f;
+#if defined(__linux__)
+  constexpr unsigned long kDotProduct = 1ul << 20;  // HWCAP_ASIMDDP
+  constexpr unsigned long kMatrices = 1ul << 13;    // HWCAP2_I8MM
+  f.neon_dotprod = getauxval(AT_HWCAP) & kDotProduct;
+  f.neon_i8mm = f.neon_dotprod && (getauxval(AT_HWCAP2) & kMatrices);
+#else
+#if defined(__ARM_FEATURE_DOTPROD)
+  f.neon_dotprod = true;
+#endif
+#if defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_MATMUL_INT8)
+  f.neon_i8mm = true;
+#endif
+#endif
+  return f;
+}
+#else
+CpuFeatures detect() { return {}; }
+#endif
+
+}  // namespace
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures features = detect();
+  return features;
+}
+
+}  // namespace rushlight
