@@ -11,6 +11,7 @@ import torch
 from rushlight.compiler import to_edge_transform_and_lower
 from rushlight.delegate.backend import BackendDetails, PreprocessResult
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.frontend.decompose import decompose
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import CompileError
@@ -112,6 +113,29 @@ def test_what_is_left_over_may_decompose_after_all(program: Any) -> None:
     assert names(manager)["aten.linear.default"] == 0 and names(manager)["aten.addmm.default"] == 2
     x = torch.randn(2, 4)
     torch.testing.assert_close(manager.exported_program().module()(x), program.module()(x))
+
+
+@pytest.mark.parametrize("case", ["refused", "left over"])
+def test_a_program_is_decomposed_once(program: Any, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    calls = []
+
+    def counted(*args: Any) -> Any:
+        calls.append(args)
+        return decompose(*args)
+
+    monkeypatch.setattr("rushlight.compiler.preserve.decompose", counted)
+    partitioner = Keep([LINEAR], [], (lambda node: False) if case == "refused" else None)
+    partitioner.decomposes_leftovers = case == "left over"
+    manager = to_edge_transform_and_lower(program, partitioner=[partitioner])
+    assert names(manager)["aten.linear.default"] == 0 and names(manager)["aten.addmm.default"] == 2
+    assert len(calls) == 1
+
+
+def test_a_node_that_another_partitioner_claims_stays_whole(program: Any) -> None:
+    refusing = Keep([LINEAR], [], lambda node: False)
+    taking = Keep([LINEAR], [ops.edge.aten.linear.default])
+    counts = names(to_edge_transform_and_lower(program, partitioner=[refusing, taking]))
+    assert counts["executorch_call_delegate"] == 2 and counts["aten.addmm.default"] == 0
 
 
 def test_operators_that_passes_rewrite_are_not_kept() -> None:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
 from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
-from rushlight.compiler.preserve import left_over
+from rushlight.compiler.preserve import CoreProgram, left_over
 from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import as_programs
 from rushlight.ir.fingerprint import fingerprint
+from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
 from rushlight.ir.verifier import ATEN, EDGE, verify
 from rushlight.passes.pass_manager import ExportedProgramPassManager
@@ -45,7 +45,7 @@ def to_edge(
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
     edge_programs: dict[str, ExportedProgram] = {}
     for name, program in methods.items():
-        core, _ = plain_to_core(exported_to_plain(program, {}), config)
+        core = plain_to_core(exported_to_plain(program, {}), config).program
         if config._check_ir_validity:
             verify(core.graph_module, ATEN, config.options())
         edge_programs[name] = core_to_edge(core, config)
@@ -73,11 +73,14 @@ def to_edge_transform_and_lower(
     methods = as_programs(programs)
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
     shared = shared_state(methods)
-    plain = {name: exported_to_plain(program, shared[name]) for name, program in methods.items()}
     partitioners = _by_method(partitioner, methods)
-    given_up: dict[str, set[OpOverload]] = {name: set() for name in methods}
-    while True:
-        manager, preserved = _kept_edge_programs(plain, partitioners, given_up, constant_methods, config)
+    cores = {
+        name: plain_to_core(exported_to_plain(program, shared[name]), config, partitioners[name])
+        for name, program in methods.items()
+    }
+
+    def lower() -> EdgeProgramManager:
+        manager = _edge_manager(cores, constant_methods, config)
         if transform_passes is not None:
             manager = manager.transform(transform_passes)
         manager._etrecord = _record(methods, manager, generate_etrecord)
@@ -85,12 +88,13 @@ def to_edge_transform_and_lower(
             manager = manager.to_backend(
                 {name: items[position] for name, items in partitioners.items() if position < len(items)}
             )
-        lowered = manager._edge_programs
-        left = {n: left_over(n, p, partitioners.get(n, ()), config.preserve_ops) for n, p in lowered.items()}
-        if all(left[name] <= given_up[name] for name in given_up):
-            break
-        for name, ops in given_up.items():
-            ops |= left[name]
+        return manager
+
+    manager = lower()
+    while _give_up_leftovers(manager, cores, partitioners, config):
+        manager = lower()
+    preserved = _kept(cores)
+    lowered = manager._edge_programs
     for name, program in lowered.items():
         if partitioners.get(name) and config._check_ir_validity:
             verify(program.graph_module, EDGE, config.options(preserved))
@@ -98,21 +102,37 @@ def to_edge_transform_and_lower(
     return manager
 
 
-def _kept_edge_programs(
-    methods: Mapping[str, ExportedProgram],
-    partitioners: Mapping[str, Sequence[Partitioner]],
-    given_up: Mapping[str, Collection[OpOverload]],
-    constant_methods: dict[str, Any] | None,
-    config: EdgeCompileConfig,
-) -> tuple[EdgeProgramManager, list[Any]]:
-    """Edge programs in which operators are whole that partitioners ask for, and these operators."""
+def _edge_manager(
+    cores: Mapping[str, CoreProgram], constant_methods: dict[str, Any] | None, config: EdgeCompileConfig
+) -> EdgeProgramManager:
+    """Makes edge programs of decomposed programs, which stay as they are if they may change later."""
     edge_programs: dict[str, ExportedProgram] = {}
-    preserved: list[Any] = []
-    for name, program in methods.items():
-        core, kept = plain_to_core(program, config, partitioners[name], given_up[name])
-        edge_programs[name] = core_to_edge(core, config, kept)
-        preserved += [op for op in kept if op not in preserved]
-    return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=preserved), preserved
+    for name, core in cores.items():
+        program = copy_program(core.program) if core.may_change else core.program
+        edge_programs[name] = core_to_edge(program, config, core.kept)
+    return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=_kept(cores))
+
+
+def _kept(cores: Mapping[str, CoreProgram]) -> list[Any]:
+    return list(dict.fromkeys(op for core in cores.values() for op in core.kept))
+
+
+def _give_up_leftovers(
+    manager: EdgeProgramManager,
+    cores: Mapping[str, CoreProgram],
+    partitioners: Mapping[str, Sequence[Partitioner]],
+    config: EdgeCompileConfig,
+) -> bool:
+    """Decomposes operators that were kept for partitioners which then did not take them.
+
+    Returns:
+        Whether a program has changed, so that it is to be lowered again.
+    """
+    left = {
+        name: left_over(name, manager.exported_program(name), partitioners[name], config.preserve_ops)
+        for name in cores
+    }
+    return any([cores[name].give_up(ops) for name, ops in left.items()])
 
 
 def _by_method(

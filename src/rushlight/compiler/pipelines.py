@@ -8,17 +8,16 @@ these functions and do nothing else to a program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
 from rushlight.compiler.plan_memory import PlanMemory, caller_owns_outputs, state_is_planned
-from rushlight.compiler.preserve import decompose_for
+from rushlight.compiler.preserve import CoreProgram
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.emit.state import EmitOptions
@@ -74,11 +73,8 @@ def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str])
 
 
 def plain_to_core(
-    program: ExportedProgram,
-    config: EdgeCompileConfig,
-    partitioners: Sequence[Partitioner] = (),
-    given_up: Collection[OpOverload] = (),
-) -> tuple[MethodProgram, list[OpOverload]]:
+    program: ExportedProgram, config: EdgeCompileConfig, partitioners: Sequence[Partitioner] = ()
+) -> CoreProgram:
     """Decomposes a program to Core ATen, except for operators that the user or a partitioner wants kept.
 
     Partitioners may transform the program before that.
@@ -87,12 +83,8 @@ def plain_to_core(
         program: a program of plain tensors.
         config: names operators that the user wants kept.
         partitioners: asked for operators in their order.
-        given_up: operators that are decomposed though a partitioner wants them kept.
-
-    Returns:
-        The program, and the operators in it that were kept for partitioners.
     """
-    return decompose_for(program, partitioners, config.preserve_ops, given_up)
+    return CoreProgram(program, partitioners, config.preserve_ops)
 
 
 def core_to_edge(

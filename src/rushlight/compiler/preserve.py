@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,11 +13,12 @@ from torch.fx import GraphModule, Node
 
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.decompose import decompose
+from rushlight.frontend.expand_nodes import expand_nodes
+from rushlight.frontend.recorder import NeedsFallback
 from rushlight.frontend.tables import is_functional, is_quant_primitive
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
-from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import graph_modules
 
 # Operators that passes must be able to rewrite, whoever asks to keep them.
@@ -36,39 +37,96 @@ _NEVER_KEPT = frozenset(
 )
 
 
-def decompose_for(
-    program: ExportedProgram,
-    partitioners: Sequence[Partitioner],
-    preserve: Collection[Any],
-    given_up: Collection[OpOverload] = (),
-) -> tuple[MethodProgram, list[OpOverload]]:
-    """The Core ATen program that the partitioners are to see, and the operators kept whole in it.
+class CoreProgram:
+    """A Core ATen program in which operators are whole that the user or partitioners ask for.
 
-    given_up: operators that are not kept for a partitioner that decomposes leftovers.
+    The program is decomposed once. Nodes that no partitioner accepts, and operators that are given up later,
+    are expanded where they stand.
+
+    Args:
+        program: the exported program. Partitioners may transform it first.
+        partitioners: asked for operators in their order.
+        preserve: operators that the user wants kept.
+
+    Attributes:
+        program: the Core ATen program.
+        kept: the operators in it that are whole for partitioners.
     """
-    for partitioner in partitioners:
-        program = partitioner.transform_for_pre_decomposition(program)
-    if not partitioners:
-        return decompose(program, preserve), []
-    kept: list[OpOverload] = []
-    wanted = [_wishes(partitioner, program, given_up) for partitioner in partitioners]
-    for ops, _ in wanted:
-        kept += [op for op in ops if op not in kept and may_keep(op)]
-    core = decompose(program, [*preserve, *kept])
-    refused = [node for ops, accepts in wanted if accepts for node in _refused(core, set(ops), accepts)]
-    claimed = [node for ops, accepts in wanted for node in _claimed(core, set(ops), accepts)]
-    refused = [node for node in dict.fromkeys(refused) if node not in set(claimed)]
-    if refused:
-        core = _decompose_nodes(core, refused, preserve, kept)
-    present = {node.target for node in _calls(core)}
-    return core, [op for op in kept if op in present]
+
+    def __init__(
+        self, program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[Any]
+    ) -> None:
+        for partitioner in partitioners:
+            program = partitioner.transform_for_pre_decomposition(program)
+        self._exported = program
+        self._partitioners = partitioners
+        self._preserve = preserve
+        self._given_up: set[OpOverload] = set()
+        wishes = self._wishes()
+        self.kept = list(dict.fromkeys(op for wish in wishes for op in wish.ops))
+        self.program = decompose(program, [*preserve, *self.kept])
+        if partitioners:
+            self._expand_refused(wishes)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether `give_up` may have to decompose more."""
+        return bool(self.kept) and any(item.decomposes_leftovers for item in self._partitioners)
+
+    def give_up(self, ops: Collection[OpOverload]) -> bool:
+        """Decomposes the nodes of operators that only partitioners which decompose leftovers ask for.
+
+        Returns:
+            Whether operators were given up for the first time.
+        """
+        if self._given_up.issuperset(ops):
+            return False
+        self._given_up.update(ops)
+        self._expand_refused(self._wishes())
+        return True
+
+    def _wishes(self) -> list[_Wish]:
+        return [_wish(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
+
+    def _expand_refused(self, wishes: Sequence[_Wish]) -> None:
+        """Expands nodes that are whole and that no partitioner claims."""
+        asked = {op for wish in wishes if wish.accepts is not None for op in wish.ops} | self._given_up
+        refused = [
+            node
+            for node in _calls(self.program)
+            if node.target in asked
+            and may_keep(node.target)
+            and not any(wish.claims(node) for wish in wishes)
+        ]
+        targets = {node.target for node in refused}.difference(self._preserve)
+        refused = [node for node in refused if node.target in targets]
+        if refused:
+            preserve = [*self._preserve, *(op for op in self.kept if op not in targets)]
+            try:
+                self.program = expand_nodes(self.program, refused, preserve)
+            except NeedsFallback:
+                # No node of these operators stays whole then, though a partitioner may claim some.
+                self.program = decompose(self._exported, preserve)
+        present = {node.target for node in _calls(self.program)}
+        self.kept = [op for op in self.kept if op in present]
 
 
-def _wishes(partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]) -> Any:
+@dataclass(frozen=True)
+class _Wish:
+    """The operators that a partitioner wants whole; `accepts` refuses nodes of them, None refuses none."""
+
+    ops: Mapping[OpOverload, None]  # in the order in which the partitioner names them
+    accepts: Callable[[Node], bool] | None
+
+    def claims(self, node: Node) -> bool:
+        return node.target in self.ops and (self.accepts is None or self.accepts(node))
+
+
+def _wish(partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]) -> _Wish:
     ops, accepts = partitioner.ops_to_not_decompose(program)
     if partitioner.decomposes_leftovers:
         ops = [op for op in ops if op not in given_up]
-    return ops, accepts
+    return _Wish(dict.fromkeys(op for op in ops if may_keep(op)), accepts)
 
 
 def may_keep(op: Any) -> bool:
@@ -81,57 +139,6 @@ def _calls(program: ExportedProgram) -> Iterator[Node]:
         for node in module.graph.nodes:
             if node.op == "call_function":
                 yield node
-
-
-def _refused(program: ExportedProgram, ops: set[Any], accepts: Any) -> list[Node]:
-    return [
-        node for node in _calls(program) if node.target in ops and may_keep(node.target) and not accepts(node)
-    ]
-
-
-def _claimed(program: ExportedProgram, ops: set[Any], accepts: Any) -> list[Node]:
-    return [node for node in _calls(program) if node.target in ops and (accepts is None or accepts(node))]
-
-
-def _decompose_nodes(
-    program: ExportedProgram, nodes: Sequence[Node], preserve: Collection[Any], kept: Sequence[OpOverload]
-) -> MethodProgram:
-    """Decomposes the given nodes and leaves other nodes of the same operators whole.
-
-    Nodes to leave are hidden behind a stand-in operator with the same schema while the rest decomposes.
-    """
-    targets = {node.target for node in nodes}
-    hidden = set(nodes)
-    for node in _calls(program):
-        if node.target in targets and node not in hidden:
-            node.target = _stand_in(node.target)  # type: ignore[arg-type]
-    program.graph_module.recompile()
-    core = decompose(program, [*preserve, *(op for op in kept if op not in targets)])
-    for node in _calls(core):
-        original = _STANDS_FOR.get(node.target)
-        if original is not None:
-            node.target = original
-    core.graph_module.recompile()
-    return core
-
-
-_library = torch.library.Library("rushlight_kept", "FRAGMENT")
-_STAND_INS: dict[OpOverload, OpOverload] = {}
-_STANDS_FOR: dict[Any, OpOverload] = {}
-
-
-def _stand_in(op: OpOverload) -> OpOverload:
-    known = _STAND_INS.get(op)
-    if known is not None:
-        return known
-    namespace, name = op._schema.name.split("::")
-    unique = f"{namespace}_{name}_{op._overloadname}"
-    _library.define(unique + str(op._schema)[str(op._schema).index("(") :])
-    _library.impl(unique, op, "CompositeExplicitAutograd")
-    stand_in: OpOverload = operator.attrgetter(f"{unique}.default")(torch.ops.rushlight_kept)
-    _STAND_INS[op] = stand_in
-    _STANDS_FOR[stand_in] = op
-    return stand_in
 
 
 def left_over(

@@ -15,7 +15,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from rushlight.frontend.recorder import NotSimple
+from rushlight.frontend.recorder import NeedsFallback
 from rushlight.ir import meta
 
 aten = torch.ops.aten
@@ -76,7 +76,7 @@ class Aliases:
         if handle.parent is None or handle.version == handle.root.version:
             return handle.node
         if handle.op is None:
-            raise NotSimple("one of a list of views is read after its base was written")
+            raise NeedsFallback("one of a list of views is read after its base was written")
         base = self.current(handle.parent, emit)
         handle.node = emit(handle.op, (base, *handle.args), handle.kwargs)
         handle.version = handle.root.version
@@ -118,7 +118,7 @@ class Aliases:
             return content
         if view.op is aten.alias.default:
             return content
-        raise NotSimple(f"a tensor is written through {view.op or 'one of a list of views'}")
+        raise NeedsFallback(f"a tensor is written through {view.op or 'one of a list of views'}")
 
 
 _SCATTERS: dict[Any, OpOverload] = {

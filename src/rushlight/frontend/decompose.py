@@ -1,7 +1,7 @@
-"""ATen dialect to Core ATen: one walk over the program's graph, and torch's own way where it does not hold.
+"""ATen dialect to Core ATen: one walk over the program's graph, or torch's own decomposition.
 
-What the walk cannot prove simple goes through `ExportedProgram.run_decompositions`, which means the same and
-is slower.
+Programs that `FastDecomposer` refuses go through `ExportedProgram.run_decompositions`, which means the
+same and is slower.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from torch.fx import Node
 
 from rushlight.frontend import tables
 from rushlight.frontend.diagnosis import plain_words
-from rushlight.frontend.recorder import NotSimple
+from rushlight.frontend.fast_decomposer import FastDecomposer, Tools
+from rushlight.frontend.recorder import NeedsFallback
 from rushlight.frontend.relations import relations_of
-from rushlight.frontend.walk import Tools, Walk
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram, ProgramFacts, with_marks
 from rushlight.ir.fake import fake_mode_of, no_new_guards
@@ -53,8 +53,8 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
     facts = program.facts if isinstance(program, MethodProgram) else read_facts(program)
     with plain_words(), no_new_guards(fake_mode_of(program.graph)):
         try:
-            result = _walk(program, preserve)
-        except NotSimple:
+            result = _decompose_fast(program, preserve)
+        except NeedsFallback:
             _forget_pending_sizes(program)
             core = program.run_decompositions(tables.general_table(preserve))
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
@@ -88,27 +88,29 @@ def _forget_pending_sizes(program: ExportedProgram) -> None:
 def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> str | None:
     """Why `decompose` leaves the program to torch, None if it does not."""
     try:
-        _walk(program, preserve)
-    except NotSimple as reason:
+        _decompose_fast(program, preserve)
+    except NeedsFallback as reason:
         return str(reason)
     return None
 
 
-def _walk(program: ExportedProgram, preserve: Collection[OpOverload]) -> MethodProgram:
+def _decompose_fast(program: ExportedProgram, preserve: Collection[OpOverload]) -> MethodProgram:
     if any(entry.fqn and entry.signature is not None for entry in program.module_call_graph):
-        raise NotSimple("the call signatures of submodules are preserved")
+        raise NeedsFallback("the call signatures of submodules are preserved")
     if program.graph_signature.backward_signature is not None:
-        raise NotSimple("the program holds a backward pass")
+        raise NeedsFallback("the program holds a backward pass")
     tools = Tools.of(program.graph, preserve)
-    walk = Walk(program.graph_module, tools)
+    decomposer = FastDecomposer(program.graph_module, tools)
     with tools.expander.active():
-        output = walk.run()
-        signature, results = _outputs(program, walk, output)
-        walk.finish(tuple(results), output)
-    return make_program(program, walk.attributes, walk.graph, signature, verifiers=[Verifier])
+        output = decomposer.run()
+        signature, results = _outputs(program, decomposer, output)
+        decomposer.finish(tuple(results), output)
+    return make_program(program, decomposer.attributes, decomposer.graph, signature, verifiers=[Verifier])
 
 
-def _outputs(program: ExportedProgram, walk: Walk, output: Node) -> tuple[ExportGraphSignature, list[Any]]:
+def _outputs(
+    program: ExportedProgram, decomposer: FastDecomposer, output: Node
+) -> tuple[ExportGraphSignature, list[Any]]:
     """The new signature and the results: what is written first, then what the old program gives.
 
     A tensor that is no buffer of its module but is written, such as a cache in an attribute, becomes one.
@@ -117,8 +119,8 @@ def _outputs(program: ExportedProgram, walk: Walk, output: Node) -> tuple[Export
     inputs = list(signature.input_specs)
     specs: list[OutputSpec] = []
     results: list[Any] = []
-    for index, (spec, placeholder) in enumerate(zip(inputs, walk.placeholders, strict=True)):
-        content = walk.content(placeholder)
+    for index, (spec, placeholder) in enumerate(zip(inputs, decomposer.placeholders, strict=True)):
+        content = decomposer.content(placeholder)
         if content is placeholder:
             continue
         if spec.kind == InputKind.BUFFER:
@@ -129,15 +131,15 @@ def _outputs(program: ExportedProgram, walk: Walk, output: Node) -> tuple[Export
             kind, name = OutputKind.BUFFER_MUTATION, spec.target
             inputs[index] = InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)
         else:
-            raise NotSimple(f"{spec.kind.name.lower()} {spec.target} is written")
+            raise NeedsFallback(f"{spec.kind.name.lower()} {spec.target} is written")
         specs.append(OutputSpec(kind, TensorArgument(content.name), name))
         results.append(content)
     old_results = output.args[0]
     assert isinstance(old_results, (list, tuple))
     for spec, item in zip(signature.output_specs, old_results, strict=True):
         if spec.kind not in _COPIED_OUTPUTS:
-            raise NotSimple(f"output of kind {spec.kind.name}")
-        new = walk.mapped(item)
+            raise NeedsFallback(f"output of kind {spec.kind.name}")
+        new = decomposer.mapped(item)
         argument = spec.arg
         if isinstance(new, Node):
             argument = type(argument)(new.name)

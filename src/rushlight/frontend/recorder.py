@@ -19,7 +19,7 @@ from rushlight.ir.fake import fresh_arguments, signature_of
 from rushlight.ir.meta import get_val
 
 
-class NotSimple(Exception):
+class NeedsFallback(Exception):
     """The program needs torch's general decomposition; the text says why."""
 
 
@@ -76,7 +76,7 @@ class Recorder(TorchDispatchMode):
         with self:
             output = function(*args, **kwargs)
         if output is NotImplemented:
-            raise NotSimple(f"the decomposition of {function} declines its arguments")
+            raise NeedsFallback(f"the decomposition of {function} declines its arguments")
         self._expansion.output = self._to_refs(output)
         return self._expansion
 
@@ -103,7 +103,7 @@ class Recorder(TorchDispatchMode):
 
     def _record(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         if _depends_on_data(func, args):
-            raise NotSimple(f"{func} depends on data")
+            raise NeedsFallback(f"{func} depends on data")
         output = func(*args, **kwargs)
         if func._schema.returns and not any(isinstance(item, torch.Tensor) for item in _flat(output)):
             return output
@@ -122,10 +122,10 @@ class Recorder(TorchDispatchMode):
         functional = functional_form(func)
         target = args[0] if args else None
         if functional is None or not isinstance(target, torch.Tensor):
-            raise NotSimple(f"{func} writes its arguments")
+            raise NeedsFallback(f"{func} writes its arguments")
         ref = self._refs.get(id(target))
         if ref is None or ref.step < 0 or len(self._views[_storage(target)]) > 1:
-            raise NotSimple(f"{func} writes a tensor that has views or comes from outside")
+            raise NeedsFallback(f"{func} writes a tensor that has views or comes from outside")
         with self:
             output = functional(*args, **kwargs)
         if torch.Tag.inplace_view in func.tags:
@@ -134,7 +134,7 @@ class Recorder(TorchDispatchMode):
             self._refs[id(target)] = self._refs[id(output)]
             return target
         if output.dtype != target.dtype or output.shape != target.shape or output.stride() != target.stride():
-            raise NotSimple(f"{func} changes what it writes")
+            raise NeedsFallback(f"{func} changes what it writes")
         self._refs[id(target)] = self._refs[id(output)]
         return target
 
@@ -159,7 +159,7 @@ class Recorder(TorchDispatchMode):
                 return item
             ref = self._refs.get(id(item))
             if ref is None:
-                raise NotSimple("a decomposition makes a tensor constant")
+                raise NeedsFallback("a decomposition makes a tensor constant")
             return ref
 
         return map_aggregate(tree, convert)

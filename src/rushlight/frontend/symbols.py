@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.frontend.recorder import NotSimple
+from rushlight.frontend.recorder import NeedsFallback
 from rushlight.ir import meta
 
 
@@ -38,7 +38,7 @@ class SymbolNodes:
             constant = item.node.maybe_as_int()
             return constant if constant is not None else self._node_of_expression(item)
         if isinstance(item, (torch.SymFloat, torch.SymBool)):
-            raise NotSimple(f"a decomposition computes with the symbolic scalar {item}")
+            raise NeedsFallback(f"a decomposition computes with the symbolic scalar {item}")
         return item
 
     def _node_of_expression(self, value: torch.SymInt) -> Node:
@@ -53,7 +53,7 @@ class SymbolNodes:
         if expression.is_Symbol:
             return self._size_node(expression)
         if not (expression.is_Add or expression.is_Mul):
-            raise NotSimple(f"a decomposition computes the size {expression}")
+            raise NeedsFallback(f"a decomposition computes the size {expression}")
         function = operator.add if expression.is_Add else operator.mul
         shape_env = value.node.shape_env
         operands = [self._operand(part, shape_env) for part in expression.args]
@@ -88,7 +88,7 @@ class SymbolNodes:
                     meta.set_val(node, size)
                     self._sizes[symbol] = node
                     return node
-        raise NotSimple(f"no input has the size {symbol}")
+        raise NeedsFallback(f"no input has the size {symbol}")
 
     def finish(self) -> None:
         """Moves sizes of inputs that the program reads to the front, so that every user follows them."""

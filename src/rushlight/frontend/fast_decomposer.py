@@ -1,8 +1,8 @@
 """One walk over a graph and the bodies of its control flow: operators expand by recorded decompositions.
 
 Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
-distinct expansion recorded once. In-place operators become functional. What the walk cannot prove simple
-raises `NotSimple`.
+distinct expansion recorded once. In-place operators become functional. A program that needs torch's own
+decomposition raises `NeedsFallback`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from torch.fx.node import map_aggregate
 from rushlight.frontend import tables
 from rushlight.frontend.aliases import Aliases, Handle
 from rushlight.frontend.decompositions import Decomposition
-from rushlight.frontend.recorder import Expander, Expansion, NotSimple, Ref, functional_form
+from rushlight.frontend.node_writer import NodeWriter, eliminate_dead_code, without_grad
+from rushlight.frontend.recorder import Expander, NeedsFallback, Ref, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
@@ -56,8 +57,11 @@ class Tools:
         return cls(table, kept, Expander(fake_mode, table, kept), Evaluator(fake_mode))
 
 
-class Walk:
-    """The state of one walk: the new graph, and the handle (or sequence of them) of each old node."""
+class FastDecomposer:
+    """Decomposes a graph in one walk.
+
+    It holds the new graph, and the handle (or the sequence of handles) of each old node.
+    """
 
     def __init__(self, module: GraphModule, tools: Tools) -> None:
         self.module = module
@@ -66,6 +70,7 @@ class Walk:
         self.attributes: dict[str, Any] = {}
         self.env: dict[Node, Any] = {}
         self.symbols = SymbolNodes(self.graph)
+        self.writer = NodeWriter(self.graph, self.symbols)
         self.aliases = Aliases(self._sizes)
         self.placeholders: list[Node] = []
         self.origin: Node = next(iter(module.graph.nodes))
@@ -82,7 +87,7 @@ class Walk:
             elif node.op == "get_attr":
                 self._attribute(node)
             else:
-                raise NotSimple(f"{node.op} node {node.name}")
+                raise NeedsFallback(f"{node.op} node {node.name}")
         return output
 
     def _attribute(self, node: Node) -> None:
@@ -91,7 +96,7 @@ class Walk:
         if isinstance(value, GraphModule):
             return
         if not isinstance(value, torch.Tensor):
-            raise NotSimple(f"{node.name} reads {type(value).__name__}")
+            raise NeedsFallback(f"{node.name} reads {type(value).__name__}")
         self.attributes[str(node.target)] = value
         new = self.graph.create_node("get_attr", str(node.target), name=node.name)
         meta.copy_all(node, new)
@@ -104,7 +109,7 @@ class Walk:
         meta.copy_all(old, node)
         meta.set_val(node, map_aggregate(results, _val_of))
         self.symbols.finish()
-        _eliminate_dead_code(self.graph)
+        eliminate_dead_code(self.graph)
 
     def content(self, node: Node) -> Node:
         """What a placeholder of the new graph holds after all writes."""
@@ -138,7 +143,7 @@ class Walk:
         elif isinstance(meta.find_val(node), _SCALARS):
             self.env[node] = self._copy(node)
         else:
-            raise NotSimple(f"{getattr(target, '__name__', target)} is no operator")
+            raise NeedsFallback(f"{getattr(target, '__name__', target)} is no operator")
 
     def _higher_order(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
         if target.name() in _CONTROL_FLOW:
@@ -146,12 +151,12 @@ class Walk:
         elif target.name() in _INLINED:
             self._inline(node, target, owner)
         else:
-            raise NotSimple(f"higher-order operator {target.name()}")
+            raise NeedsFallback(f"higher-order operator {target.name()}")
 
     def _control_flow(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
         args = [self._operand(arg, owner) for arg in node.args]
         if not self._inputs_unchanged(node):
-            raise NotSimple(f"decomposition changes what {node.name} is given")
+            raise NeedsFallback(f"decomposition changes what {node.name} is given")
         new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
         meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
@@ -167,7 +172,7 @@ class Walk:
         name = str(argument.target)
         while name in self.attributes:
             name += "_"
-        self.attributes[name] = _walk_body(module, self.tools)
+        self.attributes[name] = _decompose_body(module, self.tools)
         new = self.graph.create_node("get_attr", name, name=argument.name)
         meta.copy_all(argument, new)
         return new
@@ -176,7 +181,7 @@ class Walk:
         _, body, *operands = node.args
         submodule = attribute_of(owner, body)  # type: ignore[arg-type]
         if not isinstance(submodule, GraphModule):
-            raise NotSimple(f"{target.name()} over {body}")
+            raise NeedsFallback(f"{target.name()} over {body}")
         values = iter(operands)
         for inner in submodule.graph.nodes:
             if inner.op == "placeholder":
@@ -186,11 +191,11 @@ class Walk:
             elif inner.op == "output":
                 self.env[node] = map_aggregate(inner.args[0], self._handles)
             elif inner.op == "get_attr" and not isinstance(attribute_of(submodule, inner), GraphModule):
-                raise NotSimple(f"{target.name()} reads a constant")
+                raise NeedsFallback(f"{target.name()} reads a constant")
 
     def _operator(self, node: Node, op: OpOverload) -> None:
         if meta.makes_symbols(node):
-            raise NotSimple(f"{op} makes a size that depends on data")
+            raise NeedsFallback(f"{op} makes a size that depends on data")
         if op._schema.is_mutable:
             self._in_place(node, op)
             return
@@ -210,7 +215,7 @@ class Walk:
         if not expands:
             return self._keep(op, args, kwargs, of)
         expansion, inputs = self.tools.expander.expand(op, args, kwargs)
-        return self._instantiate(expansion, inputs)
+        return self.writer.instantiate(expansion, inputs, self.origin)
 
     def _keep(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None) -> Node:
         new = self._new_call(op, args, kwargs)
@@ -218,7 +223,7 @@ class Walk:
             val = meta.find_val(of)
         else:
             val = self.tools.evaluator.value(op, args, kwargs)
-        meta.set_val(new, _without_grad(val))
+        meta.set_val(new, without_grad(val))
         return new
 
     def _inputs_unchanged(self, node: Node) -> bool:
@@ -238,47 +243,13 @@ class Walk:
                 return False
         return True
 
-    def _instantiate(self, expansion: Expansion, inputs: list[Node]) -> Any:
-        results: list[Any] = []
-
-        def to_node(item: Any) -> Any:
-            if isinstance(item, Ref):
-                if item.step < 0:
-                    return inputs[item.index or 0]
-                result = results[item.step]
-                return result if item.index is None else result[item.index]
-            return self.symbols.node_of(item)
-
-        for step in expansion.steps:
-            args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
-            new = self._new_call(step.target, args, kwargs)
-            meta.set_val(new, step.val)
-            single = step.val is None or isinstance(step.val, torch.Tensor)
-            results.append(new if single else self._items(new, step.val))
-        return map_aggregate(expansion.output, to_node)
-
     def _new_call(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
-        name = op._schema.name.split("::")[1]
-        new = self.graph.create_node("call_function", op, args, kwargs, name=name)
-        _take_origin(self.origin, new)
-        return new
-
-    def _items(self, new: Node, val: Any) -> list[Node | None]:
-        items: list[Node | None] = []
-        for index, part in enumerate(val):
-            if not isinstance(part, torch.Tensor):
-                items.append(None)
-                continue
-            item = self.graph.call_function(operator.getitem, (new, index))
-            _take_origin(self.origin, item)
-            meta.set_val(item, part)
-            items.append(item)
-        return items
+        return self.writer.new_call(op, args, kwargs, self.origin)
 
     def _in_place(self, node: Node, op: OpOverload) -> None:
         target = node.args[0] if node.args else None
         if not isinstance(target, Node) or not isinstance(self.env[target], Handle):
-            raise NotSimple(f"{op} writes its arguments")
+            raise NeedsFallback(f"{op} writes its arguments")
         handle = self.env[node] = self.env[target]
         args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
         if op is aten.detach_.default or (op is aten.copy_.default and args[1] is args[0]):
@@ -287,11 +258,11 @@ class Walk:
             return
         functional = functional_form(op)
         if functional is None:
-            raise NotSimple(f"{op} writes its arguments")
+            raise NeedsFallback(f"{op} writes its arguments")
         before = meta.get_val(args[0])
         new = self._emit(functional, args, kwargs)
         if not isinstance(new, Node) or meta.get_val(new).shape != before.shape:
-            raise NotSimple(f"{op} changes the shape of what it writes")
+            raise NeedsFallback(f"{op} changes the shape of what it writes")
         if meta.get_val(new).dtype != before.dtype:
             new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
         self.aliases.write(handle, new, self._emit)
@@ -300,7 +271,7 @@ class Walk:
         """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
         try:
             expansion, _ = self.tools.expander.expand(op, args, kwargs)
-        except NotSimple:
+        except NeedsFallback:
             return False
         return not expansion.steps and expansion.output == Ref(-1, 0)
 
@@ -336,23 +307,18 @@ class Walk:
         return map_aggregate(tree, self.mapped)
 
 
-def _walk_body(module: GraphModule, tools: Tools) -> GraphModule:
+def _decompose_body(module: GraphModule, tools: Tools) -> GraphModule:
     """The body of a control-flow operator in Core ATen."""
-    walk = Walk(module, tools)
-    output = walk.run()
-    if any(walk.content(node) is not node for node in walk.placeholders):
-        raise NotSimple("a body of control flow writes what it is given")
-    walk.finish(map_aggregate(output.args[0], walk.mapped), output)
-    return lazy_module(walk.attributes, walk.graph)
+    decomposer = FastDecomposer(module, tools)
+    output = decomposer.run()
+    if any(decomposer.content(node) is not node for node in decomposer.placeholders):
+        raise NeedsFallback("a body of control flow writes what it is given")
+    decomposer.finish(map_aggregate(output.args[0], decomposer.mapped), output)
+    return lazy_module(decomposer.attributes, decomposer.graph)
 
 
 def _val_of(item: Any) -> Any:
     return meta.find_val(item) if isinstance(item, Node) else item
-
-
-def _take_origin(old: Node, new: Node) -> None:
-    meta.copy_origin(old, new)
-    meta.set_origin(new, meta.origin_of(old))
 
 
 def attribute_of(owner: GraphModule, node: Node) -> Any:
@@ -361,17 +327,3 @@ def attribute_of(owner: GraphModule, node: Node) -> Any:
     for part in str(node.target).split("."):
         value = getattr(value, part)
     return value
-
-
-def _without_grad(val: Any) -> Any:
-    if isinstance(val, torch.Tensor):
-        return val.detach() if val.requires_grad else val
-    if isinstance(val, (list, tuple)):
-        return type(val)(_without_grad(item) for item in val)
-    return val
-
-
-def _eliminate_dead_code(graph: Graph) -> None:
-    for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and not node.users and not node.is_impure():
-            graph.erase_node(node)

@@ -1,0 +1,97 @@
+"""Writes recorded decompositions as nodes of a graph."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Graph, Node
+from torch.fx.node import map_aggregate
+
+from rushlight.frontend.recorder import Expansion, Ref
+from rushlight.frontend.symbols import SymbolNodes
+from rushlight.ir import meta
+
+
+class NodeWriter:
+    """Adds nodes to a graph, at the place where the graph inserts nodes.
+
+    Args:
+        graph: the graph.
+        symbols: knows the nodes of its symbolic sizes.
+    """
+
+    def __init__(self, graph: Graph, symbols: SymbolNodes) -> None:
+        self._graph = graph
+        self._symbols = symbols
+
+    def instantiate(self, expansion: Expansion, inputs: list[Node], origin: Node) -> Any:
+        """Adds the steps of a decomposition.
+
+        Args:
+            expansion: the steps.
+            inputs: the nodes that are their inputs.
+            origin: the node from which the new nodes take their source line.
+
+        Returns:
+            The node of the result, or the sequence of them.
+        """
+        results: list[Any] = []
+
+        def to_node(item: Any) -> Any:
+            if isinstance(item, Ref):
+                if item.step < 0:
+                    return inputs[item.index or 0]
+                result = results[item.step]
+                return result if item.index is None else result[item.index]
+            return self._symbols.node_of(item)
+
+        for step in expansion.steps:
+            args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
+            new = self.new_call(step.target, args, kwargs, origin)
+            meta.set_val(new, step.val)
+            single = step.val is None or isinstance(step.val, torch.Tensor)
+            results.append(new if single else self._items(new, step.val, origin))
+        return map_aggregate(expansion.output, to_node)
+
+    def new_call(self, op: OpOverload, args: Any, kwargs: Any, origin: Node) -> Node:
+        """Adds a call of an operator, which has no value yet."""
+        name = op._schema.name.split("::")[1]
+        new = self._graph.create_node("call_function", op, args, kwargs, name=name)
+        _take_origin(origin, new)
+        return new
+
+    def _items(self, new: Node, val: Any, origin: Node) -> list[Node | None]:
+        items: list[Node | None] = []
+        for index, part in enumerate(val):
+            if not isinstance(part, torch.Tensor):
+                items.append(None)
+                continue
+            item = self._graph.call_function(operator.getitem, (new, index))
+            _take_origin(origin, item)
+            meta.set_val(item, part)
+            items.append(item)
+        return items
+
+
+def _take_origin(old: Node, new: Node) -> None:
+    meta.copy_origin(old, new)
+    meta.set_origin(new, meta.origin_of(old))
+
+
+def without_grad(val: Any) -> Any:
+    """Returns a value, or a sequence of values, none of which requires gradients."""
+    if isinstance(val, torch.Tensor):
+        return val.detach() if val.requires_grad else val
+    if isinstance(val, (list, tuple)):
+        return type(val)(without_grad(item) for item in val)
+    return val
+
+
+def eliminate_dead_code(graph: Graph) -> None:
+    """Erases calls that nothing uses and that have no effect."""
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and not node.users and not node.is_impure():
+            graph.erase_node(node)
