@@ -131,11 +131,12 @@ def test_only_ir_indexes_the_metadata_of_nodes(path: Path) -> None:
     lines = [
         node.lineno
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Subscript)
+        if isinstance(node, (ast.Subscript, ast.Attribute))
         and isinstance(node.value, ast.Attribute)
         and node.value.attr == "meta"
     ]
-    assert not lines, f"{path.relative_to(PACKAGE)}: lines {lines} index .meta[...]; use rushlight.ir.meta"
+    where = path.relative_to(PACKAGE)
+    assert not lines, f"{where}: lines {lines} use .meta[...] or methods of .meta; use rushlight.ir.meta"
 
 
 def module_of(path: Path) -> str:

@@ -10,8 +10,10 @@ from torch.export import Dim, export
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compiler.preserved_ops import PRESERVED_OPS
+from rushlight.emit.program import emit_program
 from rushlight.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from rushlight.ir.fingerprint import fingerprint, first_difference
+from rushlight.memory.apply import PlanOptions, read_problem
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
@@ -69,3 +71,14 @@ def test_programs_and_configurations_stay_as_they_are(partitioned: bool) -> None
         assert first_difference(edge_before[name], fingerprint(edge.exported_program(name))) is None
     assert (fields_of(edge_config), fields_of(config)) == fields
     assert {name: vars(planner)[name] for name in options} == options
+
+
+def test_reading_the_problem_of_a_plan_and_emission_change_nothing() -> None:
+    manager = to_edge(programs(), compile_config=EdgeCompileConfig(core_aten_only=False)).to_executorch()
+    planned = {name: manager.exported_program(name) for name in manager.methods}
+    before = {name: fingerprint(program) for name, program in planned.items()}
+    for program in planned.values():
+        read_problem(program.graph_module, program.graph_signature, PlanOptions(alignment=64, in_place=False))
+    emit_program(planned)
+    for name, program in planned.items():
+        assert first_difference(before[name], fingerprint(program)) is None

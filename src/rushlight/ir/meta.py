@@ -188,6 +188,11 @@ def copy_all(source: Node, target: Node) -> None:
     target.meta = dict(source.meta)
 
 
+def add_all(source: Node, target: Node) -> None:
+    """Gives `target` all metadata of `source`, besides its own."""
+    target.meta.update(source.meta)
+
+
 def set_all(node: Node, data: Mapping[str, Any]) -> None:
     """Give `node` the metadata of another node, `data`, besides its own."""
     node.meta.update(data)
@@ -223,6 +228,16 @@ def origin_of(node: Node) -> str:
     while source.from_node:
         source = source.from_node[-1]
     return f"{source.name}.{source.graph_id}"
+
+
+def earlier_names_of(node: Node) -> list[str]:
+    """What the node was called in earlier graphs, the newest name first."""
+    names: list[str] = []
+    sources = node.meta.get(FROM_NODE)
+    while sources:
+        names.append(sources[-1].name)
+        sources = sources[-1].from_node
+    return names
 
 
 def set_origin(node: Node, origin: str) -> None:
@@ -294,6 +309,25 @@ def modules_of(node: Node) -> list[tuple[str, str]]:
     """Path and qualified class name of the modules whose forwards made the node, from outside in."""
     stack = node.meta.get("nn_module_stack") or {}
     return [(str(path), str(getattr(kind, "__qualname__", kind))) for path, kind in stack.values()]
+
+
+def module_types_of(node: Node) -> list[tuple[str, Any]]:
+    """Path and class of the modules whose forwards made the node, from outside in, without the prefix of
+    torch.export. The class is a name in programs that were loaded from a file.
+    """
+    stack = node.meta.get("nn_module_stack") or {}
+    return [(str(path).removeprefix("L['self']."), kind) for path, kind in stack.values()]
+
+
+def copy_graph_meta(source: torch.fx.GraphModule, target: torch.fx.GraphModule) -> None:
+    """Gives a graph module the metadata of another one, besides its own."""
+    target.meta.update(source.meta)
+
+
+def given_arguments(graph_module: torch.fx.GraphModule) -> tuple[Any, ...] | None:
+    """The values that a pass shall run a graph on, None if they are those of its placeholders."""
+    given = graph_module.meta.get("args")
+    return None if given is None else tuple(given)
 
 
 def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:

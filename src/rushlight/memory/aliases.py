@@ -19,7 +19,7 @@ from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import changed_targets
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.spec import TensorSpec
+from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.in_place import readings, reads_in_step
 from rushlight.memory.op_arguments import argument, written_names
 from rushlight.memory.storage import Owner, Storage, Storages
@@ -154,13 +154,23 @@ class Aliases:
 
 
 def find_aliases(
-    graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
+    graph_module: GraphModule,
+    signature: ExportGraphSignature | None,
+    ownership: Ownership,
+    alignment: int = DEFAULT_ALIGNMENT,
 ) -> Aliases:
-    """Group the tensors of a graph of out variants into storages with accesses over its program order.
+    """Groups the tensors of a graph into storages with accesses over its program order.
 
-    Raises PlanError where tensors that must share bytes ask for different memories.
+    Args:
+        graph_module: a graph of out variants with specs, which is only read.
+        signature: says which inputs are constants and state.
+        ownership: what the plan places.
+        alignment: storages begin at multiples of this number of bytes.
+
+    Raises:
+        PlanError: tensors that must share bytes ask for different memories.
     """
-    walk = _Walk(graph_module, signature, ownership)
+    walk = _Walk(graph_module, signature, ownership, alignment)
     for step in walk.result.timeline.steps:
         walk.visit(step)
     walk.merge_branches()
@@ -177,9 +187,13 @@ def state_inputs(signature: ExportGraphSignature) -> set[str]:
 
 class _Walk:
     def __init__(
-        self, graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership
+        self,
+        graph_module: GraphModule,
+        signature: ExportGraphSignature | None,
+        ownership: Ownership,
+        alignment: int,
     ) -> None:
-        self.result = Aliases(timeline=build_timeline(graph_module))
+        self.result = Aliases(Storages(alignment), build_timeline(graph_module))
         self.storages = self.result.storages
         self.signature = signature
         self.ownership = ownership
@@ -213,12 +227,10 @@ class _Walk:
             storage = self._touch(spec, 0)
             storage.name = storage.name or node.name
             if node.name in self.constants:
-                spec.const = True
                 storage.owner = Owner.FILE
             elif node.name not in self.mutated and spec.const:
                 storage.owner = Owner.FILE
             elif node.name in self.mutated:
-                spec.const = False
                 self._touch(spec, self.result.timeline.last)
                 storage.state = True
                 storage.owner = Owner.PLAN if self.ownership.state else Owner.CALLER

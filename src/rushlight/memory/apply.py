@@ -49,6 +49,7 @@ class MethodProblem:
     storages: list[Storage]
     aliases: Aliases
     in_place: int
+    alignment: int
     sizes: list[int] = field(default_factory=lambda: [0, 0])
 
 
@@ -59,9 +60,10 @@ def plan_memory(
 ) -> PlanReport:
     """Give every tensor that the plan owns a memory id and an offset.
 
-    `graph_module` is a graph of out variants whose nodes have TensorSpecs. The specs' `lifetime`, `mem_id`
-    and `mem_offset` are written, dynamic shapes at their upper bounds; the graph stays as it is. Tensors
-    without a bound are left to the runtime. Raises PlanError if the planner's plan is not right.
+    `graph_module` is a graph of out variants with TensorSpecs. The plan is written into the specs'
+    `lifetime`, `alignment`, `mem_id` and `mem_offset`, dynamic shapes at their upper bounds; the graph stays
+    as it is. Tensors without a bound are left to the runtime. Raises PlanError if the planner's plan is not
+    right.
     """
     options = options or PlanOptions()
     method = read_problem(graph_module, signature, options)
@@ -76,13 +78,9 @@ def plan_memory(
 def read_problem(
     graph_module: GraphModule, signature: ExportGraphSignature | None, options: PlanOptions
 ) -> MethodProblem:
-    """The planning problem of a graph of out variants."""
+    """The planning problem of a graph of out variants, which is only read."""
     ownership = Ownership(options.inputs, options.outputs, options.state)
-    for module in _graphs(graph_module):
-        for node in module.graph.nodes:
-            for spec in meta.tensor_specs(node):
-                spec.realign(options.alignment)
-    aliases = find_aliases(graph_module, signature, ownership)
+    aliases = find_aliases(graph_module, signature, ownership, options.alignment)
     in_place = share_in_place(aliases) if options.in_place else 0
     storages = [s for s in aliases.storages.all() if s.owner is Owner.PLAN and s.last >= 0]
     for storage in storages:
@@ -91,7 +89,7 @@ def read_problem(
         Buffer(i, s.size, s.first, s.last + 1, s.mem_id or 1, options.alignment, s.name)
         for i, s in enumerate(storages)
     ]
-    return MethodProblem(Problem.of(buffers), storages, aliases, in_place)
+    return MethodProblem(Problem.of(buffers), storages, aliases, in_place, options.alignment)
 
 
 def share_in_place(aliases: Aliases) -> int:
@@ -122,10 +120,13 @@ def write_plan(method: MethodProblem, plan: Plan) -> None:
 
 
 def finish(graph_module: GraphModule, method: MethodProblem) -> None:
-    """Write lifetimes and memory sizes."""
+    """Write lifetimes, alignments and memory sizes."""
     for spec, (first, last) in method.aliases.touched.items():
         spec.lifetime = [first, last]
     for module in _graphs(graph_module):
+        for node in module.graph.nodes:
+            for spec in meta.tensor_specs(node):
+                spec.realign(method.alignment)
         meta.set_planned_sizes(module, list(method.sizes))
 
 

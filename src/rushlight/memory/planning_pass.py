@@ -142,6 +142,8 @@ class MemoryPlanningPass(PassBase):
         """Run an algorithm over one spec for each storage, and check what it made of them."""
         method = read_problem(graph_module, signature, replace(options, in_place=False))
         specs = [_representative(storage) for storage in method.storages]
+        for spec in specs:
+            spec.realign(self.alignment)
         result = algorithm(self.alignment, specs, graph_module, signature, 0)
         if isinstance(result, MemoryAlgoResult):
             write_result(result)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from rushlight.ir.spec import TensorSpec
-from rushlight.memory.problem import PlanError
+from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
+from rushlight.memory.problem import PlanError, align_up
 
 # Beyond any machine: the bound of a dim was never given.
 MAX_PLANNED_BYTES = 1 << 48
@@ -25,7 +25,7 @@ class Owner(Enum):
 class Storage:
     """Tensors that share bytes; `offsets` are where each begins, in bytes from a common origin.
 
-    The members lie within the bytes [low, high) from that origin, sizes rounded up to each one's alignment.
+    The members lie within the bytes [low, high) from that origin, sizes rounded up to `alignment`.
     Alive from step `first` to `last`, both inclusive; `last` is -1 while no step touches it. `state` marks a
     mutable buffer, whose bytes outlive a run.
     """
@@ -35,6 +35,7 @@ class Storage:
     high: int
     owner: Owner
     mem_id: int | None
+    alignment: int = DEFAULT_ALIGNMENT
     first: int = 0
     last: int = -1
     state: bool = False
@@ -55,13 +56,18 @@ class Storage:
 
     def is_whole(self, spec: TensorSpec) -> bool:
         """Whether that member takes up all bytes of the storage."""
-        return self.offsets[spec] == self.low and spec.allocated_memory == self.size
+        return self.offsets[spec] == self.low and align_up(spec.nbytes(), self.alignment) == self.size
 
 
 class Storages:
-    """All storages of a program. Every TensorSpec belongs to one."""
+    """All storages of a program. Every TensorSpec belongs to one.
 
-    def __init__(self) -> None:
+    Args:
+        alignment: storages begin at multiples of this number of bytes.
+    """
+
+    def __init__(self, alignment: int = DEFAULT_ALIGNMENT) -> None:
+        self._alignment = alignment
         self._of: dict[TensorSpec, Storage] = {}
 
     def of(self, spec: TensorSpec) -> Storage:
@@ -71,8 +77,8 @@ class Storages:
             owner = Owner.FILE if spec.const else Owner.PLAN
             if spec.is_dynamic_unbound_tensor and not spec.const:
                 owner = Owner.RUNTIME
-            size = 0 if owner is Owner.RUNTIME else _planned_size(spec)
-            storage = self._of[spec] = Storage({spec: 0}, 0, size, owner, spec.mem_id)
+            size = 0 if owner is Owner.RUNTIME else _planned_size(spec, self._alignment)
+            storage = self._of[spec] = Storage({spec: 0}, 0, size, owner, spec.mem_id, self._alignment)
         return storage
 
     def share(self, spec: TensorSpec, base: TensorSpec, offset: int = 0) -> None:
@@ -117,9 +123,9 @@ def _stronger(a: Owner, b: Owner) -> Owner:
     return max(a, b, key=_STRENGTH.index)
 
 
-def _planned_size(spec: TensorSpec) -> int:
+def _planned_size(spec: TensorSpec, alignment: int) -> int:
     """Bytes to reserve for a tensor at its upper bounds. Raises PlanError if a dim has none."""
-    size = spec.allocated_memory
+    size = align_up(spec.nbytes(), alignment)
     if isinstance(size, int) and size < MAX_PLANNED_BYTES:
         return size
     raise PlanError(
@@ -131,5 +137,5 @@ def _planned_size(spec: TensorSpec) -> int:
 def check_alignment(storage: Storage) -> None:
     """Raise PlanError if a member lies within the storage at an offset that its alignment forbids."""
     for spec, offset in storage.offsets.items():
-        if (offset - storage.low) % spec.alignment:
+        if (offset - storage.low) % storage.alignment:
             raise PlanError(f"{spec!r} lies {offset - storage.low} bytes into its storage, off its alignment")

@@ -279,9 +279,9 @@ class ExportPass(PassBase):
 
     def inputs(self, graph_module: GraphModule) -> tuple[Argument, ...]:
         """The values of the placeholders."""
-        given = graph_module.meta.get("args")
+        given = keys.given_arguments(graph_module)
         if given is not None:
-            return tuple(given)
+            return given
         nodes = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
         for node in nodes:
             if node.users and not keys.has_val(node):
@@ -310,7 +310,7 @@ class ExportPass(PassBase):
         for position, (old, new) in enumerate(placeholders):
             self._keep_input(position, old, new.node)
         module = lazy_module(frame.root, frame.graph)
-        module.meta = dict(graph_module.meta)
+        keys.copy_graph_meta(graph_module, module)
         return PassResult(module, True)
 
     def _keep_input(self, position: int, old: Node, new: Node) -> None:

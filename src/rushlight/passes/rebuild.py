@@ -32,7 +32,7 @@ def with_graph_module(program: ExportedProgram, module: GraphModule) -> MethodPr
         PassError: the numbers of inputs or outputs differ.
     """
     new = make_program(program, module, module.graph, _signature(program.graph_signature, module))
-    new.graph_module.meta.update(module.meta)
+    meta.copy_graph_meta(module, new.graph_module)
     return new
 
 

@@ -135,8 +135,8 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 
 def modules_of(node: Node) -> tuple[list[str], list[str]]:
     """Returns the paths and the types of the modules that contain a node, outermost first."""
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    return [str(path).removeprefix("L['self'].") for path, _ in stack], [type_name(kind) for _, kind in stack]
+    stack = meta.module_types_of(node)
+    return [path for path, _ in stack], [type_name(kind) for _, kind in stack]
 
 
 def units_of(model: GraphModule) -> list[list[Node]]:

@@ -104,7 +104,7 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
                 qd.dequantize_per_channel_group.default,
                 (*stored, self.quant_min, self.quant_max, torch.int8, group, weight.dtype),
             )
-        real.meta.update(observer_node.meta)
+        meta.add_all(observer_node, real)
         observer_node.replace_all_uses_with(real)
         graph.erase_node(observer_node)
         if not source.users:

@@ -9,6 +9,7 @@ import torch
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
+from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 
 Inputs = Sequence[Any] | torch.Tensor
@@ -38,7 +39,7 @@ def check_arguments(model: GraphModule, arguments: Sequence[Any], what: str) -> 
             f"{', '.join(node.name for node in wanted)}"
         )
     for node, value in zip(wanted, given, strict=True):
-        expected = node.meta.get("val")
+        expected = meta.find_val(node)
         if isinstance(expected, torch.Tensor) and not _fits(value, expected):
             raise QuantizationError(f"{what}: input {node.name} takes {_text(expected)}, not {_text(value)}")
 

@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
+from rushlight.ir import meta
 from rushlight.quantize.comparison import Pair
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.exclusion import ExcludeFromQuantization, units_of
@@ -225,7 +226,7 @@ def _weights(node: Node) -> int:
     return sum(
         value.numel()
         for arg in node.all_input_nodes
-        if arg.op == "get_attr" and isinstance(value := arg.meta.get("val"), torch.Tensor)
+        if arg.op == "get_attr" and isinstance(value := meta.find_val(arg), torch.Tensor)
     )
 
 

@@ -91,12 +91,7 @@ def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
 
 def _names(node: Node) -> Iterator[str]:
     """What a node was called before, the oldest name first."""
-    names: list[str] = [node.name]
-    sources: Any = node.meta.get(meta.FROM_NODE)
-    while sources:
-        names.append(sources[-1].name)
-        sources = sources[-1].from_node
-    return reversed(names)
+    return reversed([node.name, *meta.earlier_names_of(node)])
 
 
 def _same(candidate: Node | None, node: Node) -> bool:
@@ -106,7 +101,7 @@ def _same(candidate: Node | None, node: Node) -> bool:
 def _is_tensor(node: Node) -> bool:
     if isinstance(node.target, OpOverload) and not node.target._schema.returns:
         return False  # assertions
-    value = node.meta.get(meta.VAL)
+    value = meta.find_val(node)
     return value is None or (isinstance(value, torch.Tensor) and value.is_floating_point())
 
 

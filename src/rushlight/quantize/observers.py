@@ -17,6 +17,7 @@ from torchao.quantization.pt2e import (
     PerToken,
 )
 
+from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.histogram import HistogramObserver
 
@@ -157,6 +158,6 @@ class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
                 qd.dequantize_per_token.default, (q, scales, zeros, -128, 127, torch.int8, dtype)
             )
         for node in (chosen, scales, zeros, q, real):
-            node.meta.update(observer_node.meta)
+            meta.add_all(observer_node, node)
         observer_node.replace_all_uses_with(real)
         graph.erase_node(observer_node)

@@ -113,8 +113,8 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """Returns the configuration of an operator's node."""
         if self.filter_fn is not None and not self.filter_fn(node):
             return None
-        stack = list((node.meta.get("nn_module_stack") or {}).values())
-        names = [str(path).removeprefix("L['self'].") for path, _ in stack]
+        stack = meta.module_types_of(node)
+        names = [path for path, _ in stack]
         for name in reversed(names):
             if name in self.module_name_config:
                 return self.module_name_config[name]
@@ -184,11 +184,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """Names of modules that are not there are mistakes."""
         if not self.module_name_config:
             return
-        names = {
-            str(path).removeprefix("L['self'].")
-            for node in model.graph.nodes
-            for path, _ in (node.meta.get("nn_module_stack") or {}).values()
-        }
+        names = {path for node in model.graph.nodes for path, _ in meta.module_types_of(node)}
         for name in self.module_name_config:
             if name not in names:
                 warnings.warn(

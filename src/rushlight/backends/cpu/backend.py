@@ -121,7 +121,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
     index = len(builder.plan.arguments)
     fake = meta.get_tensor(node)
     if fake is None:
-        value = node.meta.get(meta.VAL)
+        value = meta.find_val(node)
         if isinstance(value, torch.SymInt):
             builder.add_int(lowering.symbols.note(value))
         else:

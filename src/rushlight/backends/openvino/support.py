@@ -83,7 +83,7 @@ class Support:
         values: dict[Node, Node] = {}
         for source in node.all_input_nodes:
             placeholder = values[source] = graph.placeholder(source.name)
-            placeholder.meta.update(source.meta)
+            meta.add_all(source, placeholder)
             if self.is_constant(source):
                 constants[placeholder.name] = self._constants[source.name]
         new = graph.node_copy(node, values.__getitem__)

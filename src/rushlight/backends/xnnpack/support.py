@@ -24,6 +24,7 @@ from rushlight.backends.xnnpack.facts import (
     transposed_constant,
     upper_dims,
 )
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
@@ -47,7 +48,7 @@ def unsupported_reason(node: Node, facts: Facts) -> str | None:
 
 
 def _unsupported_tensors(node: Node, facts: Facts) -> str | None:
-    val = node.meta.get("val")
+    val = meta.find_val(node)
     outputs = [val[0] if isinstance(val, (tuple, list)) else val]
     inputs = [tensor_of(source) for source in node.all_input_nodes]
     if any(tensor is None for tensor in inputs):

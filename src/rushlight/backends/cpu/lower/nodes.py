@@ -22,7 +22,7 @@ def operation(node: Node) -> Any:
 
 
 def tensors_of(node: Node) -> list[torch.Tensor]:
-    value = node.meta.get(meta.VAL)
+    value = meta.find_val(node)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
 
@@ -59,7 +59,7 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: Any, step: Any
     if start is None or isinstance(start, int):
         return None
     a, b = meta.get_tensor(whole), meta.get_tensor(part)
-    value = start.meta.get(meta.VAL) if isinstance(start, Node) else None
+    value = meta.find_val(start) if isinstance(start, Node) else None
     if a is None or b is None or not isinstance(value, torch.SymInt) or not is_bounded(value):
         return "it begins at a place without bounds"
     size, length = a.shape[axis], b.shape[axis]

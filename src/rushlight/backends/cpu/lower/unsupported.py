@@ -108,7 +108,7 @@ def _computed_arguments(op: Any) -> tuple[tuple[int, str], ...]:
 def _computes_with_symbol(node: Node, op: Any) -> bool:
     for position, name in _computed_arguments(op):
         value = node.args[position] if position < len(node.args) else node.kwargs.get(name)
-        if isinstance(value, Node) and is_symbolic(value.meta.get(meta.VAL)):
+        if isinstance(value, Node) and is_symbolic(meta.find_val(value)):
             return True
     return False
 

@@ -77,7 +77,7 @@ def _linear(size: Size, unknown: Any) -> Binding | None:
 
 def shapes_of(node: Node) -> list[tuple[Size, ...]]:
     """The shapes of a node's tensors; an int is a shape of one size."""
-    value: Any = node.meta.get(meta.VAL)
+    value: Any = meta.find_val(node)
     items: Any = value if isinstance(value, (list, tuple)) else [value]
     shapes: list[Any] = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
     sized = (int, torch.SymInt)
