@@ -46,7 +46,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "microkernels": {"core", "platform"},
     "kernels": {"core", "platform", "microkernels"},
     "backends": {"core", "platform", "microkernels"},
-    "trace": {"core", "platform"},
+    "trace": {"program", "core", "platform"},
     "threads": {"core", "platform"},
     "exec": {"program", "core", "platform"},
     "module": {"platform", "core", "program", "kernels", "backends", "trace", "threads", "exec"},

@@ -22,7 +22,14 @@ from rushlight.format.program import (
     SubsegmentOffsets,
     Tensor,
 )
-from rushlight.format.pte import NamedDataEntry, PTEFile, read_pte, write_pte, write_pte_to_file
+from rushlight.format.pte import (
+    NamedDataEntry,
+    PTEFile,
+    program_fingerprint,
+    read_pte,
+    write_pte,
+    write_pte_to_file,
+)
 
 
 def as_bytes(items: list[Any]) -> list[bytes]:
@@ -336,3 +343,11 @@ def test_errors_name_table_field_and_offset(every_kind: PTEFile) -> None:
 def test_what_is_no_buffer_is_refused() -> None:
     with pytest.raises(FormatError, match="expected a buffer of bytes, got str"):
         read_pte("model.pte")
+
+
+def test_the_fingerprint_is_that_of_the_tables(every_kind: PTEFile) -> None:
+    data = write_pte(every_kind)
+    size = int.from_bytes(data[16:24], "little")
+    assert program_fingerprint(data) >> 32 == size < len(data)
+    assert program_fingerprint(data) == program_fingerprint(data[:-1] + bytes([data[-1] ^ 1]))
+    assert program_fingerprint(data) != program_fingerprint(data[:40] + bytes([data[40] ^ 1]) + data[41:])

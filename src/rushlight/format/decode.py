@@ -51,9 +51,12 @@ class _Layout(NamedTuple):
     absent: tuple[FieldBinding, ...]
 
 
-def decode(binding: Binding, data: memoryview) -> Any:
-    """The root of `data`, a view of bytes. Raises MalformedError."""
-    return _Reader(binding, data).run()
+def decode(binding: Binding, data: memoryview, *, start: int = 0) -> Any:
+    """The root of `data`, a view of bytes.
+
+    start: where the offset of the root is. Alignment counts from the first byte. Raises MalformedError.
+    """
+    return _Reader(binding, data).run(start)
 
 
 class _Reader:
@@ -66,16 +69,16 @@ class _Reader:
         self._strings: dict[int, str] = {}
         self._place: FieldBinding | None = None
 
-    def run(self) -> Any:
-        if self._size < 8:
+    def run(self, start: int) -> Any:
+        if self._size < start + 8:
             self._fail("shorter than the smallest file", 0)
         if self._size > _MAX_SIZE:
             self._fail("tables longer than 2 GiB", 0)
-        identifier = self._data[4:8].tobytes()
+        identifier = self._data[start + 4 : start + 8].tobytes()
         if identifier != self._binding.schema.identifier:
             expected = self._binding.schema.identifier.decode()
-            self._fail(f"the file identifier is {identifier!r}, not {expected!r}", 4)
-        return self._table(self._binding.root, self._follow(0))
+            self._fail(f"the file identifier is {identifier!r}, not {expected!r}", start + 4)
+        return self._table(self._binding.root, self._follow(start))
 
     def _fail(self, reason: str, offset: int) -> NoReturn:
         field = self._place

@@ -83,19 +83,20 @@ def _layout(entries: tuple[_Entry, ...]) -> _Layout:
     return _Layout(struct.Struct("<i" + codes).pack, tuple(offsets), vtable, 4 if has_wide else None)
 
 
-def encode(binding: Binding, root: Any, *, header_size: int = 0, align: int = 0) -> bytearray:
-    """The root's bytes, with `header_size` zero bytes after the file identifier.
+def encode(binding: Binding, root: Any, *, start: int = 0, header_size: int = 0, align: int = 0) -> bytearray:
+    """The root's bytes after `start` zero bytes, with `header_size` zero bytes after the file identifier.
 
     align: at least this alignment for the vectors that the schema aligns, counted from the first byte.
     Raises EncodeError if a value does not fit the schema.
     """
-    return _Writer(binding, header_size, align).run(root)
+    return _Writer(binding, start, header_size, align).run(root)
 
 
 class _Writer:
-    def __init__(self, binding: Binding, header_size: int, align: int) -> None:
+    def __init__(self, binding: Binding, start: int, header_size: int, align: int) -> None:
         self._binding = binding
-        self._out = bytearray(_OFFSET.pack(0) + binding.schema.identifier + bytes(header_size))
+        self._start = start
+        self._out = bytearray(bytes(start + _OFFSET.size) + binding.schema.identifier + bytes(header_size))
         self._align = align
         self._vtables: dict[bytes, int] = {}
         # Leaves in the order of first use: alignment, bytes, addresses of the offsets that lead to them.
@@ -104,7 +105,7 @@ class _Writer:
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
 
     def run(self, root: Any) -> bytearray:
-        self._point(0, self._table(root, self._binding.root))
+        self._point(self._start, self._table(root, self._binding.root))
         out = self._out
         for align, parts, sources in self._leaves:
             self._pad(align, 4)

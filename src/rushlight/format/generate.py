@@ -21,11 +21,15 @@ HEADERS = {
     "flat_tensor": "runtime/program/flat_tensor_generated.h",
     "xnnpack": "runtime/backends/xnnpack/schema_generated.h",
     "cpu_plan": "runtime/backends/cpu/schema_generated.h",
+    "etdump": "runtime/trace/etdump_generated.h",
+    "bundled_program": "runtime/program/bundled_program_generated.h",
 }
 TABLES = {
     "src/rushlight/format/wire_tables.py": ("program", "flat_tensor"),
     "src/rushlight/backends/xnnpack/wire_tables.py": ("xnnpack",),
     "src/rushlight/backends/cpu/plan/wire_tables.py": ("cpu_plan",),
+    "src/rushlight/devtools/etdump/wire_tables.py": ("etdump",),
+    "src/rushlight/devtools/bundled_program/wire_tables.py": ("bundled_program",),
 }
 # By schema, the module of its dataclasses, and the module that defines what its operations have in common.
 DATACLASSES = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import os
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
@@ -48,7 +49,15 @@ from rushlight.format.segments import (
     write_pieces,
 )
 
-__all__ = ["MAX_VERSION", "NamedDataEntry", "PTEFile", "read_pte", "write_pte", "write_pte_to_file"]
+__all__ = [
+    "MAX_VERSION",
+    "NamedDataEntry",
+    "PTEFile",
+    "program_fingerprint",
+    "read_pte",
+    "write_pte",
+    "write_pte_to_file",
+]
 
 # The newest known schema version.
 MAX_VERSION = 0
@@ -181,6 +190,26 @@ def read_pte(data: Any) -> PTEFile:
             raise MalformedError(f"{entry.key!r} is there twice", table="Program", field="named_data")
         file.named_data[entry.key] = NamedDataEntry(_segment(segments, entry.segment_index, "named_data"))
     return file
+
+
+def program_fingerprint(data: Any) -> int:
+    """Returns a number that tells programs apart, which the runtime writes into event traces.
+
+    It is the CRC-32 of the program's tables, with the number of their bytes in the upper 32 bits. The data
+    segments do not count, so that programs that differ in weights alone may have the same fingerprint.
+
+    Args:
+        data: a buffer object with a `.pte` file.
+
+    Raises:
+        FormatError: the header of the file is invalid.
+    """
+    try:
+        view = byte_view(data)
+    except TypeError as error:
+        raise FormatError(str(error)) from error
+    size = read_program_layout(view).tables_size
+    return size << 32 | zlib.crc32(view[:size])
 
 
 def _assemble(

@@ -1,0 +1,234 @@
+"""The tables of an ETDump as dataclasses, with the fields of `schema/etdump.fbs`.
+
+The names and the order of the arguments are those of ExecuTorch's `devtools.etdump.schema_flatcc`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from rushlight.format.program import ScalarType
+
+
+@dataclass
+class Tensor:
+    """A tensor whose elements are in the debug buffer.
+
+    Attributes:
+        scalar_type: the dtype.
+        sizes: the shape.
+        strides: the strides in elements.
+        offset: where the elements begin in the debug buffer, in bytes.
+    """
+
+    scalar_type: ScalarType
+    sizes: list[int]
+    strides: list[int]
+    offset: int
+
+
+@dataclass
+class TensorList:
+    """A list of tensors."""
+
+    tensors: list[Tensor]
+
+
+@dataclass
+class Null:
+    """No value."""
+
+
+@dataclass
+class Int:
+    """An integer."""
+
+    int_val: int
+
+
+@dataclass
+class Bool:
+    """A truth value."""
+
+    bool_val: bool
+
+
+@dataclass
+class Double:
+    """A number of double precision."""
+
+    double_val: float
+
+
+@dataclass
+class Float:
+    """A number of single precision."""
+
+    float_val: float
+
+
+@dataclass
+class String:
+    """A text."""
+
+    string_val: str
+
+
+class ValueType(IntEnum):
+    """The type of a value."""
+
+    Null = 0
+    Int = 1
+    Bool = 2
+    Float = 3
+    Double = 4
+    Tensor = 5
+    TensorList = 6
+    String = 7
+    NULL = 0
+    INT = 1
+    BOOL = 2
+    FLOAT = 3
+    DOUBLE = 4
+    TENSOR = 5
+    TENSOR_LIST = 6
+    STRING = 7
+
+
+@dataclass
+class Value:
+    """A recorded value.
+
+    Attributes:
+        val: which of the other fields holds the value.
+        output: Bool(True) if the value is an output of the method.
+    """
+
+    val: ValueType
+    tensor: Tensor | None = None
+    tensor_list: TensorList | None = None
+    int_value: Int | None = None
+    float_value: Float | None = None
+    double_value: Double | None = None
+    bool_value: Bool | None = None
+    output: Bool | None = None
+
+
+@dataclass
+class DebugEvent:
+    """A value that an instruction, or an operator inside a delegate, computed.
+
+    Attributes:
+        name: the name of the instruction's operator.
+        chain_index: the chain of the instruction.
+        instruction_id: the index of the instruction in its chain, -1 if there is none.
+        delegate_debug_id_int: the delegate's number of the operator, -1 if there is none.
+        delegate_debug_id_str: the delegate's name of the operator, None or empty if there is none.
+        debug_entry: the value.
+    """
+
+    name: str | None
+    chain_index: int
+    instruction_id: int
+    delegate_debug_id_int: int
+    delegate_debug_id_str: str | None
+    debug_entry: Value
+
+
+class PROFILE_EVENT_ENUM(Enum):
+    """Names of profile events."""
+
+    RUN_MODEL = "Method::execute"
+    OPERATOR_CALL = "OPERATOR_CALL"
+    DELEGATE_CALL = "DELEGATE_CALL"
+    LOAD_MODEL = "Program::load_method"
+
+
+@dataclass
+class ProfileEvent:
+    """A span of time.
+
+    Attributes:
+        name: the name of the event.
+        chain_index: the chain of the instruction, -1 if the event belongs to no instruction.
+        instruction_id: the index of the instruction in its chain, -1 if there is none.
+        delegate_debug_id_int: the delegate's number of an operator inside of it, -1 if there is none.
+        delegate_debug_id_str: the delegate's name of an operator, None or empty if there is none.
+        delegate_debug_metadata: bytes of the backend's own.
+        start_time: the start in ticks of the runtime's clock, which counts nanoseconds.
+        end_time: the end in ticks.
+    """
+
+    name: str | None
+    chain_index: int
+    instruction_id: int
+    delegate_debug_id_int: int
+    delegate_debug_id_str: str | None
+    delegate_debug_metadata: bytes | None
+    start_time: int
+    end_time: int
+
+
+@dataclass
+class AllocationEvent:
+    """An allocation.
+
+    Attributes:
+        allocator_id: the allocator's place in `RunData.allocators`, counted from 1.
+        allocation_size: bytes.
+    """
+
+    allocator_id: int
+    allocation_size: int
+
+
+@dataclass
+class Allocator:
+    """An allocator."""
+
+    name: str
+
+
+@dataclass
+class Event:
+    """An event. Exactly one of the fields is not None."""
+
+    profile_event: ProfileEvent | None
+    allocation_event: AllocationEvent | None
+    debug_event: DebugEvent | None
+
+
+@dataclass
+class RunData:
+    """The events of loading, or of one execution.
+
+    Attributes:
+        name: the name of the block of events.
+        bundled_input_index: the test case of a bundled program that gave the inputs, -1 if there is none.
+        allocators: the allocators whose allocations are recorded.
+        events: the events in the order in which they ended.
+    """
+
+    name: str
+    bundled_input_index: int
+    allocators: list[Allocator] | None
+    events: list[Event] | None
+
+
+@dataclass
+class ETDumpFlatCC:
+    """The root of an ETDump.
+
+    Attributes:
+        version: the version of the format, 0.
+        run_data: the blocks of events in the order in which they began.
+        dropped_events: the number of events that did not fit in the buffer. ExecuTorch's dumps say 0.
+        program_fingerprint: `rushlight.format.pte.program_fingerprint` of the program, 0 if it is not known,
+            as in ExecuTorch's dumps.
+    """
+
+    version: int
+    run_data: list[RunData]
+    dropped_events: int = 0
+    program_fingerprint: int = 0
