@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from rushlight.compat.capture import capture
@@ -15,3 +16,11 @@ def test_capture_of_a_function_runs() -> None:
     torch.testing.assert_close(edge.exported_program.module()(x), 3 * x)
     method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute([x])[0], 3 * x)
+
+
+def test_options_without_effect_are_refused() -> None:
+    x = torch.randn(2)
+    with pytest.raises(ValueError, match="pt2_mode=False has no effect"):
+        capture(torch.relu, (x,), CaptureConfig(pt2_mode=False))
+    with pytest.raises(ValueError, match="constraints have no effect"):
+        capture(torch.relu, (x,), constraints=[])

@@ -9,7 +9,7 @@ import torch
 
 import rushlight
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.export import (
     ExportRecipe,
     ExportSession,
@@ -18,6 +18,7 @@ from rushlight.export import (
     StageType,
     export,
 )
+from rushlight.export.recipe_parts import Mode
 from rushlight.export.xnnpack import XNNPackRecipeType
 
 
@@ -56,6 +57,15 @@ def test_recipes_of_xnnpack(net: Net, kind: XNNPackRecipeType) -> None:
             "delegation_info"
         )
         assert (info.num_delegated_subgraphs, info.num_non_delegated_nodes) == (1, 1)
+
+
+def test_a_program_for_debugging_has_stack_traces(net: Net) -> None:
+    config = ExecutorchBackendConfig()
+    for mode, has_lines in ((Mode.DEBUG, True), (Mode.RELEASE, False)):
+        recipe = ExportRecipe(mode=mode, executorch_backend_config=config)
+        chain = export(net, [INPUTS], recipe).get_executorch_program().execution_plan[0].chains[0]
+        assert (chain.stacktrace is not None) is has_lines
+    assert not config.emit_stacktrace
 
 
 def test_the_separate_stages_do_the_same(net: Net) -> None:

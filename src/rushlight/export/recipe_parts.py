@@ -35,7 +35,10 @@ class RecipeType(Enum, metaclass=_RecipeTypeMeta):
 
 
 class Mode(str, Enum):
-    """Whether an export is for debugging or for release."""
+    """Whether an export is for debugging or for release.
+
+    A program for debugging has the lines of the user's Python (`ExecutorchBackendConfig.emit_stacktrace`).
+    """
 
     DEBUG = "debug"
     RELEASE = "release"

@@ -6,16 +6,19 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.edge import EdgeProgramManager
 from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.export.quantize_stages import QuantizeStage, SourceTransformStage
 from rushlight.export.recipe import ExportRecipe
+from rushlight.export.recipe_parts import Mode
 from rushlight.export.stage import PipelineArtifact, Stage
 from rushlight.export.stages import (
     EdgeProgramManagerTransformStage,
@@ -99,7 +102,7 @@ class ExportSession:
             method name.
         constant_methods: methods that return a constant, by name.
         artifact_dir: a folder, kept in the context of its artifacts for stages of your own.
-        generate_etrecord: make a record for the developer tools.
+        generate_etrecord: only False is taken, since Rushlight writes no ETRecord.
 
     Raises:
         ValueError: the inputs or the recipe do not fit the model.
@@ -172,7 +175,7 @@ class ExportSession:
                 lambda: EdgeProgramManagerTransformStage.from_recipe(lowering)
             ),
             StageType.TO_BACKEND: lambda: ToBackendStage.from_recipe(lowering),
-            StageType.TO_EXECUTORCH: lambda: ExecutorchStage(recipe.executorch_backend_config),
+            StageType.TO_EXECUTORCH: lambda: ExecutorchStage(_backend_config(recipe)),
         }
         return {stage: make[stage]() for stage in stages if stage in make}
 
@@ -410,3 +413,11 @@ def _by_method(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     return value if isinstance(value, dict) else {"forward": value}
+
+
+def _backend_config(recipe: ExportRecipe) -> ExecutorchBackendConfig | None:
+    """Returns the options of the file, with stack traces for an export in debug mode."""
+    config = recipe.executorch_backend_config
+    if recipe.mode is not Mode.DEBUG:
+        return config
+    return replace(config or ExecutorchBackendConfig(), emit_stacktrace=True)
