@@ -5,6 +5,7 @@
 
 #include "backends/cpu/image.h"
 #include "microkernels/conv/int8_window.h"
+#include "microkernels/elementwise/int8.h"
 #include "microkernels/gemm/int8.h"
 
 namespace rushlight::cpu {
@@ -18,17 +19,12 @@ inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) 
   return microkernels::Int8Range{range.zero_point(), range.low(), range.high()};
 }
 
-// Of Int8Loops::add() for operands with these zero points and factors.
-inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_factor) {
-  return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
-}
-
 // What a step adds to numbers of zero point `zero` before they leave it, but for where it lies.
 inline Result<microkernels::Int8Sum> sum_of(const schema::Int8Sum& added, int32_t zero) {
   microkernels::Int8Sum sum{};
   RL_ASSIGN(sum.range, range_of(added.output()));
   sum.factor = added.factor(), sum.other_factor = added.residual_factor();
-  sum.offset = sum_offset(zero, added.residual_zero_point(), sum.factor, sum.other_factor);
+  sum.offset = microkernels::sum_offset(zero, added.residual_zero_point(), sum.factor, sum.other_factor);
   return sum;
 }
 

@@ -1,5 +1,6 @@
 // Sums, differences and products of int8 values of one shape.
 #include "backends/xnnpack/int8_step.h"
+#include "microkernels/elementwise/int8.h"
 
 namespace rushlight::xnnpack {
 namespace {
@@ -19,12 +20,8 @@ bool repeats(const Shape& small, const Shape& large) {
 
 class Int8BinaryStep final : public ThreadedStep {
  public:
-  Int8BinaryStep(const Graph& graph, const Node& node, size_t threads)
-      : ThreadedStep(node, threads),
-        a_(graph.values[node.inputs[0]].quantization),
-        b_(graph.values[node.inputs[1]].quantization),
-        range_(range_of(graph, node)),
-        scale_(graph.values[node.output].quantization.scale) {}
+  Int8BinaryStep(const Node& node, size_t threads, const microkernels::Int8Binary& binary)
+      : ThreadedStep(node, threads), binary_(binary) {}
 
   Error setup(const Operand* operands, void*, pthreadpool*) override {
     const Shape &a = operands[node_.inputs[0]].shape, &b = operands[node_.inputs[1]].shape;
@@ -44,7 +41,10 @@ class Int8BinaryStep final : public ThreadedStep {
     const int64_t row = a_count_ < b_count_ ? a_count_ : b_count_, rows = count_ / row;
     if (rows == 1) {
       share(
-          context, count_, [&](int64_t, int64_t begin, int64_t end) { combine(begin, begin, begin, end - begin); },
+          context, count_,
+          [&](int64_t, int64_t begin, int64_t end) {
+            binary_.run(a_data_ + begin, b_data_ + begin, end - begin, out_ + begin);
+          },
           kGrain);
       return Error::Ok;
     }
@@ -52,7 +52,8 @@ class Int8BinaryStep final : public ThreadedStep {
         context, rows,
         [&](int64_t, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            combine(a_count_ == row ? 0 : i * row, b_count_ == row ? 0 : i * row, i * row, row);
+            binary_.run(a_data_ + (a_count_ == row ? 0 : i * row), b_data_ + (b_count_ == row ? 0 : i * row), row,
+                        out_ + i * row);
           }
         },
         (kGrain + row - 1) / row);
@@ -60,27 +61,26 @@ class Int8BinaryStep final : public ThreadedStep {
   }
 
  private:
-  void combine(int64_t a, int64_t b, int64_t to, int64_t count) const {
-    const microkernels::Int8Loops& loops = microkernels::int8_microkernels().loops;
-    if (node_.kind == Kind::XNNMultiply) {
-      loops.multiply(a_data_ + a, b_data_ + b, count, a_.zero, b_.zero, a_.scale * b_.scale / scale_, range_,
-                     out_ + to);
-      return;
-    }
-    const float a_factor = a_.scale / scale_;
-    const float b_factor = (node_.kind == Kind::XNNSubtract ? -b_.scale : b_.scale) / scale_;
-    const float offset = -(static_cast<float>(a_.zero) * a_factor + static_cast<float>(b_.zero) * b_factor);
-    loops.add(a_data_ + a, b_data_ + b, count, a_factor, b_factor, offset, range_, out_ + to);
-  }
-
-  const Quantization a_, b_;
-  const microkernels::Int8Range range_;
-  const float scale_;
+  const microkernels::Int8Binary binary_;
   const int8_t* a_data_ = nullptr;
   const int8_t* b_data_ = nullptr;
   int8_t* out_ = nullptr;
   int64_t count_ = 0, a_count_ = 0, b_count_ = 0;
 };
+
+// With the factors of a quantized sum, difference or product.
+microkernels::Int8Binary binary_of(const Graph& graph, const Node& node) {
+  const Quantization& a = graph.values[node.inputs[0]].quantization;
+  const Quantization& b = graph.values[node.inputs[1]].quantization;
+  const float scale = graph.values[node.output].quantization.scale;
+  microkernels::Int8Binary binary;
+  binary.multiplies = node.kind == Kind::XNNMultiply;
+  binary.a_zero = a.zero, binary.b_zero = b.zero;
+  binary.a_factor = binary.multiplies ? a.scale * b.scale / scale : a.scale / scale;
+  binary.b_factor = (node.kind == Kind::XNNSubtract ? -b.scale : b.scale) / scale;
+  binary.range = range_of(graph, node);
+  return binary;
+}
 
 }  // namespace
 
@@ -89,7 +89,7 @@ Error make_int8_binary_step(const Graph& graph, const Node& node, size_t threads
   const Value &a = graph.values[node.inputs[0]], &b = graph.values[node.inputs[1]];
   if (!is_byte(a) || !is_byte(b) || !is_byte(graph.values[node.output])) return Error::Ok;
   if (!repeats(a.shape, b.shape) && !repeats(b.shape, a.shape)) return Error::Ok;
-  return make_in<Int8BinaryStep>(allocator, step, graph, node, threads);
+  return make_in<Int8BinaryStep>(allocator, step, node, threads, binary_of(graph, node));
 }
 
 }  // namespace rushlight::xnnpack

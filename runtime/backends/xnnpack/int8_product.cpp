@@ -1,13 +1,10 @@
 // Convolutions and fully connected nodes over int8 as products with packed weights: static ones, whose sums become
 // int8 again, and those with scales by row, whose sums become floats.
 #include <algorithm>
-#include <cmath>
 
 #include "backends/xnnpack/int8_step.h"
 #include "backends/xnnpack/quantized.h"
-#include "core/rounding.h"
-#include "microkernels/conv/int8_window.h"
-#include "microkernels/gemm/int8.h"
+#include "microkernels/conv/int8_packed.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::xnnpack {
@@ -15,137 +12,53 @@ namespace {
 
 using By = Quantization::By;
 using microkernels::Int8Microkernels;
-
-// Per output channel of all groups.
-struct Channels {
-  int32_t* corrections = nullptr;  // of static nodes
-  float* multipliers = nullptr;
-  float* offsets = nullptr;  // bias of those with scales by row, or null
-};
-
-size_t group_bytes(const Conv& c) {
-  const int64_t depth = c.kernel_h * c.kernel_w * c.inputs;
-  return static_cast<size_t>(round_up(
-      static_cast<int64_t>(microkernels::packed_rhs_size(microkernels::int8_microkernels(), c.outputs, depth)), 64));
-}
+using microkernels::PackedInt8Conv;
 
 class Int8ProductStep final : public ThreadedStep {
  public:
   Int8ProductStep(const Graph& graph, const Node& node, size_t threads, PackedWeights&& weights,
-                  const Channels& channels)
+                  const PackedInt8Conv& convolution)
       : ThreadedStep(node, threads),
-        in_value_(graph.values[node.inputs[0]]),
-        range_(range_of(graph, node)),
+        is_by_row_(graph.values[node.inputs[0]].quantization.by == By::Row),
         weights_(static_cast<PackedWeights&&>(weights)),
-        channels_(channels) {}
+        convolution_(convolution) {}
 
   bool reads(uint32_t input) const override { return input == 0; }
 
   size_t scratch_bytes(const Operand* operands) const override {
-    const Conv c = conv_of(node_, operands);
-    return static_cast<size_t>(threads_) * (product_bytes(c) + lhs_bytes(c));
+    PackedInt8Conv convolution = convolution_;
+    prepare(operands, &convolution);
+    return static_cast<size_t>(threads_) * convolution.worker_bytes();
   }
 
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
-    conv_ = conv_of(node_, operands);
-    in_ = operands[node_.inputs[0]];
-    out_ = operands[node_.output].data;
-    scratch_ = static_cast<uint8_t*>(scratch);
-    worker_bytes_ = product_bytes(conv_) + lhs_bytes(conv_);
+    RL_REQUIRE(prepare(operands, &convolution_), InvalidProgram, "the window of an int8 convolution is too large");
+    const Operand& in = operands[node_.inputs[0]];
+    operands_ = {};
+    operands_.in = in.data, operands_.out = operands[node_.output].data;
+    if (is_by_row_) operands_.row_scales = in.row_scales(), operands_.row_zeros = in.row_zeros();
+    if (is_by_row_) operands_.scale_rows = in.rows();
+    scratch_ = scratch;
     return Error::Ok;
   }
 
   Error run(KernelRuntimeContext& context) override {
-    const Int8Microkernels& t = microkernels::int8_microkernels();
-    const int64_t step = microkernels::column_step(t);
-    if (conv_.pixels() >= 2 * t.rows * workers(context) || conv_.groups > 1) {
-      share(context, conv_.pixels(), [&](int64_t worker, int64_t begin, int64_t end) {
-        for (int64_t g = 0; g < conv_.groups; ++g) multiply(worker, g, begin, end, 0, conv_.outputs);
-      });
-    } else {
-      share(context, (conv_.outputs + step - 1) / step, [&](int64_t worker, int64_t begin, int64_t end) {
-        multiply(worker, 0, 0, conv_.pixels(), begin * step, std::min(end * step, conv_.outputs));
-      });
-    }
+    convolution_.run(context, workers(context), operands_, scratch_);
     return Error::Ok;
   }
 
  private:
-  static size_t product_bytes(const Conv& c) {
-    const int64_t depth = c.kernel_h * c.kernel_w * c.inputs;
-    return static_cast<size_t>(
-        round_up(static_cast<int64_t>(microkernels::product_scratch(microkernels::int8_microkernels(), depth)), 64));
-  }
-  size_t lhs_bytes(const Conv& c) const {
-    const size_t bytes = microkernels::Int8LhsPacker::scratch_bytes(microkernels::int8_microkernels(), window_of(c),
-                                                                    c.inputs, c.outputs, reads_in_place(c));
-    return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64));
-  }
-  bool reads_in_place(const Conv& c) const { return !is_by_row() && c.batch == 1; }
-  static microkernels::Int8Window window_of(const Conv& c) {
-    return microkernels::int8_window(c.window(), c.input().sizes, c.output().sizes);
-  }
-  bool is_by_row() const { return in_value_.quantization.by == By::Row; }
-
-  void multiply(int64_t worker, int64_t group, int64_t begin, int64_t end, int64_t n0, int64_t n1) const {
-    const Conv& c = conv_;
-    const int64_t first = group * c.outputs;
-    uint8_t* const scratch = scratch_ + static_cast<size_t>(worker) * worker_bytes_;
-    microkernels::Int8Window window = window_of(c);
-    window.in = static_cast<const uint8_t*>(in_.data);
-    microkernels::Int8LhsPacker left;
-    microkernels::Int8Product p{};
-    p.m = c.pixels(), p.n = c.outputs;
-    const auto set_lhs = [&](int32_t zero, int64_t from, int64_t to) {
-      window.zero = static_cast<int8_t>(zero);
-      left.set(&p, microkernels::int8_microkernels(), window, group * c.inputs, c.inputs, reads_in_place(c), from, to,
-               scratch + product_bytes(c));
-    };
-    p.rhs = reinterpret_cast<const uint8_t*>(weights_.floats()) + static_cast<size_t>(group) * group_bytes(c);
-    p.out_stride = c.out_channels();
-    const Int8Microkernels& t = microkernels::int8_microkernels();
-    if (!is_by_row()) {
-      set_lhs(in_value_.quantization.zero, begin, end);
-      p.out_kind = microkernels::Int8Product::Out::Bytes;
-      p.requantize = {channels_.corrections + first,
-                      channels_.multipliers + first,
-                      nullptr,
-                      range_.zero,
-                      range_.least,
-                      range_.most};
-      p.out = static_cast<uint8_t*>(out_) + first;
-      microkernels::multiply(t, p, begin, end, n0, n1, scratch);
-      return;
-    }
-    p.out_kind = microkernels::Int8Product::Out::Floats;
-    p.multiplier = channels_.multipliers + first;
-    p.offset = channels_.offsets ? channels_.offsets + first : nullptr;
-    p.least = node_.has_bounds ? node_.min : -INFINITY;
-    p.most = node_.has_bounds ? node_.max : INFINITY;
-    p.out = static_cast<float*>(out_) + first;
-    // Pixels of one scale after another, or a scale for every pixel.
-    const int64_t together = c.pixels() / in_.rows();
-    p.row_step = together == 1 ? 1 : 0;
-    for (int64_t at = begin; at < end;) {
-      const int64_t image = at / together;
-      const int64_t stop = together == 1 && c.is_pointwise() ? end : std::min(end, (image + 1) * together);
-      set_lhs(in_.row_zeros()[image], at, stop);
-      p.zeros = in_.row_zeros() + (together == 1 ? 0 : image);
-      p.scales = in_.row_scales() + (together == 1 ? 0 : image);
-      microkernels::multiply(t, p, at, stop, n0, n1, scratch);
-      at = stop;
-    }
+  // Returns false if the convolution refuses the sizes.
+  bool prepare(const Operand* operands, PackedInt8Conv* convolution) const {
+    const Conv c = conv_of(node_, operands);
+    return convolution->prepare(c.input().sizes, c.output().sizes);
   }
 
-  const Value& in_value_;
-  const microkernels::Int8Range range_;
+  const bool is_by_row_;
   PackedWeights weights_;
-  const Channels channels_;
-  Conv conv_{};
-  Operand in_;
-  void* out_ = nullptr;
-  uint8_t* scratch_ = nullptr;
-  size_t worker_bytes_ = 0;
+  PackedInt8Conv convolution_;
+  PackedInt8Conv::Operands operands_;
+  void* scratch_ = nullptr;
 };
 
 // Weights as int8 [output channels, depth]: in place, or written to `rows`.
@@ -190,6 +103,35 @@ bool is_suited(const Graph& graph, const Node& node, const Conv& c, const Operan
   return operands[node.inputs[0]].row_dims == dims && (!has_bias || bias == ScalarType::Float);
 }
 
+Error set_int8_results(const Graph& graph, const Node& node, const int32_t* bias, MemoryAllocator& allocator,
+                       PackedInt8Conv* c) {
+  c->zero = graph.values[node.inputs[0]].quantization.zero;
+  c->range = range_of(graph, node);
+  int32_t* const corrections = allocator.allocate_array<int32_t>(static_cast<size_t>(c->groups * c->outputs));
+  RL_REQUIRE(corrections != nullptr, MemoryAllocationFailed, "no memory for %lld corrections",
+             static_cast<long long>(c->groups * c->outputs));
+  for (int64_t g = 0; g < c->groups; ++g) {
+    const int64_t first = g * c->outputs;
+    microkernels::zero_corrections(*c->kernels, c->matrix(g), c->outputs, c->zero, bias ? bias + first : nullptr,
+                                   corrections + first);
+  }
+  c->corrections = corrections;
+  return Error::Ok;
+}
+
+Error set_float_results(const Node& node, const float* bias, MemoryAllocator& allocator, PackedInt8Conv* c) {
+  c->gives_floats = true;
+  c->epilogue.clamps = node.has_bounds;
+  c->epilogue.low = node.min, c->epilogue.high = node.max;
+  if (bias == nullptr) return Error::Ok;
+  const int64_t count = c->groups * c->outputs;
+  float* const offsets = allocator.allocate_array<float>(static_cast<size_t>(count));
+  RL_REQUIRE(offsets != nullptr, MemoryAllocationFailed, "no memory for a bias");
+  std::copy_n(bias, count, offsets);
+  c->offsets = offsets;
+  return Error::Ok;
+}
+
 }  // namespace
 
 Error make_int8_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
@@ -202,47 +144,37 @@ Error make_int8_product_step(const Graph& graph, const Node& node, const Operand
   const Value& out = graph.values[node.output];
   const int64_t depth = c.kernel_h * c.kernel_w * c.inputs, count = c.out_channels();
 
+  PackedInt8Conv convolution;
+  convolution.window = c.window();
+  convolution.groups = c.groups, convolution.channels = c.inputs, convolution.outputs = c.outputs;
   int8_t* rows = static_cast<int8_t*>(platform::allocate(static_cast<size_t>(count * depth), 64));
   RL_REQUIRE(rows != nullptr, MemoryAllocationFailed, "no memory to pack weights");
   PackingKey key = packing_key(graph, node, 3);
   key.bias_hash = 0;
   key.layout[6] = static_cast<uint64_t>(node.kind);
-  const size_t floats = static_cast<size_t>(c.groups) * group_bytes(c) / sizeof(float);
-  auto packed = PackedWeights::get(key, floats, [&](float* to) {
+  const size_t matrix_bytes = convolution.matrix_bytes();
+  auto packed = PackedWeights::get(key, static_cast<size_t>(c.groups) * matrix_bytes / sizeof(float), [&](float* to) {
     const int8_t* from = channel_rows(node, weights, c, rows);
     for (int64_t g = 0; g < c.groups; ++g) {
       microkernels::pack_rhs(t, from + g * c.outputs * depth, depth, c.outputs, depth,
-                             reinterpret_cast<uint8_t*>(to) + static_cast<size_t>(g) * group_bytes(c));
+                             reinterpret_cast<uint8_t*>(to) + static_cast<size_t>(g) * matrix_bytes);
     }
   });
   platform::release(rows);
   if (!packed.ok()) return packed.error();
+  convolution.weights = reinterpret_cast<const uint8_t*>(packed.get().floats());
 
-  Channels channels;
-  channels.multipliers = allocator.allocate_array<float>(static_cast<size_t>(count));
-  RL_REQUIRE(channels.multipliers != nullptr, MemoryAllocationFailed, "no memory for %lld scales",
+  float* const multipliers = allocator.allocate_array<float>(static_cast<size_t>(count));
+  RL_REQUIRE(multipliers != nullptr, MemoryAllocationFailed, "no memory for %lld scales",
              static_cast<long long>(count));
   const float ratio = is_byte(in) ? in.quantization.scale / out.quantization.scale : 1.0f;
-  for (int64_t i = 0; i < count; ++i) channels.multipliers[i] = weight_scale(weights, i) * ratio;
+  for (int64_t i = 0; i < count; ++i) multipliers[i] = weight_scale(weights, i) * ratio;
+  convolution.multipliers = multipliers;
   const void* bias = node.inputs[2] == kNone ? nullptr : graph.values[node.inputs[2]].constant;
-  if (is_byte(in)) {
-    channels.corrections = allocator.allocate_array<int32_t>(static_cast<size_t>(count));
-    RL_REQUIRE(channels.corrections != nullptr, MemoryAllocationFailed, "no memory for %lld corrections",
-               static_cast<long long>(count));
-    for (int64_t g = 0; g < c.groups; ++g) {
-      const uint8_t* right =
-          reinterpret_cast<const uint8_t*>(packed.get().floats()) + static_cast<size_t>(g) * group_bytes(c);
-      microkernels::zero_corrections(t, right, c.outputs, in.quantization.zero,
-                                     bias ? static_cast<const int32_t*>(bias) + g * c.outputs : nullptr,
-                                     channels.corrections + g * c.outputs);
-    }
-  } else if (bias) {
-    channels.offsets = allocator.allocate_array<float>(static_cast<size_t>(count));
-    RL_REQUIRE(channels.offsets != nullptr, MemoryAllocationFailed, "no memory for a bias");
-    std::copy_n(static_cast<const float*>(bias), count, channels.offsets);
-  }
+  RL_TRY(is_byte(in) ? set_int8_results(graph, node, static_cast<const int32_t*>(bias), allocator, &convolution)
+                     : set_float_results(node, static_cast<const float*>(bias), allocator, &convolution));
   return make_in<Int8ProductStep>(allocator, step, graph, node, threads, static_cast<PackedWeights&&>(packed.get()),
-                                  channels);
+                                  convolution);
 }
 
 }  // namespace rushlight::xnnpack

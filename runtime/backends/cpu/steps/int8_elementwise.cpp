@@ -35,12 +35,10 @@ void for_blocks(Run& run, const Loops& loops, const Body& body) {
 class Int8BinaryStep final : public Step {
  public:
   Error bind(const schema::Int8Binary& op, Binder& binder) {
-    multiplies_ = op.multiplies();
-    zeros_[0] = op.a_zero_point();
-    zeros_[1] = op.b_zero_point();
-    RL_ASSIGN(range_, range_of(op.range()));
-    factors_[0] = op.a_factor();
-    factors_[1] = op.b_factor();
+    binary_.multiplies = op.multiplies();
+    binary_.a_zero = op.a_zero_point(), binary_.b_zero = op.b_zero_point();
+    binary_.a_factor = op.a_factor(), binary_.b_factor = op.b_factor();
+    RL_ASSIGN(binary_.range, range_of(op.range()));
     views_[0] = binder.output_of(op.output(), ScalarType::Char);
     views_[1] = binder.input_of(op.a(), ScalarType::Char);
     views_[2] = binder.input_of(op.b(), ScalarType::Char);
@@ -57,8 +55,6 @@ class Int8BinaryStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    const microkernels::Int8Loops& t = microkernels::int8_microkernels().loops;
-    const float offset = sum_offset(zeros_[0], zeros_[1], factors_[0], factors_[1]);
     for_blocks(run, loops_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
       const int8_t* a = gathered(1, row, first, n, scratch);
@@ -66,18 +62,14 @@ class Int8BinaryStep final : public Step {
       const int64_t step = loops_.inner_stride(0);
       int8_t* const out = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * step;
       int8_t* const to = step == 1 || n == 1 ? out : scratch + 2 * kBlock;
-      if (multiplies_) {
-        t.multiply(a, b, n, zeros_[0], zeros_[1], factors_[0], range_, to);
-      } else {
-        t.add(a, b, n, factors_[0], factors_[1], offset, range_, to);
-      }
+      binary_.run(a, b, n, to);
       if (to == out) return;
       for (int64_t i = 0; i < n; ++i) out[i * step] = to[i];
     });
     return Error::Ok;
   }
 
-  const char* name() const override { return multiplies_ ? "8-bit product of elements" : "8-bit sum"; }
+  const char* name() const override { return binary_.multiplies ? "8-bit product of elements" : "8-bit sum"; }
   int64_t work() const override { return views_[0]->numel(); }
 
  private:
@@ -89,10 +81,7 @@ class Int8BinaryStep final : public Step {
     return scratch;
   }
 
-  bool multiplies_ = false;
-  int32_t zeros_[2] = {};
-  float factors_[2] = {};
-  microkernels::Int8Range range_{};
+  microkernels::Int8Binary binary_;
   const View* views_[3] = {};
   Loops loops_;
 };

@@ -1,0 +1,46 @@
+// Pooling of channels-last int8 images.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/window.h"
+#include "microkernels/tables/int8.h"
+
+namespace rushlight::microkernels {
+
+// Maxima or means of the windows over an image [n, h, w, c].
+class Int8Pool2d {
+ public:
+  static constexpr int64_t kMostTaps = 1 << 14;
+
+  // The owner sets these, once. taps() is at most kMostTaps.
+  Window window{};
+  Int8Range range{};  // of the results; maxima use the bounds alone
+  bool is_maximum = false;
+  // For means:
+  bool counts_padding = false;  // whether padding counts in the divisor
+  int64_t divisor = 0;          // of every window's sum; 0: as many numbers as the window has
+  int32_t zero = 0;             // the input's zero point
+  float factor = 1;             // the input's scale divided by the output's
+
+  int64_t taps() const { return window.kernel_h * window.kernel_w; }
+  // Takes note of the sizes [n, h, w, c] of the input and the output, which have the same n and c.
+  void prepare(const int64_t* in, const int64_t* out);
+  // Lines of the outputs of all images.
+  int64_t rows() const { return out_[0] * out_[1]; }
+  // Bytes of scratch memory that each worker needs, a multiple of 64.
+  size_t worker_bytes() const;
+  // Computes lines [begin, end) of the output; `scratch` is aligned to 64 bytes.
+  void run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, void* scratch) const;
+
+ private:
+  size_t source_bytes() const;
+  void maxima(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const;
+  void means(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const;
+  int64_t divisor_at(int64_t top, int64_t left, int64_t count) const;
+
+  int64_t in_[4] = {}, out_[4] = {};
+};
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,49 @@
+// Means of int8 numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/rounding.h"
+#include "microkernels/tables/int8.h"
+
+namespace rushlight::microkernels {
+
+// Means over the middle dimension: [outer, count, channels] becomes [outer, channels].
+struct Int8Mean {
+  static constexpr int64_t kMostCount = INT32_MAX / 256;  // so that sums have 32 bits
+
+  int64_t outer = 0, count = 0, channels = 0;
+  int32_t zero = 0;    // the input's zero point
+  Int8Range range{};   // of the results
+  float factor = 1;    // the input's scale divided by the output's
+  int64_t pieces = 1;  // parts of the channels that are computed apart
+
+  // Chooses the number of pieces for so many workers.
+  void divide_for(int64_t workers) { pieces = outer >= workers || channels < 64 ? 1 : workers; }
+  // The parts of the result: for each element of `outer` its pieces.
+  int64_t parts() const { return outer * pieces; }
+  // Bytes of scratch memory that each worker needs, a multiple of 64.
+  size_t worker_bytes() const { return static_cast<size_t>(3 * 4 * round_up(channels, 16)); }
+  // Computes parts [begin, end); `scratch` is aligned to 64 bytes.
+  void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const {
+    const Int8Microkernels& t = int8_microkernels();
+    int32_t* const sums = static_cast<int32_t*>(scratch);
+    int32_t* const corrections = sums + channels;
+    float* const multipliers = reinterpret_cast<float*>(corrections + channels);
+    std::fill_n(corrections, channels, static_cast<int32_t>(-zero * count));
+    std::fill_n(multipliers, channels, factor / static_cast<float>(std::max<int64_t>(count, 1)));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / pieces, piece = i % pieces;
+      const int64_t first = channels * piece / pieces, n = channels * (piece + 1) / pieces - first;
+      std::memset(sums, 0, static_cast<size_t>(n) * sizeof(int32_t));
+      t.loops.add_rows(in + row * count * channels + first, count, channels, n, sums);
+      t.requantize({corrections, multipliers, nullptr, range.zero, range.least, range.most}, {sums, n, 1, n, n},
+                   out + row * channels + first);
+    }
+  }
+};
+
+}  // namespace rushlight::microkernels
