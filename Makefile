@@ -103,15 +103,15 @@ torture: build
 configure = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	-DCMAKE_CXX_COMPILER=$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt) \
 	-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DRUSHLIGHT_BUILD_TESTS=ON -DSKBUILD_SCRIPTS_DIR=bin $(2)
-# Random modules on such a build: $(call torture_on,FOLDER).
-torture_on = $(BIN)/python -m tests.torture --native $(1)/runtime/python/_native*.so --output $(1)/torture \
+# Random modules on such a build: $(call torture_on,FOLDER,--native or --sanitized).
+torture_on = $(BIN)/python -m tests.torture $(2) $(1)/runtime/python/_native*.so --output $(1)/torture \
 	--seed $(SEED) --cases $(CASES) --workers $(WORKERS) $(TORTURE)
 
 poison: build
 	$(call configure,$(POISON),-DCMAKE_BUILD_TYPE=Release -DRUSHLIGHT_POISON=ON)
 	$(BIN)/cmake --build $(POISON) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(POISON) --output-on-failure -j $(WORKERS)
-	$(call torture_on,$(POISON))
+	$(call torture_on,$(POISON),--native)
 
 # Tests with a marker on such a build: $(call tests_on,FOLDER,MARKER).
 tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tests
@@ -130,7 +130,7 @@ asan: build
 	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
 	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../tests/golden/format
 	$(with_asan) $(call tests_on,$(ASAN),damage)
-	$(with_asan) $(call torture_on,$(ASAN))
+	$(call torture_on,$(ASAN),--sanitized)
 
 # GCC takes the lanes of a vector that are set one after the other for uninitialized ones here.
 tsan: build

@@ -29,6 +29,12 @@ def main() -> int:
     parser.add_argument("--minimise", type=int, default=3, help="how many failures that look alike")
     parser.add_argument("--seconds", type=float, default=180.0, help="for minimising one failure")
     parser.add_argument("--native", metavar="FILE", help="the extension module, instead of the installed one")
+    parser.add_argument(
+        "--sanitized",
+        metavar="FILE",
+        default="",
+        help="an extension module built with sanitizers; programs run in a process with it",
+    )
     arguments = parser.parse_args()
     if arguments.native:
         from tests import native

@@ -4,25 +4,49 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import gc
 import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from tests.torture import findings as reports
 from tests.torture.case import Case, from_json, source
+from tests.torture.execute import Calls, Sanitized, execute
 from tests.torture.fast_export import remember_operators
 from tests.torture.generate import generate
 from tests.torture.pool import Death, run_jobs
-from tests.torture.run import Finding, Result, from_dict, run, to_dict
+from tests.torture.run import Execute, Finding, Result, from_dict, run, to_dict
 
 Job = tuple[int, int]
 BATCH = 20
+SANITIZED_BATCH = 200
 SECONDS = 180.0
+
+
+@functools.cache
+def _sanitized(native: str) -> Sanitized:
+    """The process of this worker in which programs run."""
+    return Sanitized(native)
+
+
+def _executor(arguments: argparse.Namespace) -> Execute:
+    if not arguments.sanitized:
+        return execute
+
+    def run_there(blob: bytes, threads: int, calls: Sequence[tuple[Any, ...]]) -> Calls:
+        try:
+            return _sanitized(arguments.sanitized).execute(blob, threads, calls)
+        except RuntimeError as error:
+            _sanitized.cache_clear()
+            return Calls(error=str(error))
+
+    return run_there
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -96,6 +120,8 @@ def run_all(arguments: argparse.Namespace, done: set[int], results: Path) -> lis
         if i not in done
     ]
     configurations = _configurations(arguments)
+    executor = _executor(arguments)
+    batch = SANITIZED_BATCH if arguments.sanitized else BATCH
 
     def work(job: Job) -> Any:
         before = time.perf_counter()
@@ -103,14 +129,14 @@ def run_all(arguments: argparse.Namespace, done: set[int], results: Path) -> lis
         took = time.perf_counter() - before
         if not case.kind.startswith(arguments.kinds):
             return to_dict(Result(kind=case.kind, skipped="kind"))
-        result = run(case, configurations)
+        result = run(case, configurations, executor=executor)
         result.seconds["generate"] = took
         return to_dict(result)
 
     made = []
     with results.open("a") as file:
         for number, (job, result) in enumerate(
-            run_jobs(jobs, work, workers=arguments.workers, batch=BATCH, seconds=SECONDS), 1
+            run_jobs(jobs, work, workers=arguments.workers, batch=batch, seconds=SECONDS), 1
         ):
             row = {"seed": job[0], "index": job[1], "result": result}
             if isinstance(result, Death):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,13 +14,13 @@ import torch
 from tests.torture.case import Case, fixed
 from tests.torture.configurations import THREADS, compile_program, configurations_of, quantized
 from tests.torture.eager import plain_control_flow
+from tests.torture.execute import Calls, brief, execute
 from tests.torture.judge import problem
 from tests.torture.model import Model, leaves, load
 from tests.torture.reference import FloatReference, QuantizedReference, Reference
 from torch.export import ExportedProgram
 from torch.fx import Interpreter, Node
 
-import rushlight
 from rushlight.ir.errors import CompileError, InternalError, PassError
 from rushlight.quantize import QuantizationError
 
@@ -87,19 +87,36 @@ class _Skipped(Exception):
     """Torch itself does not take the case."""
 
 
-def run(case: Case, configurations: Sequence[str] = (), threads: Sequence[int] = THREADS) -> Result:
-    """Compiles and runs a case in each configuration, or in those that are made for it."""
+Execute = Callable[[bytes, int, Sequence[tuple[Any, ...]]], Calls]
+
+
+def run(
+    case: Case,
+    configurations: Sequence[str] = (),
+    threads: Sequence[int] = THREADS,
+    executor: Execute = execute,
+) -> Result:
+    """Compiles and runs a case in each configuration, or in those that are made for it.
+
+    Args:
+        case: the case.
+        configurations: names of configurations; empty for those that the case is made for.
+        threads: the numbers of threads to run with.
+        executor: loads and calls the programs.
+    """
     result = Result(kind=case.kind)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
-            _run(case, configurations or configurations_of(case.quantizer), threads, result)
+            _run(case, configurations or configurations_of(case.quantizer), threads, result, executor)
         except _Skipped as error:
             result.skipped = str(error)
     return result
 
 
-def _run(case: Case, configurations: Sequence[str], threads: Sequence[int], result: Result) -> None:
+def _run(
+    case: Case, configurations: Sequence[str], threads: Sequence[int], result: Result, executor: Execute
+) -> None:
     model, program = _exported(case, result)
     reference: Reference
     if case.quantizer:
@@ -117,7 +134,9 @@ def _run(case: Case, configurations: Sequence[str], threads: Sequence[int], resu
     except Exception as error:
         raise _Skipped(f"eager: {brief(error)}") from None
     for configuration in configurations:
-        finding = _configuration(model, program, configuration, threads, expected, reference, result)
+        finding = _configuration(
+            model, program, configuration, threads, expected, reference, result, executor
+        )
         if finding is None:
             result.passed.append(configuration)
         else:
@@ -172,6 +191,7 @@ def _configuration(
     expected: _Expected,
     reference: Reference,
     result: Result,
+    executor: Execute,
 ) -> Finding | None:
     """The first finding in a configuration. Every sequence of calls is made twice, each from a new load."""
     try:
@@ -184,22 +204,19 @@ def _configuration(
     for count in threads:
         first: list[list[Any]] = []
         for _ in range(2):
-            call = 0
-            try:
-                with result.stage("run"):
-                    module = rushlight.load(blob, threads=count)
-                    for call in range(len(model.case.calls)):
-                        arguments = model.arguments(call)
-                        got = leaves(module(*arguments))
-                        text = _changed(model, call, arguments, expected.inputs[call])
-                        if text:
-                            return Finding(configuration, "changed", text, call, count)
-                        if len(first) <= call:
-                            first.append(got)
-                        elif not _identical(got, first[call]):
-                            return Finding(configuration, "unrepeatable", "other bits", call, count)
-            except Exception as error:
-                return Finding(configuration, "error", brief(error), call, count)
+            arguments = [model.arguments(call) for call in range(len(model.case.calls))]
+            with result.stage("run"):
+                made = executor(blob, count, arguments)
+            for call, got in enumerate(made.outputs):
+                text = _changed(model, call, made.arguments[call], expected.inputs[call])
+                if text:
+                    return Finding(configuration, "changed", text, call, count)
+                if len(first) <= call:
+                    first.append(got)
+                elif not _identical(got, first[call]):
+                    return Finding(configuration, "unrepeatable", "other bits", call, count)
+            if made.error:
+                return Finding(configuration, "error", made.error, len(made.outputs), count)
         with result.stage("judge"):
             for call, got in enumerate(first):
                 if judged and _identical(got, judged[call]):
@@ -211,10 +228,10 @@ def _configuration(
     return None
 
 
-def _changed(model: Model, call: int, arguments: tuple[Any, ...], allowed: list[Any]) -> str:
+def _changed(model: Model, call: int, arguments: list[Any], allowed: list[Any]) -> str:
     """Which input a call has changed, though eager does not, or does so otherwise."""
     before = leaves(model.arguments(call))
-    for i, (a, b, c) in enumerate(zip(leaves(arguments), before, allowed, strict=True)):
+    for i, (a, b, c) in enumerate(zip(arguments, before, allowed, strict=True)):
         if isinstance(a, torch.Tensor) and not _same(a, b) and problem([a], [c], None, 0, ""):
             return f"input {i} is changed"
     return ""
@@ -284,11 +301,6 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
-
-
-def brief(error: BaseException) -> str:
-    """The class and the message, on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:1500]
 
 
 def to_dict(result: Result) -> dict[str, Any]:
