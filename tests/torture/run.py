@@ -254,7 +254,7 @@ def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> st
     try:
         program = model.export()
         for call in range(len(expected.outputs)):
-            text = _undeclared_size(program, model.arguments(call))
+            text = _not_as_declared(program, model.arguments(call))
             if text:
                 return f"call {call}: {text}"
         module = program.run_decompositions({}).module()
@@ -268,8 +268,8 @@ def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> st
     return ""
 
 
-class _Sizes(Interpreter):
-    """Runs a program and compares the static sizes that torch.export declares with those that occur."""
+class _Declared(Interpreter):
+    """Runs a program and compares the dtypes and static sizes that torch.export declares with what occurs."""
 
     problem = ""
 
@@ -281,14 +281,16 @@ class _Sizes(Interpreter):
             for a, b in zip(result.shape, declared.shape, strict=False):
                 if isinstance(b, int) and a != b:
                     self.problem = f"{n.target} is exported with size {b}, but has {a}"
+            if result.dtype != declared.dtype:
+                self.problem = f"{n.target} is exported as {declared.dtype}, but gives {result.dtype}"
         return result
 
 
-def _undeclared_size(program: ExportedProgram, arguments: tuple[Any, ...]) -> str:
-    """The node whose size torch.export takes for a constant though it is none, or nothing."""
-    sizes = _Sizes(program.module(check_guards=False))
-    sizes.run(*leaves(arguments))
-    return sizes.problem
+def _not_as_declared(program: ExportedProgram, arguments: tuple[Any, ...]) -> str:
+    """The node whose dtype or static size is not what torch.export declares, or nothing."""
+    declared = _Declared(program.module(check_guards=False))
+    declared.run(*leaves(arguments))
+    return declared.problem
 
 
 def _identical(a: list[Any], b: list[Any]) -> bool:
