@@ -23,9 +23,10 @@ ALLOWED: dict[str, set[str]] = {
     "memory": {"ir", "passes"},
     "quantize": {"ir", "passes"},
     "delegate": {"ir", "passes"},
-    "emit": {"ir", "memory", "format", "codegen"},
-    "codegen": {"format", "runtime"},
-    "compiler": CORE | {"codegen", "devtools"},
+    "emit": {"ir", "memory", "format", "target"},
+    "codegen": set(),
+    "target": {"runtime"},
+    "compiler": CORE | {"target", "devtools"},
     "exir": CORE,
     "api": CORE | {"backends", "devtools"},
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
@@ -34,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "devtools": {"ir", "delegate", "emit", "format", "runtime"},
 }
 ANYTHING = {"compat", "cli", "__init__", "__main__"}
-WITHOUT_TORCH = {"format", "runtime", "codegen"}
+WITHOUT_TORCH = {"format", "runtime", "codegen", "target"}
 # The ATen mode runs on torch's kernels, reads the file itself and knows the operators defined in `ir`.
 ATEN_MODE = ("runtime/aten/", "runtime/aten_lib.py")
 ATEN_MODE_READS = {"format", "ir"}

@@ -1,8 +1,9 @@
-"""Every pass and every memory planner has a test file of its own name."""
+"""Every pass and every memory planner has a test file of its own name, and passes have one rule for names."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,36 @@ HELPERS = {
 def passes() -> list[str]:
     found = sorted(path.stem for path in (PACKAGE / "passes").glob("*.py") if path.stem != "__init__")
     return [name for name in found if name not in HELPERS]
+
+
+BASES = {"Pass", "GraphPass", "ModulePass", "ProgramPass", "ExportPass"}
+
+
+def pass_classes(path: Path) -> list[str]:
+    """The passes that a module defines, without the classes that passes derive from."""
+    return [
+        node.name
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+        and node.name not in BASES
+        and BASES.intersection(ast.unparse(base) for base in node.bases)
+    ]
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def test_the_names_of_passes() -> None:
+    """A pass is called `<Verb><Object>Pass`; its module, if it has no other pass, the same without `Pass`."""
+    found = 0
+    for path in sorted(PACKAGE.rglob("*.py")):
+        names = pass_classes(path)
+        found += len(names)
+        assert all(name.endswith("Pass") for name in names), f"{path}: {names}"
+        if path.parent.name == "passes" and len(names) == 1:
+            assert path.stem == snake_case(names[0].removesuffix("Pass")), f"{path} has {names[0]}"
+    assert found > 30
 
 
 def _gives_a_plan(node: ast.stmt) -> bool:

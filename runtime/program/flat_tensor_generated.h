@@ -1,4 +1,4 @@
-// Generated from schema/flat_tensor.fbs by `python -m rushlight.format.generate`.
+// Generated from schema/flat_tensor.fbs by `python -m rushlight.codegen.generate`.
 // clang-format off
 #pragma once
 

@@ -1,4 +1,4 @@
-// Generated from schema/etdump.fbs by `python -m rushlight.format.generate`.
+// Generated from schema/etdump.fbs by `python -m rushlight.codegen.generate`.
 // clang-format off
 #pragma once
 

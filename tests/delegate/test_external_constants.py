@@ -12,7 +12,7 @@ from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.ir.errors import CompileError
-from rushlight.passes.external_constants import delegate_external_constants_pass_unlifted
+from rushlight.passes.move_constants_to_files import delegate_external_constants_pass_unlifted
 
 X = torch.randn(1, 512)
 

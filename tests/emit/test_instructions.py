@@ -7,7 +7,6 @@ import torch
 
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError
 from rushlight.emit.program import emit_program
-from rushlight.emit.target import host_target, parse_kernel_table
 from rushlight.format.program import (
     Bool,
     Int,
@@ -21,6 +20,7 @@ from rushlight.format.program import (
     TensorList,
     TensorShapeDynamism,
 )
+from rushlight.target.kernel_table import host_kernel_table, parse_kernel_table
 
 
 def plan_of(manager: Any, method: Any = "forward") -> Any:
@@ -239,7 +239,7 @@ def test_a_sufficient_target_is_silent(lower: Any, lowered: Any, cases: Any) -> 
 
 def test_the_host_runs_every_case(lower: Any, cases: Any) -> None:
     for make, args, dynamic_shapes in cases.values():
-        lower(make(), args, dynamic_shapes, target=host_target())
+        lower(make(), args, dynamic_shapes, target=host_kernel_table())
 
 
 def test_methods_come_by_name_and_constant_methods_last(lower: Any, cases: Any) -> None:

@@ -17,7 +17,7 @@ from torch.export import Dim
 import rushlight
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.emit.errors import UnsupportedOperatorsError
-from rushlight.emit.target import host_target
+from rushlight.target.kernel_table import host_kernel_table
 
 EXAMPLE = EXAMPLES / "custom_op"
 OPERATORS = ["sample::gate.out", "sample::blend.out", "sample::extent.out"]
@@ -34,7 +34,7 @@ def sample() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def program(sample: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model for another machine: its kernels are declared, not loaded."""
-    config = ExecutorchBackendConfig(target=host_target().with_operators(OPERATORS))
+    config = ExecutorchBackendConfig(target=host_kernel_table().with_operators(OPERATORS))
     path = tmp_path_factory.mktemp("program") / "model.pte"
     rushlight.compile(
         sample.Model().eval(),

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from rushlight.codegen.fbs import SchemaDecl, parse_schema
 from rushlight.format import flat_tensor, program
 from rushlight.format.codecs import program_binding
 from rushlight.format.decode import decode
-from rushlight.format.fbs import SchemaDecl, parse_schema
 from rushlight.format.header import read_program_layout
 from rushlight.format.ptd import read_ptd, write_ptd
 from rushlight.format.pte import read_pte, write_pte

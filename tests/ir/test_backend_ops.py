@@ -13,9 +13,9 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.edge import EdgeProgramManager, to_edge
 from rushlight.emit.errors import UnsupportedOperatorsError
-from rushlight.emit.target import host_target
 from rushlight.ir.edge_ops import BackendOpOverload, bind_pattern_to_op, ops
 from rushlight.ir.errors import MissingOutVariantError
+from rushlight.target.kernel_table import host_kernel_table
 
 library = torch.library.Library("test_fused", "DEF")
 library.define("add_relu.out(Tensor a, Tensor b, *, Tensor(a!) out) -> Tensor(a!)")
@@ -76,7 +76,7 @@ def test_the_graph_keeps_its_meaning() -> None:
 
 
 def test_it_is_called_through_its_out_variant() -> None:
-    target = host_target().with_operators(["test_fused::add_relu.out"])
+    target = host_kernel_table().with_operators(["test_fused::add_relu.out"])
     program = fused("add_relu").to_executorch(ExecutorchBackendConfig(target=target))
     operators = program.executorch_program.execution_plan[0].operators
     assert [(op.name, op.overload) for op in operators] == [

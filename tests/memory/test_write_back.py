@@ -11,10 +11,10 @@ from rushlight.ir.control_flow import COND
 from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.memory.apply import plan_memory
 from rushlight.memory.planning_pass import MemoryPlanningPass
-from rushlight.memory.write_back import WriteBackMutations, write_back
-from rushlight.passes.give_specs import SpecPropPass
-from rushlight.passes.out_variants import ToOutVarPass
+from rushlight.memory.write_back import WriteBackMutationsPass, write_back
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import SpecPropPass
+from rushlight.passes.to_out_var import ToOutVarPass
 
 aten = torch.ops.aten
 SHAPE = [16, 16]
@@ -201,7 +201,7 @@ def test_programs_of_the_compiler(export_case: Any) -> None:
     program = to_edge(export_case("kv_cache")).exported_program()
     specified = run_passes(program, [SpecPropPass(), ToOutVarPass()]).exported_program
     before = fingerprint(specified)
-    result = WriteBackMutations(in_place=False)(specified)
+    result = WriteBackMutationsPass(in_place=False)(specified)
     assert result.modified and first_difference(before, fingerprint(specified)) is None
     copied = result.exported_program.graph.output_node().args[0][0]
     assert copied.target is aten.copy_.default and copied.args[0].name == "b_cache"
@@ -211,7 +211,7 @@ def test_programs_of_the_compiler(export_case: Any) -> None:
 def test_programs_without_state_stay(export_case: Any) -> None:
     program = to_edge(export_case("add")).exported_program()
     program = run_passes(program, [SpecPropPass()]).exported_program
-    assert not WriteBackMutations()(program).modified
+    assert not WriteBackMutationsPass()(program).modified
 
 
 def test_an_operator_that_wrote_the_buffer_itself_is_not_copied(builder: Any, signature: Any) -> None:

@@ -8,7 +8,7 @@ from torch.fx import GraphModule
 
 from rushlight.ir import meta
 from rushlight.passes.base import GraphPass, add_constant, eliminate_dead_code, map_arguments
-from rushlight.passes.dead_code import RemoveDeadCode
+from rushlight.passes.remove_dead_code import RemoveDeadCodePass
 from rushlight.passes.runner import run_passes
 
 aten = torch.ops.aten
@@ -52,7 +52,7 @@ def test_what_a_pass_is_given_stays_as_it_is() -> None:
     module = build.finish(build.call(aten.sin.default, build.input("x", 2)))
     assert calls(apply(SinToCos(), module).graph_module) == ["cos.default"]
     assert calls(module) == ["sin.default"]
-    assert apply(RemoveDeadCode(), module).graph_module is module
+    assert apply(RemoveDeadCodePass(), module).graph_module is module
 
 
 def test_what_has_an_effect_is_not_dead() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.passes.support import apply_to_program, calls, edge_of
 
-from rushlight.passes.fold_batch_norm import FoldBatchNorm
+from rushlight.passes.fold_batch_norm import FoldBatchNormPass
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -23,7 +23,7 @@ def test_fold_batch_norm(transposed: bool, groups: int, bias: bool) -> None:
     net = torch.nn.Sequential(kind(4, 6, 3, groups=groups, bias=bias), norm, torch.nn.ReLU())
     x = torch.randn(2, 4, 8, 8)
     program = edge_of(net, x)
-    result = apply_to_program(FoldBatchNorm(), program)
+    result = apply_to_program(FoldBatchNormPass(), program)
     folded = result.exported_program
     assert result.modified and calls(folded.graph_module) == ["convolution.default", "relu.default"]
     torch.testing.assert_close(folded.module()(x), net.eval()(x), rtol=1e-5, atol=1e-5)
@@ -41,4 +41,4 @@ class Shared(torch.nn.Module):
 
 def test_batch_norm_after_a_shared_convolution_stays() -> None:
     program = edge_of(Shared(), torch.randn(1, 2, 3, 3))
-    assert not FoldBatchNorm()(program).modified
+    assert not FoldBatchNormPass()(program).modified

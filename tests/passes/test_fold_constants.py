@@ -9,7 +9,7 @@ from tests.passes.support import apply_to_program, calls, edge_of
 
 from rushlight.compiler.edge import to_edge
 from rushlight.ir.program import copy_program
-from rushlight.passes.fold_constants import FoldConstants
+from rushlight.passes.fold_constants import FoldConstantsPass
 
 
 def test_fold_constants() -> None:
@@ -17,7 +17,7 @@ def test_fold_constants() -> None:
     x = torch.randn(3, 40)
     program = edge_of(net, x)
     assert calls(program.graph_module) == ["permute_copy.default", "addmm.default"]
-    folded = apply_to_program(FoldConstants(), program).exported_program
+    folded = apply_to_program(FoldConstantsPass(), program).exported_program
     assert calls(folded.graph_module) == ["addmm.default"]
     name = next(name for name in folded.state_dict if name.startswith("_folded_tensor_constant"))
     torch.testing.assert_close(folded.state_dict[name], net.weight.t().detach())
@@ -37,7 +37,7 @@ class Wide(torch.nn.Module):
 
 def test_constants_that_would_grow_the_file_are_not_folded() -> None:
     program = edge_of(Wide(), torch.randn(64, 64))
-    names = calls(apply_to_program(FoldConstants(), program).exported_program.graph_module)
+    names = calls(apply_to_program(FoldConstantsPass(), program).exported_program.graph_module)
     assert "expand_copy.default" in names  # 16 KiB out of 256 bytes
     assert "permute_copy.default" in names  # the weight is read as it is, too
 
@@ -45,5 +45,5 @@ def test_constants_that_would_grow_the_file_are_not_folded() -> None:
 def test_written_buffers_are_no_constants(export_case: Any) -> None:
     program = copy_program(to_edge(export_case("counter")).exported_program())
     before = calls(program.graph_module).count("add.Tensor")
-    result = FoldConstants()(program)
+    result = FoldConstantsPass()(program)
     assert calls(result.exported_program.graph_module).count("add.Tensor") == before

@@ -8,7 +8,7 @@ from tests.passes.support import Build, apply, calls
 from torch.export import export
 
 from rushlight.exir import to_edge
-from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
 
 qd = torch.ops.quantized_decomposed
 PARAMETERS = (0.25, 3, -128, 127, torch.int8)
@@ -41,6 +41,6 @@ def test_whole_numbers_pass_through(scale: float) -> None:
     q = build.input("q", 4, dtype=torch.int8)
     real = build.call(qd.dequantize_per_tensor.default, q, *PARAMETERS)
     again = build.call(qd.quantize_per_tensor.default, real, scale, *PARAMETERS[1:])
-    result = apply(FoldQuantizePairs(), build.finish(again))
+    result = apply(FoldQuantizePairsPass(), build.finish(again))
     assert result.modified == (scale == 0.25)
     assert len(calls(result.graph_module)) == (0 if scale == 0.25 else 2)

@@ -6,7 +6,7 @@ import torch
 from tests.passes.support import Build, apply, calls
 
 from rushlight.ir import meta
-from rushlight.passes.functional_views import FunctionalViews, copy_form
+from rushlight.passes.functional_views import FunctionalViewsPass, copy_form
 
 aten = torch.ops.aten
 
@@ -20,7 +20,7 @@ def test_functional_views() -> None:
     first = build.item(parts, 0)
     module = build.finish(first)
     assert meta.get_val(r).stride() == (1, 3)
-    module = apply(FunctionalViews(), module).graph_module
+    module = apply(FunctionalViewsPass(), module).graph_module
     assert calls(module) == [
         "permute_copy.default",
         "relu.default",
@@ -36,7 +36,7 @@ def test_assertions_have_no_result_to_move() -> None:
     x = build.input("x", 2, 3)
     build.graph.call_function(aten._assert_async.msg, (x, "must hold"))
     p = build.call(aten.permute.default, x, [1, 0])
-    module = apply(FunctionalViews(), build.finish(p)).graph_module
+    module = apply(FunctionalViewsPass(), build.finish(p)).graph_module
     assert calls(module) == ["_assert_async.msg", "permute_copy.default"]
 
 
@@ -50,7 +50,7 @@ def test_results_of_no_memory_format_become_row_major() -> None:
     last = build.call(aten.relu.default, build.input("image", 1, 3, 2, 2, memory_format=torch.channels_last))
     module = build.finish(half, last)
     assert meta.get_val(half).stride() == (4, 8, 1)
-    moved = {node.name: node for node in apply(FunctionalViews(), module).graph_module.graph.nodes}
+    moved = {node.name: node for node in apply(FunctionalViewsPass(), module).graph_module.graph.nodes}
     strides = [meta.get_val(moved[node.name]).stride() for node in (output, half, last)]
     assert strides == [(12, 4, 1), (12, 4, 1), (12, 1, 6, 3)]
 

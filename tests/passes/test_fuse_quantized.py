@@ -9,7 +9,7 @@ import torch
 from tests.passes.support import counted, edge_of, output_scale, quantized_edge
 from torch.nn import functional as F
 
-from rushlight.passes.fuse_quantized import FuseQuantized
+from rushlight.passes.fuse_quantized import FuseQuantizedPass
 from rushlight.quantize import static_int8
 
 qd = torch.ops.quantized_decomposed
@@ -39,7 +39,7 @@ def fused(
 ) -> tuple[Any, Any, Counter[Any]]:
     """(quantized program, its fused edge program, how often each operator stands in that)."""
     program, edge = quantized_edge(model, inputs, config)
-    result = FuseQuantized(available)(edge).exported_program
+    result = FuseQuantizedPass(available)(edge).exported_program
     return program, result, counted(result)
 
 
@@ -86,6 +86,6 @@ def test_results_that_others_read_as_floats_are_not_fused() -> None:
 
 
 def test_programs_of_floats_stay() -> None:
-    assert not FuseQuantized(lambda op, dtype: True)(
+    assert not FuseQuantizedPass(lambda op, dtype: True)(
         edge_of(torch.nn.Linear(4, 4), torch.ones(1, 4))
     ).modified

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.passes.fuse_quantized import FuseQuantized
+from rushlight.passes.fuse_quantized import FuseQuantizedPass
 from rushlight.passes.fuse_static_quantized import fuse_static
 from rushlight.passes.quantized_rewriter import Rewriter
 from rushlight.quantize import quantize, static_int8
@@ -46,7 +46,7 @@ def test_each_layer_is_within_one_quantum(name: str) -> None:
     torch.manual_seed(0)
     inputs = (torch.randn(2, 144),)
     program, edge = quantized_edge(Layer(name), inputs, static_int8())
-    result = FuseQuantized(lambda op, dtype: True)(edge).exported_program
+    result = FuseQuantizedPass(lambda op, dtype: True)(edge).exported_program
     found = counted(result)
     floats = [
         op

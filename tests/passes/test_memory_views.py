@@ -8,9 +8,9 @@ import torch
 from tests.passes.support import edge_of
 
 from rushlight.ir import memory_ops, meta
-from rushlight.passes.give_specs import SpecPropPass
-from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
+from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import SpecPropPass
 
 
 class Views(torch.nn.Module):
@@ -25,7 +25,7 @@ def test_memory_views() -> None:
     image = torch.randn(1, 3, 4, 4).to(memory_format=torch.channels_last)
     program = edge_of(Views(), torch.randn(2, 3, 4), image)
     module = run_passes(
-        program, [NormalizeViewBases(), SpecPropPass(), UseMemoryViews()]
+        program, [NormalizeViewBasesPass(), SpecPropPass(), UseMemoryViewsPass()]
     ).exported_program.graph_module
     by_name = {node.name: node for node in module.graph.nodes}
     assert by_name["aten_view_copy_default_1"].target is memory_ops.view

@@ -6,7 +6,7 @@ import torch
 from tests.passes.support import Build, apply, calls
 
 from rushlight.ir import meta
-from rushlight.passes.promote_dtypes import PromoteDtypes
+from rushlight.passes.promote_dtypes import PromoteDtypesPass
 
 aten = torch.ops.aten
 
@@ -17,7 +17,7 @@ def test_promote_dtypes() -> None:
     total = build.call(aten.add.Tensor, x, n)
     same = build.call(aten.mul.Tensor, x, x)
     quotient = build.call(aten.div.Tensor, n, n)
-    module = apply(PromoteDtypes(), build.finish(total, same, quotient)).graph_module
+    module = apply(PromoteDtypesPass(), build.finish(total, same, quotient)).graph_module
     assert calls(module) == [
         "_to_copy.default",
         "add.Tensor",

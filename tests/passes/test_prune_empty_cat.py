@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.passes.support import Build, apply, calls
 
-from rushlight.passes.prune_empty_cat import PruneEmptyCat
+from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
 
 aten = torch.ops.aten
 
@@ -15,7 +15,7 @@ def test_prune_empty_cat() -> None:
     x, empty = build.input("x", 2, 3), build.input("empty", 0, 3)
     some = build.call(aten.cat.default, [x, empty, x])
     none = build.call(aten.cat.default, [empty, empty])
-    module = apply(PruneEmptyCat(), build.finish(some, none)).graph_module
+    module = apply(PruneEmptyCatPass(), build.finish(some, none)).graph_module
     assert calls(module) == ["cat.default", "full.default"]
     cat = next(node for node in module.graph.nodes if node.target is aten.cat.default)
     assert [part.name for part in cat.args[0]] == ["x", "x"]
@@ -32,5 +32,5 @@ def test_sizes_that_are_not_known_stay() -> None:
     batch = torch.export.Dim("batch", min=1, max=8)
     program = torch.export.export(Net(), (torch.ones(0, 3, 2),), dynamic_shapes=({1: batch},))
     cats = [node for node in program.graph.nodes if node.target is aten.cat.default]
-    assert not apply(PruneEmptyCat(), program.graph_module).modified
+    assert not apply(PruneEmptyCatPass(), program.graph_module).modified
     assert [node for node in program.graph.nodes if node.target is aten.cat.default] == cats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.passes.support import apply_to_program, calls, edge_of
 
-from rushlight.passes.remove_copies import RemoveCopies
+from rushlight.passes.remove_copies import RemoveCopiesPass
 
 
 class Copies(torch.nn.Module):
@@ -27,7 +27,7 @@ class Before(torch.nn.Module):
 
 def test_remove_copies() -> None:
     x = torch.randn(2, 3)
-    program = apply_to_program(RemoveCopies(), edge_of(Copies(), x)).exported_program
+    program = apply_to_program(RemoveCopiesPass(), edge_of(Copies(), x)).exported_program
     # What is returned must not be an input itself.
     assert calls(program.graph_module) == [
         "relu.default",
@@ -38,4 +38,4 @@ def test_remove_copies() -> None:
 
 
 def test_copies_of_written_buffers_stay() -> None:
-    assert not RemoveCopies()(edge_of(Before(), torch.ones(3))).modified
+    assert not RemoveCopiesPass()(edge_of(Before(), torch.ones(3))).modified

@@ -7,7 +7,11 @@ import torch
 from tests.passes.support import Build, apply, calls
 
 import rushlight
-from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims
+from rushlight.passes.remove_noops import (
+    RemoveNoopConversionsPass,
+    RemoveNoopSlicesPass,
+    SqueezeStaticDimsPass,
+)
 
 aten = torch.ops.aten
 
@@ -17,7 +21,7 @@ def test_remove_noop_slices() -> None:
     x = build.input("x", 4, 3)
     whole = build.call(aten.slice_copy.Tensor, x, 0, 0, 9223372036854775807)
     part = build.call(aten.slice_copy.Tensor, whole, 0, 1, 3)
-    module = apply(RemoveNoopSlices(), build.finish(part)).graph_module
+    module = apply(RemoveNoopSlicesPass(), build.finish(part)).graph_module
     assert calls(module) == ["slice_copy.Tensor"]
     value = torch.randn(4, 3)
     assert torch.equal(module(value)[0], value[1:3])
@@ -28,7 +32,7 @@ def test_remove_noop_conversions() -> None:
     x = build.input("x", 4, 3)
     same = build.call(aten._to_copy.default, x, dtype=torch.float32)
     half = build.call(aten._to_copy.default, same, dtype=torch.float16)
-    module = apply(RemoveNoopConversions(), build.finish(half)).graph_module
+    module = apply(RemoveNoopConversionsPass(), build.finish(half)).graph_module
     assert calls(module) == ["_to_copy.default"]
     assert module(torch.ones(4, 3))[0].dtype == torch.float16
 
@@ -53,4 +57,4 @@ def test_squeezes_of_static_shapes_stay() -> None:
     build = Build()
     x = build.input("x", 1, 3)
     squeezed = build.call(aten.squeeze_copy.dims, x, [0, 1])
-    assert not apply(SqueezeStaticDims(), build.finish(squeezed)).modified
+    assert not apply(SqueezeStaticDimsPass(), build.finish(squeezed)).modified

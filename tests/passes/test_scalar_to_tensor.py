@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.passes.support import Build, apply
 
-from rushlight.passes.scalar_to_tensor import ScalarToTensor
+from rushlight.passes.scalar_to_tensor import ScalarToTensorPass
 
 aten = torch.ops.aten
 
@@ -15,7 +15,7 @@ def test_scalar_to_tensor() -> None:
     x = build.input("x", 2, 3)
     y = build.call(aten.mul.Tensor, x, 2.5)
     z = build.call(aten.add.Tensor, y, 1, alpha=2)
-    result = apply(ScalarToTensor(), build.finish(z))
+    result = apply(ScalarToTensorPass(), build.finish(z))
     assert result.modified
     nodes = list(result.graph_module.graph.nodes)
     constants = [getattr(result.graph_module, node.target) for node in nodes if node.op == "get_attr"]
@@ -23,13 +23,13 @@ def test_scalar_to_tensor() -> None:
     operators = [node for node in nodes if node.op == "call_function"]
     assert [node.args[1].op for node in operators] == ["get_attr", "get_attr"]
     assert operators[1].kwargs == {"alpha": 2}  # a Scalar stays a number
-    assert not apply(ScalarToTensor(), result.graph_module).modified
+    assert not apply(ScalarToTensorPass(), result.graph_module).modified
 
 
 def test_beside_a_tensor_of_rank_0_the_constant_has_the_dtype_of_the_result() -> None:
     build = Build()
     n = build.input("n", dtype=torch.int32)
-    module = apply(ScalarToTensor(), build.finish(build.call(aten.mul.Tensor, n, 2.5))).graph_module
+    module = apply(ScalarToTensorPass(), build.finish(build.call(aten.mul.Tensor, n, 2.5))).graph_module
     (constant,) = module.buffers()
     assert constant.dtype == torch.float32
     value = torch.tensor(3, dtype=torch.int32)

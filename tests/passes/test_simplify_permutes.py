@@ -6,7 +6,7 @@ import torch
 from tests.passes.support import Build, apply
 
 from rushlight.ir.edge_ops import ops
-from rushlight.passes.simplify_permutes import SimplifyPermutes
+from rushlight.passes.simplify_permutes import SimplifyPermutesPass
 
 
 def test_simplify_permutes() -> None:
@@ -15,7 +15,7 @@ def test_simplify_permutes() -> None:
     x, thin = build.input("x", 2, 3, 4), build.input("thin", 1, 1, 8)
     twice = build.call(permute, build.call(permute, x, [1, 2, 0]), [2, 1, 0])
     moved = build.call(permute, thin, [2, 0, -2])
-    module = apply(SimplifyPermutes(), build.finish(twice, moved)).graph_module
+    module = apply(SimplifyPermutesPass(), build.finish(twice, moved)).graph_module
     nodes = {node.name: node for node in module.graph.nodes}
     assert nodes[twice.name].args == (nodes["x"], [0, 2, 1])
     assert nodes[moved.name].target is ops.edge.aten.view_copy.default

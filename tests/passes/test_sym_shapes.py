@@ -11,8 +11,8 @@ from tests.passes.support import edge_of
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism
-from rushlight.passes.give_specs import SpecPropPass
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import SpecPropPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass, HintBasedSymShapeEvalPass
 
 

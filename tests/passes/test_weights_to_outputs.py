@@ -8,7 +8,7 @@ from torch.export import export
 from torch.export.experimental import _export_forward_backward
 from torch.export.graph_signature import OutputKind
 
-from rushlight.passes.weights_to_outputs import WeightsToOutputs
+from rushlight.passes.weights_to_outputs import WeightsToOutputsPass
 
 
 class Loss(torch.nn.Module):
@@ -24,7 +24,7 @@ class Loss(torch.nn.Module):
 def test_trained_weights_are_outputs() -> None:
     program = _export_forward_backward(export(Loss(), (torch.ones(3),)))
     before = len(program.graph_signature.output_specs)
-    result = WeightsToOutputs()(program)
+    result = WeightsToOutputsPass()(program)
     assert result.modified
     specs = result.exported_program.graph_signature.output_specs
     outputs = result.exported_program.graph.output_node().args[0]
@@ -33,4 +33,4 @@ def test_trained_weights_are_outputs() -> None:
 
 
 def test_programs_without_gradients_stay() -> None:
-    assert not WeightsToOutputs()(edge_of(torch.nn.Linear(3, 2), torch.ones(1, 3))).modified
+    assert not WeightsToOutputsPass()(edge_of(torch.nn.Linear(3, 2), torch.ones(1, 3))).modified

@@ -11,7 +11,7 @@ from rushlight.frontend.decompose import decompose
 from rushlight.ir import meta
 from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.ir.sym import upper_bound
-from rushlight.passes.widen_selections import WidenSelections
+from rushlight.passes.widen_selections import WidenSelectionsPass
 
 
 class Select(torch.nn.Module):
@@ -27,7 +27,7 @@ def test_a_mask_with_more_rows_widens_the_bound() -> None:
     exported = export(Select(), (torch.randn(3), torch.ones(4, 3, dtype=torch.bool)))
     program = decompose(exported)
     before = fingerprint(exported), fingerprint(program)
-    result = apply_to_program(WidenSelections(), program)
+    result = apply_to_program(WidenSelectionsPass(), program)
     assert result.modified
     node = selection(result.exported_program)
     product = result.exported_program.graph.find_nodes(op="call_function", target=torch.ops.aten.mul.Tensor)
@@ -39,5 +39,5 @@ def test_a_mask_with_more_rows_widens_the_bound() -> None:
 
 def test_a_smaller_mask_keeps_the_bound() -> None:
     program = decompose(export(Select(), (torch.randn(4, 3), torch.ones(3, dtype=torch.bool))))
-    assert not apply_to_program(WidenSelections(), program).modified
+    assert not apply_to_program(WidenSelectionsPass(), program).modified
     assert upper_bound(meta.get_val(selection(program)).shape[0]) == 12

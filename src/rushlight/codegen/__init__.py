@@ -1,1 +1,1 @@
-"""What is derived from the runtime's kernels: the table of them that the compiler checks programs against."""
+"""Generators: from the schemas in `schema/` to readers and writers in Python and C++."""

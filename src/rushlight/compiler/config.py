@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch.export import ExportGraphSignature
 
-from rushlight.emit.target import KernelTable, host_target
 from rushlight.ir.verifier import Options
 from rushlight.memory.planning_pass import MemoryPlanningPass
-from rushlight.passes.out_variants import ToOutVarPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
+from rushlight.passes.to_out_var import ToOutVarPass
+from rushlight.target.kernel_table import KernelTable, host_kernel_table
 
 
 class DynamicMemoryPlanningMode(Enum):
@@ -157,7 +157,7 @@ class ExecutorchBackendConfig:
     enable_non_cpu_memory_planning: bool = True
     reinplace_extra_ops: frozenset[Any] | None = None
     optimize: bool = True
-    target: KernelTable | None = field(default_factory=host_target)
+    target: KernelTable | None = field(default_factory=host_kernel_table)
 
     def has_kernel(self, operator: str, dtype: str) -> bool:
         """Whether the target has a kernel for an operator, such as "aten::add.out", and a dtype."""

@@ -16,46 +16,50 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
-from rushlight.compiler.plan_memory import PlanMemory, caller_owns_outputs, state_is_planned
+from rushlight.compiler.plan_memory import PlanMemoryPass, caller_owns_outputs, state_is_planned
 from rushlight.compiler.preserve import CoreProgram
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.emit.state import EmitOptions
-from rushlight.frontend.affine import LowerQuantizedTensors, uses_quantized_tensors
+from rushlight.frontend.affine import LowerQuantizedTensorsPass, uses_quantized_tensors
 from rushlight.frontend.decompose import read_facts
-from rushlight.frontend.edge import ToEdgeDialect
-from rushlight.frontend.export import RemoveUnusedParameters
+from rushlight.frontend.edge import ToEdgeDialectPass
+from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir.facts import MethodProgram, facts_of
 from rushlight.ir.program import copy_program
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
-from rushlight.memory.frees import FreeUnbounded
+from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.planning_pass import MemoryPlanningPass
-from rushlight.memory.write_back import WriteBackMutations
-from rushlight.passes.body_layouts import SettleBodyLayouts
-from rushlight.passes.dead_code import RemoveDeadCode
-from rushlight.passes.debug_handles import GiveDebugHandles
-from rushlight.passes.external_constants import MoveConstantsToFiles, default_file
-from rushlight.passes.fold_batch_norm import FoldBatchNorm
-from rushlight.passes.fold_constants import FoldConstants
-from rushlight.passes.fold_quantize_pairs import FoldQuantizePairs
-from rushlight.passes.functional_views import FunctionalViews
-from rushlight.passes.fuse_quantized import FuseQuantized
-from rushlight.passes.give_specs import GiveAllocationsSpecs, MarkConstants, SpecPropPass
-from rushlight.passes.legalize_dim_order import LegalizeDimOrder
-from rushlight.passes.memory_views import NormalizeViewBases, UseMemoryViews
-from rushlight.passes.prim_ops import UsePrimOps
-from rushlight.passes.promote_dtypes import PromoteDtypes
-from rushlight.passes.prune_empty_cat import PruneEmptyCat
-from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAsserts
-from rushlight.passes.remove_copies import RemoveCopies
-from rushlight.passes.remove_noops import RemoveNoopConversions, RemoveNoopSlices, SqueezeStaticDims
+from rushlight.memory.write_back import WriteBackMutationsPass
+from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
+from rushlight.passes.fold_batch_norm import FoldBatchNormPass
+from rushlight.passes.fold_constants import FoldConstantsPass
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
+from rushlight.passes.functional_views import FunctionalViewsPass
+from rushlight.passes.fuse_quantized import FuseQuantizedPass
+from rushlight.passes.legalize_dim_order import LegalizeDimOrderPass
+from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
+from rushlight.passes.move_constants_to_files import MoveConstantsToFilesPass, default_file
+from rushlight.passes.promote_dtypes import PromoteDtypesPass
+from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
+from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAssertsPass
+from rushlight.passes.remove_copies import RemoveCopiesPass
+from rushlight.passes.remove_dead_code import RemoveDeadCodePass
+from rushlight.passes.remove_noops import (
+    RemoveNoopConversionsPass,
+    RemoveNoopSlicesPass,
+    SqueezeStaticDimsPass,
+)
 from rushlight.passes.runner import run_passes
-from rushlight.passes.scalar_to_tensor import ScalarToTensor
-from rushlight.passes.simplify_permutes import SimplifyPermutes
+from rushlight.passes.scalar_to_tensor import ScalarToTensorPass
+from rushlight.passes.settle_body_layouts import SettleBodyLayoutsPass
+from rushlight.passes.simplify_permutes import SimplifyPermutesPass
+from rushlight.passes.spec_prop import AllocationSpecPropPass, MarkConstantsPass, SpecPropPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
-from rushlight.passes.sym_to_tensor import SymToTensor
-from rushlight.passes.weights_to_outputs import WeightsToOutputs
-from rushlight.passes.widen_selections import WidenSelections
+from rushlight.passes.sym_to_tensor import SymToTensorPass
+from rushlight.passes.use_prim_ops import UsePrimOpsPass
+from rushlight.passes.weights_to_outputs import WeightsToOutputsPass
+from rushlight.passes.widen_selections import WidenSelectionsPass
 
 
 def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str]) -> ExportedProgram:
@@ -68,7 +72,7 @@ def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str])
     if shared_state:  # no partitioner may take it for a constant
         program = copy_program(program, read_facts(program, shared_state))
     if uses_quantized_tensors(program):
-        program = run_passes(program, [LowerQuantizedTensors()]).exported_program
+        program = run_passes(program, [LowerQuantizedTensorsPass()]).exported_program
     return program
 
 
@@ -108,24 +112,24 @@ def core_to_edge(
         ATEN,
         rules,
         [
-            RemoveUnusedParameters(),
-            RemoveAsserts(METADATA_ASSERTS),
-            WidenSelections(),
-            FunctionalViews(),
-            SettleBodyLayouts(),
-            ScalarToTensor(),
-            SymToTensor(),
-            RemoveNoopSlices(),
-            SqueezeStaticDims(),
-            PruneEmptyCat(),
-            RemoveNoopConversions(),
-            FoldQuantizePairs(),
-            PromoteDtypes(),
-            RemoveDeadCode(),
+            RemoveUnusedParametersPass(),
+            RemoveAssertsPass(METADATA_ASSERTS),
+            WidenSelectionsPass(),
+            FunctionalViewsPass(),
+            SettleBodyLayoutsPass(),
+            ScalarToTensorPass(),
+            SymToTensorPass(),
+            RemoveNoopSlicesPass(),
+            SqueezeStaticDimsPass(),
+            PruneEmptyCatPass(),
+            RemoveNoopConversionsPass(),
+            FoldQuantizePairsPass(),
+            PromoteDtypesPass(),
+            RemoveDeadCodePass(),
         ],
     )
-    to_edge = ToEdgeDialect(options.dim_order, edge_verifier(options, enabled=False))
-    edge = _run(core, EDGE, rules, [to_edge, RemoveDeadCode(), GiveDebugHandles()])
+    to_edge = ToEdgeDialectPass(options.dim_order, edge_verifier(options, enabled=False))
+    edge = _run(core, EDGE, rules, [to_edge, RemoveDeadCodePass(), AssignDebugHandlesPass()])
     edge._verifiers = [edge_verifier(options, enabled=config._check_ir_validity)]
     return edge
 
@@ -151,13 +155,13 @@ def edge_to_planned(
     planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
     optimizations = [
-        SimplifyPermutes(),
-        FuseQuantized(config.has_kernel),
-        FoldBatchNorm(),
-        RemoveCopies(),
-        FoldConstants(),
+        SimplifyPermutesPass(),
+        FuseQuantizedPass(config.has_kernel),
+        FoldBatchNormPass(),
+        RemoveCopiesPass(),
+        FoldConstantsPass(),
     ]
-    views = [NormalizeViewBases(), RemoveDeadCode(), UseMemoryViews()]
+    views = [NormalizeViewBasesPass(), RemoveDeadCodePass(), UseMemoryViewsPass()]
     file_of = default_file if config.external_constants is True else config.external_constants or None
     return _run(
         planned,
@@ -165,21 +169,23 @@ def edge_to_planned(
         None,
         [
             *(optimizations if config.may_optimize(program.graph_signature) else []),
-            WeightsToOutputs(),
+            WeightsToOutputsPass(),
             *config.passes,
-            *([LegalizeDimOrder()] if dim_order else []),
+            *([LegalizeDimOrderPass()] if dim_order else []),
             SpecPropPass(),
-            MarkConstants(),
-            UsePrimOps(),
-            RemoveAsserts(),
+            MarkConstantsPass(),
+            UsePrimOpsPass(),
+            RemoveAssertsPass(),
             *(views if config.remove_view_copy else []),
             shapes,
             config.to_out_var_pass,
-            GiveAllocationsSpecs(),
-            MoveConstantsToFiles(file_of, config.external_mutable_weights),
-            WriteBackMutations(in_place=state_is_planned(planner), copy_views=caller_owns_outputs(planner)),
-            FreeUnbounded(),
-            PlanMemory(planner),
+            AllocationSpecPropPass(),
+            MoveConstantsToFilesPass(file_of, config.external_mutable_weights),
+            WriteBackMutationsPass(
+                in_place=state_is_planned(planner), copy_views=caller_owns_outputs(planner)
+            ),
+            FreeUnboundedPass(),
+            PlanMemoryPass(planner),
         ],
     )
 

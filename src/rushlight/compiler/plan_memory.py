@@ -9,7 +9,7 @@ from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.base import ProgramPass
 
 
-class PlanMemory(ProgramPass):
+class PlanMemoryPass(ProgramPass):
     """Gives each tensor of a graph of out variants its place, which is written into its spec.
 
     Args:

@@ -132,6 +132,6 @@ def _remedy(state: MethodState, name: str) -> str:
     if not name.startswith(("aten::", "dim_order_ops::", "executorch_prim::")):
         return (
             "load the library of its kernel with rushlight.load_library before compiling, or declare it: "
-            f"ExecutorchBackendConfig(target=host_target().with_operators([{name!r}]))"
+            f"ExecutorchBackendConfig(target=host_kernel_table().with_operators([{name!r}]))"
         )
     return "delegate it, decompose it in the model, or choose a target with more kernels"

@@ -8,7 +8,6 @@ from typing import Any
 from torch.fx import Node
 
 from rushlight.emit.constants import Constants
-from rushlight.emit.target import KernelTable
 from rushlight.emit.values import Ref, Values
 from rushlight.format.program import (
     BackendDelegate,
@@ -23,6 +22,7 @@ from rushlight.format.program import (
 )
 from rushlight.ir import meta
 from rushlight.ir.report import Refusal
+from rushlight.target.kernel_table import KernelTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.passes.remove_noops import RemoveNoopSlices
+from rushlight.passes.remove_noops import RemoveNoopSlicesPass
 
 
 def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompileConfig:
@@ -27,7 +27,7 @@ def get_transform_passes(additional_passes: Sequence[Any] | None = None) -> list
     Args:
         additional_passes: further passes.
     """
-    return [RemoveNoopSlices(), *(additional_passes or ())]
+    return [RemoveNoopSlicesPass(), *(additional_passes or ())]
 
 
 def get_xnnpack_executorch_backend_config(

@@ -35,7 +35,7 @@ def uses_quantized_tensors(program: ExportedProgram) -> bool:
     return any(str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE) for node in program.graph.nodes)
 
 
-class LowerQuantizedTensors(ProgramPass):
+class LowerQuantizedTensorsPass(ProgramPass):
     """Stores the parts of subclasses as buffers, and writes int8 rows that are quantized at run time, and
     matrices by channels or groups, in quantized_decomposed.
 

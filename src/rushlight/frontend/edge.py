@@ -66,7 +66,7 @@ def to_edge_dialect(
     )
 
 
-class ToEdgeDialect(Pass):
+class ToEdgeDialectPass(Pass):
     """Core ATen becomes the Edge dialect, as `to_edge_dialect` says."""
 
     def __init__(self, dim_order: bool, verifier: Any) -> None:

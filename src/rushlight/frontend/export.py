@@ -65,7 +65,7 @@ def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> di
     return dict(programs)
 
 
-class RemoveUnusedParameters(ProgramPass):
+class RemoveUnusedParametersPass(ProgramPass):
     """Drops parameters that the graph does not read."""
 
     def rewrite(self, program: MethodProgram) -> bool:

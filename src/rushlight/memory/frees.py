@@ -15,7 +15,7 @@ from rushlight.memory.storage import Owner
 from rushlight.passes.base import ProgramPass, graph_modules
 
 
-class FreeUnbounded(ProgramPass):
+class FreeUnboundedPass(ProgramPass):
     """Before:   y = relu(x, out=alloc); z = neg(y, out=alloc_1)
     Expected: y = relu(x, out=alloc); z = neg(y, out=alloc_1); free(alloc)
     where the sizes of y have no bound.

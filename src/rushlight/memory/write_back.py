@@ -24,7 +24,7 @@ from rushlight.memory.outputs import MUTATIONS, owners_of_mutations, place_of, s
 from rushlight.passes.base import ProgramPass
 
 
-class WriteBackMutations(ProgramPass):
+class WriteBackMutationsPass(ProgramPass):
     """Ends a graph of out variants with copies of new contents into buffers and written inputs.
 
     Outputs that would lie in bytes which are written at the end are copied before that. There is no copy of
@@ -52,7 +52,7 @@ def write_back(
     in_place: bool = True,
     copy_views: bool = False,
 ) -> bool:
-    """Does what `WriteBackMutations` says, in place; says whether anything changed."""
+    """Does what `WriteBackMutationsPass` says, in place; says whether anything changed."""
     if not copy_views and not any(spec.kind in MUTATIONS for spec in signature.output_specs):
         return False
     aliases = find_aliases(graph_module, signature, Ownership())

@@ -19,7 +19,7 @@ _CONVOLUTION = torch.ops.aten.convolution.default
 _BATCH_NORM = torch.ops.aten._native_batch_norm_legit_no_training.default
 
 
-class FoldBatchNorm(ProgramPass):
+class FoldBatchNormPass(ProgramPass):
     """y = gamma * (conv(x, w) + b - mean) / sqrt(var + eps) + beta is a convolution with scaled weights.
 
     Before: c = aten.convolution(x, w, None, ...)

@@ -22,7 +22,7 @@ _UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_em
 SMALL = 4096
 
 
-class FoldConstants(ProgramPass):
+class FoldConstantsPass(ProgramPass):
     """Stores the results of operators over constants, unless that would grow the file.
 
     Before: t = aten.permute_copy(weight, [1, 0]); y = aten.addmm(bias, x, t)

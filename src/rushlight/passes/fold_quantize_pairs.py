@@ -17,7 +17,7 @@ _PAIRS = {
 }
 
 
-class FoldQuantizePairs(GraphPass):
+class FoldQuantizePairsPass(GraphPass):
     """Before: quantize(dequantize(q, s, z, ...), s, z, ...), perhaps with a clone between. Expected: q."""
 
     def rewrite(self, module: GraphModule) -> bool:

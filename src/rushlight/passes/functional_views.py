@@ -18,7 +18,7 @@ from rushlight.ir.out_variants import written_arguments
 from rushlight.passes.base import GraphPass
 
 
-class FunctionalViews(GraphPass):
+class FunctionalViewsPass(GraphPass):
     """Replaces operators whose results alias their arguments, and carries the new layouts through the graph.
     Results of other operators that lie in the order of no memory format become row-major.
 

@@ -13,7 +13,7 @@ from rushlight.passes.quantized_rewriter import Available, Rewriter
 _QUANTIZED = "quantized_decomposed"
 
 
-class FuseQuantized(ProgramPass):
+class FuseQuantizedPass(ProgramPass):
     """Fuses dequantize, compute, quantize into the operators of `ir.quantized_ops` that the target has.
 
     available: whether the target has a kernel for an operator and a dtype. What it lacks stays as it is.

@@ -23,7 +23,7 @@ _ROW_MAJOR = (
 )
 
 
-class LegalizeDimOrder(GraphPass):
+class LegalizeDimOrderPass(GraphPass):
     """Before: aten.mean.dim(x), x channels last
     Expected: aten.mean.dim(_to_dim_order_copy(x, dim_order=[0, 1, 2, 3]))
     """

@@ -14,7 +14,7 @@ from rushlight.ir.spec import TensorSpec
 from rushlight.passes.base import GraphPass
 
 
-class NormalizeViewBases(GraphPass):
+class NormalizeViewBasesPass(GraphPass):
     """Before: v = view_copy(x, ..); w = view_copy(v, ..). Expected: w = view_copy(x, ..)."""
 
     def rewrite(self, module: GraphModule) -> bool:
@@ -26,7 +26,7 @@ class NormalizeViewBases(GraphPass):
         return changed
 
 
-class UseMemoryViews(GraphPass):
+class UseMemoryViewsPass(GraphPass):
     """Before: v = aten.view_copy(x, [6, 4]). Expected: v = memory.view(x, [6, 4]).
 
     Copies stay where the result is an output of the graph, whose memory may be the caller's, and where the

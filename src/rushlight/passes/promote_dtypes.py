@@ -23,7 +23,7 @@ _PROMOTED = {
 }
 
 
-class PromoteDtypes(GraphPass):
+class PromoteDtypesPass(GraphPass):
     """Before: aten.add.Tensor(float x, int n)
     Expected: aten.add.Tensor(x, aten._to_copy(n, dtype=torch.float32))
     """

@@ -10,7 +10,7 @@ from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import GraphPass, insert_call
 
 
-class PruneEmptyCat(GraphPass):
+class PruneEmptyCatPass(GraphPass):
     """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full.
 
     With nothing left, the concatenation stays if a size of its result is not known.

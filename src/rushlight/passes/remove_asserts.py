@@ -17,7 +17,7 @@ ALL_ASSERTS = METADATA_ASSERTS | {
 }
 
 
-class RemoveAsserts(GraphPass):
+class RemoveAssertsPass(GraphPass):
     """Erases calls of `targets`, and what only they used."""
 
     def __init__(self, targets: frozenset[object] = ALL_ASSERTS) -> None:

@@ -30,7 +30,7 @@ _COPIES = frozenset(
 ) - {torch.ops.dim_order_ops._empty_dim_order.default}
 
 
-class RemoveCopies(ProgramPass):
+class RemoveCopiesPass(ProgramPass):
     """Before: c = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]); y = aten.relu(c)
     Expected: y = aten.relu(x)
 

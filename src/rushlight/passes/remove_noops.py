@@ -11,7 +11,7 @@ from rushlight.ir import meta
 from rushlight.passes.base import GraphPass
 
 
-class RemoveNoopSlices(GraphPass):
+class RemoveNoopSlicesPass(GraphPass):
     """Before: aten.slice_copy(x, 0, 0, 9223372036854775807). Expected: x. Only static shapes are judged."""
 
     def rewrite(self, module: GraphModule) -> bool:
@@ -23,7 +23,7 @@ class RemoveNoopSlices(GraphPass):
         return changed
 
 
-class SqueezeStaticDims(GraphPass):
+class SqueezeStaticDimsPass(GraphPass):
     """Before: aten.squeeze_copy.dims(x, [0, 1]) of a [b, 1, 3] x. Expected: aten.squeeze_copy.dims(x, [1]).
 
     An exported program keeps a dynamic dim, whatever its size at a call; the kernel would remove a size of 1.
@@ -64,7 +64,7 @@ def _squeezed_dims(node: Node) -> list[int] | None:
     return [int(dim) % before.dim() for dim in dims]
 
 
-class RemoveNoopConversions(GraphPass):
+class RemoveNoopConversionsPass(GraphPass):
     """Before: aten._to_copy(x, dtype=torch.float32) of a float32 x of that layout. Expected: x."""
 
     def rewrite(self, module: GraphModule) -> bool:

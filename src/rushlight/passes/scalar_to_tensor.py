@@ -14,7 +14,7 @@ from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import GraphPass, add_constant, map_arguments
 
 
-class ScalarToTensor(GraphPass):
+class ScalarToTensorPass(GraphPass):
     """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0.
 
     Beside tensors of rank 0 alone, which do not outrank it, the constant has the dtype of the result.

@@ -12,7 +12,7 @@ from rushlight.ir.edge_ops import aten_op, ops
 from rushlight.passes.base import GraphPass
 
 
-class SimplifyPermutes(GraphPass):
+class SimplifyPermutesPass(GraphPass):
     """Before: q = aten.permute_copy(aten.permute_copy(x, [0, 2, 1, 3]), [0, 2, 3, 1])
     Expected: q = aten.permute_copy(x, [0, 1, 3, 2])
 

@@ -15,7 +15,7 @@ from rushlight.passes.base import GraphPass, insert_call, map_arguments
 _DTYPES = {torch.SymInt: torch.int32, torch.SymFloat: torch.float32, torch.SymBool: torch.bool}
 
 
-class SymToTensor(GraphPass):
+class SymToTensorPass(GraphPass):
     """Before: aten.add.Tensor(x, sym_size)
     Expected: aten.add.Tensor(x, aten.scalar_tensor(sym_size, dtype=torch.int32))
     """

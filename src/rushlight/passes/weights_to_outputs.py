@@ -8,7 +8,7 @@ from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import ProgramPass
 
 
-class WeightsToOutputs(ProgramPass):
+class WeightsToOutputsPass(ProgramPass):
     """Appends trained parameters to the outputs, as kind TOKEN; other programs stay as they are."""
 
     def rewrite(self, program: MethodProgram) -> bool:

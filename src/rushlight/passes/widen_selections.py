@@ -18,7 +18,7 @@ from rushlight.ir.sym import upper_bound
 from rushlight.passes.base import ProgramPass, graph_modules
 
 
-class WidenSelections(ProgramPass):
+class WidenSelectionsPass(ProgramPass):
     """Counts the selected elements by a new symbol with a wider range, where the range is too narrow.
 
     torch.export bounds the count by the elements of `self`, which a larger mask repeats. The symbol of

@@ -37,7 +37,7 @@ from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constant_inputs, stored_tensor
 from rushlight.ir.errors import CompileError
 from rushlight.ir.spec import TensorSpec
-from rushlight.passes.give_specs import with_known_layout
+from rushlight.passes.spec_prop import with_known_layout
 
 _NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
 

@@ -1,4 +1,4 @@
-"""Generated from schema/cpu_plan.fbs by `python -m rushlight.format.generate`."""
+"""Generated from schema/cpu_plan.fbs by `python -m rushlight.codegen.generate`."""
 
 from __future__ import annotations
 

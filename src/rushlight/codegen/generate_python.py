@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Mapping
 
-from rushlight.format.fbs import FieldDecl, SchemaDecl, TableDecl
+from rushlight.codegen.fbs import FieldDecl, SchemaDecl, TableDecl
 
 _CODES = {
     "bool": "B",
@@ -27,7 +27,7 @@ def python_tables(schemas: Mapping[str, SchemaDecl]) -> str:
     """Text of a module with one `Schema` constant per schema, named in upper case."""
     sources = ", ".join(f"schema/{name}.fbs" for name in schemas)
     lines = [
-        f'"""Generated from {sources} by `python -m rushlight.format.generate`."""',
+        f'"""Generated from {sources} by `python -m rushlight.codegen.generate`."""',
         "",
         "from rushlight.format.wire import Field, Kind, Schema",
     ]
@@ -100,7 +100,7 @@ def python_dataclasses(schema: SchemaDecl, source: str, operations: str) -> str:
     operands are: what the compiler knows of them at first, their indices in a file.
     """
     lines = [
-        f'"""Generated from schema/{source} by `python -m rushlight.format.generate`."""',
+        f'"""Generated from schema/{source} by `python -m rushlight.codegen.generate`."""',
         "",
         "from __future__ import annotations",
         "",

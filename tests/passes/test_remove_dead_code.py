@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.passes.support import Build, apply, calls
 
-from rushlight.passes.dead_code import RemoveDeadCode
+from rushlight.passes.remove_dead_code import RemoveDeadCodePass
 
 aten = torch.ops.aten
 
@@ -15,6 +15,6 @@ def test_remove_dead_code() -> None:
     x = build.input("x", 2)
     build.call(aten.relu.default, build.call(aten.neg.default, x))
     build.graph.call_function(aten._assert_async.msg, (x, "an effect stays"))
-    result = apply(RemoveDeadCode(), build.finish(x))
+    result = apply(RemoveDeadCodePass(), build.finish(x))
     assert calls(result.graph_module) == ["_assert_async.msg"]
-    assert not apply(RemoveDeadCode(), result.graph_module).modified
+    assert not apply(RemoveDeadCodePass(), result.graph_module).modified

@@ -11,9 +11,9 @@ import rushlight
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorSpec
-from rushlight.passes.give_specs import GiveAllocationsSpecs, MarkConstants, SpecPropPass
-from rushlight.passes.out_variants import ToOutVarPass
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import AllocationSpecPropPass, MarkConstantsPass, SpecPropPass
+from rushlight.passes.to_out_var import ToOutVarPass
 
 
 def test_specs(export_case: Any) -> None:
@@ -32,7 +32,7 @@ def test_specs(export_case: Any) -> None:
 
 def test_parameters_are_marked_as_constants() -> None:
     program = edge_of(torch.nn.Linear(3, 2), torch.ones(1, 3))
-    program = run_passes(program, [SpecPropPass(), MarkConstants()]).exported_program
+    program = run_passes(program, [SpecPropPass(), MarkConstantsPass()]).exported_program
     marked = [node.name for node in program.graph.nodes if any(s.const for s in meta.tensor_specs(node))]
     assert marked == ["p_weight", "p_bias"]
 
@@ -62,7 +62,7 @@ def test_allocations_without_specs_get_those_of_their_operators() -> None:
     ).exported_program
     (alloc,) = [node for node in program.graph.nodes if node.target is memory_ops.alloc]
     del alloc.meta["spec"]
-    (given,) = run_passes(program, [GiveAllocationsSpecs()]).exported_program.graph.find_nodes(
+    (given,) = run_passes(program, [AllocationSpecPropPass()]).exported_program.graph.find_nodes(
         op="call_function", target=memory_ops.alloc
     )
     (user,) = given.users

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
+from tests.backends.cpu.optimize.test_read_parts import Skip, conv
 from tests.backends.cpu.support import assert_close, expected, lower, operations, run
-from tests.backends.cpu.test_sources import Skip, conv
 from torch import nn
 
 from rushlight.backends.cpu.plan.tables import Gemm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rushlight.format.fbs import FieldDecl, SchemaDecl, TableDecl, UnionDecl
+from rushlight.codegen.fbs import FieldDecl, SchemaDecl, TableDecl, UnionDecl
 
 _CPP_TYPES = {
     "bool": "bool",
@@ -59,7 +59,7 @@ class _Header:
         schema = self._schema
         own_enums = [enum for enum in schema.enums.values() if self._is_own(enum.name)]
         lines = [
-            f"// Generated from schema/{self._source} by `python -m rushlight.format.generate`.",
+            f"// Generated from schema/{self._source} by `python -m rushlight.codegen.generate`.",
             "// clang-format off",
             "#pragma once",
             "",

@@ -7,7 +7,7 @@ from torch.export import export
 
 from rushlight.exir import ExecutorchBackendConfig, to_edge
 from rushlight.format.pte import read_pte
-from rushlight.passes.initial_state import InitializedMutableBufferPass
+from rushlight.passes.initialized_mutable_buffer import InitializedMutableBufferPass
 
 
 class Cache(torch.nn.Module):

@@ -6,8 +6,13 @@ from typing import Any
 import pytest
 
 from rushlight.emit.errors import UnsupportedOperatorsError
-from rushlight.emit.target import KernelTable, host_target, parse_kernel_table, read_kernel_table
 from rushlight.ir.report import Refusal
+from rushlight.target.kernel_table import (
+    KernelTable,
+    host_kernel_table,
+    parse_kernel_table,
+    read_kernel_table,
+)
 
 TEXT = """
 # the portable library
@@ -53,7 +58,7 @@ def test_operators_may_be_trusted() -> None:
 
 
 def test_the_host_runs_what_it_is_made_for() -> None:
-    host = host_target()
+    host = host_kernel_table()
     assert host.runs("aten::convolution.out", "float32") and not host.runs("aten::convolution.out", "bool")
     assert len(host.kernels) > 200
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from rushlight.codegen.kernel_table import host_kernels, loaded_kernels
+from rushlight.target.host_kernels import host_kernels, loaded_kernels
 
 Rows = Mapping[str, "frozenset[str] | None"]
 
@@ -89,7 +89,7 @@ def _built_in() -> KernelTable:
     return parse_kernel_table(host_kernels())
 
 
-def host_target() -> KernelTable:
+def host_kernel_table() -> KernelTable:
     """Returns the kernels of this package's own runtime, with those of the libraries loaded so far.
 
     After `install_as_executorch()`, operators that are not in the table are taken to have their kernels

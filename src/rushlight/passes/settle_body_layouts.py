@@ -20,7 +20,7 @@ from rushlight.passes.base import GraphPass, insert_call
 _CAPTURED: dict[Any, int] = {COND: 3, WHILE_LOOP: 3, MAP: 2, SCAN: 3}
 
 
-class SettleBodyLayouts(GraphPass):
+class SettleBodyLayoutsPass(GraphPass):
     """Copies what crosses the border of a body in another layout than the one that the other side expects.
 
     A body reads its operands where they lie, and the results of a `cond` are those of the branch that ran.

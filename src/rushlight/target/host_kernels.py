@@ -10,7 +10,7 @@ def host_kernels() -> str:
 
     `rushlight kernels` prints it.
     """
-    return resources.files("rushlight.codegen").joinpath("kernels.txt").read_text(encoding="utf-8")
+    return resources.files("rushlight.target").joinpath("kernels.txt").read_text(encoding="utf-8")
 
 
 def loaded_kernels() -> str:

@@ -1,4 +1,4 @@
-"""Generates what is derived from `schema/*.fbs`: `python -m rushlight.format.generate [--check]`.
+"""Generates what is derived from `schema/*.fbs`: `python -m rushlight.codegen.generate [--check]`.
 
 Writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and the Python field tables
 (`**/wire_tables.py`); of a schema with operands also the dataclasses (`**/plan/tables.py`). `--check` writes
@@ -11,9 +11,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from rushlight.format.fbs import SchemaDecl, parse_schema
-from rushlight.format.generate_cpp import cpp_header
-from rushlight.format.generate_python import python_dataclasses, python_tables
+from rushlight.codegen.fbs import SchemaDecl, parse_schema
+from rushlight.codegen.generate_cpp import cpp_header
+from rushlight.codegen.generate_python import python_dataclasses, python_tables
 
 # C++ header of each schema, and the Python module of the tables of several.
 HEADERS = {
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.check:
         outdated = stale(options.root)
         for path in outdated:
-            print(f"not current: {path}; run python -m rushlight.format.generate", file=sys.stderr)
+            print(f"not current: {path}; run python -m rushlight.codegen.generate", file=sys.stderr)
         return 1 if outdated else 0
     for path, text in generate(options.root).items():
         path.write_text(text)

@@ -12,8 +12,8 @@ from torch._higher_order_ops.while_loop import while_loop
 from torch.fx import GraphModule
 
 import rushlight
-from rushlight.passes.body_layouts import SettleBodyLayouts
-from rushlight.passes.functional_views import FunctionalViews
+from rushlight.passes.functional_views import FunctionalViewsPass
+from rushlight.passes.settle_body_layouts import SettleBodyLayoutsPass
 
 
 class Branches(nn.Module):
@@ -63,11 +63,11 @@ def layouts_of_copies(module: GraphModule) -> list[Any]:
 def test_an_operand_in_another_layout_is_copied() -> None:
     x = torch.randn(2, 2, 2, 1)
     program = torch.export.export(Branches(), (x,)).run_decompositions()
-    module = apply(FunctionalViews(), program.graph_module).graph_module
-    result = apply(SettleBodyLayouts(), module)
+    module = apply(FunctionalViewsPass(), program.graph_module).graph_module
+    result = apply(SettleBodyLayoutsPass(), module)
     assert result.modified
     assert layouts_of_copies(result.graph_module) == [torch.channels_last]
-    again = apply(SettleBodyLayouts(), result.graph_module)
+    again = apply(SettleBodyLayoutsPass(), result.graph_module)
     assert not again.modified
     assert calls(again.graph_module) == calls(result.graph_module)
 

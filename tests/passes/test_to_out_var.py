@@ -12,9 +12,9 @@ from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops
 from rushlight.ir.errors import MissingOutVariantError
 from rushlight.ir.program import copy_program
-from rushlight.passes.give_specs import SpecPropPass
-from rushlight.passes.out_variants import ToOutVarPass
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import SpecPropPass
+from rushlight.passes.to_out_var import ToOutVarPass
 
 
 def test_out_variants(export_case: Any) -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch._ops import OpOverload
 
-from rushlight.emit.target import host_target
 from rushlight.frontend import tables
 from rushlight.ir.out_variants import find_out_variant
+from rushlight.target.kernel_table import host_kernel_table
 
 NEEDS_NONE = {
     "aten::sym_is_contiguous": "answered when compiling",
@@ -42,5 +42,5 @@ def kernels_of(op: OpOverload) -> list[str]:
 
 @pytest.mark.parametrize("op", sorted(core_operators(), key=str), ids=str)
 def test_a_kernel_or_a_reason(op: OpOverload) -> None:
-    found = any(name in host_target() for name in kernels_of(op))
+    found = any(name in host_kernel_table() for name in kernels_of(op))
     assert found != (op.name() in NEEDS_NONE), f"{op}: {kernels_of(op)}"

@@ -36,7 +36,7 @@ class SpecPropPass(GraphPass):
         mark_constants(exported_program, graph_module)
 
 
-class GiveAllocationsSpecs(GraphPass):
+class AllocationSpecPropPass(GraphPass):
     """Gives each allocation the spec of the operator that writes it, if it has none of its own."""
 
     def rewrite(self, module: GraphModule) -> bool:
@@ -68,7 +68,7 @@ def _share_specs(node: Node, outs: list[Node]) -> None:
             meta.set_spec(out, spec)
 
 
-class MarkConstants(ProgramPass):
+class MarkConstantsPass(ProgramPass):
     """Marks the specs of placeholders that hold constants of the program."""
 
     def rewrite(self, program: MethodProgram) -> bool:

@@ -6,7 +6,7 @@ import torch
 from tests.passes.support import Build, apply
 
 from rushlight.ir import meta
-from rushlight.passes.debug_handles import GiveDebugHandles
+from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 
 aten = torch.ops.aten
 
@@ -18,11 +18,11 @@ def test_debug_handles_are_shared_by_origin() -> None:
     for node, origin in zip(nodes, ("linear", "linear", "relu"), strict=True):
         meta.set_origin(node, origin)
     module = build.finish(*nodes)
-    numbered = apply(GiveDebugHandles(), module).graph_module
+    numbered = apply(AssignDebugHandlesPass(), module).graph_module
     found = numbered.graph.find_nodes(op="call_function", target=aten.neg.default)
     assert [meta.get_debug_handle(node) for node in found] == [1, 1, 2]
     meta.set_debug_handle(found[0], 9)
     found[2].meta.pop("debug_handle")
-    again = apply(GiveDebugHandles(), numbered).graph_module
+    again = apply(AssignDebugHandlesPass(), numbered).graph_module
     found = again.graph.find_nodes(op="call_function", target=aten.neg.default)
     assert [meta.get_debug_handle(node) for node in found] == [9, 1, 10]

@@ -21,7 +21,7 @@ _LIFTED = "_lifted_tensor"
 TagOf = Callable[[Node], str | None]
 
 
-class MoveConstantsToFiles(ProgramPass):
+class MoveConstantsToFilesPass(ProgramPass):
     """Chooses the file (without suffix) that holds each constant in place of the program file.
 
     Args:

@@ -10,7 +10,7 @@ from rushlight.ir.sym_ops import PYTHON_TO_PRIM
 from rushlight.passes.base import GraphPass
 
 
-class UsePrimOps(GraphPass):
+class UsePrimOpsPass(GraphPass):
     """Before: operator.mul(sym_size, 5). Expected: executorch_prim.mul.Scalar(sym_size, 5)."""
 
     def rewrite(self, module: GraphModule) -> bool:

@@ -9,16 +9,16 @@ from torch.export.experimental import _export_forward_backward
 
 from rushlight.ir import meta
 from rushlight.ir.facts import facts_of
-from rushlight.passes.external_constants import (
+from rushlight.passes.move_constants_to_files import (
     DEFAULT_TAG,
-    MoveConstantsToFiles,
+    MoveConstantsToFilesPass,
     default_file,
     delegate_external_constants_pass_unlifted,
     external_constants_pass,
     external_mutable_weights_pass,
 )
-from rushlight.passes.give_specs import MarkConstants, SpecPropPass
 from rushlight.passes.runner import run_passes
+from rushlight.passes.spec_prop import MarkConstantsPass, SpecPropPass
 
 
 class Shift(torch.nn.Module):
@@ -33,7 +33,7 @@ class Shift(torch.nn.Module):
 
 def test_parameters_are_tagged_and_numbers_of_the_text_are_not() -> None:
     program = edge_of(Shift(), torch.ones(1, 3))
-    program = run_passes(program, [SpecPropPass(), MarkConstants()]).exported_program
+    program = run_passes(program, [SpecPropPass(), MarkConstantsPass()]).exported_program
     result = external_constants_pass(
         program.graph_module, lambda node: "weights" if "weight" in node.name else None
     )
@@ -61,7 +61,7 @@ def test_constants_for_a_backend_are_tagged_before_they_are_lifted() -> None:
 
 
 def test_files_are_facts_of_the_program() -> None:
-    passes = [SpecPropPass(), MarkConstants(), MoveConstantsToFiles(default_file, trained=False)]
+    passes = [SpecPropPass(), MarkConstantsPass(), MoveConstantsToFilesPass(default_file, trained=False)]
     program = run_passes(edge_of(Shift(), torch.ones(1, 3)), passes).exported_program
     assert facts_of(program).constant_files == {
         "linear.weight": DEFAULT_TAG,

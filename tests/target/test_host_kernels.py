@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rushlight.codegen.kernel_table import host_kernels
-from rushlight.emit.target import parse_kernel_table
 from rushlight.runtime.kernels import kernel_table
+from rushlight.target.host_kernels import host_kernels
+from rushlight.target.kernel_table import parse_kernel_table
 
 
 def test_the_table_is_up_to_date() -> None:
     stored, present = host_kernels().splitlines(), kernel_table().splitlines()
-    command = "run `rushlight kernels > src/rushlight/codegen/kernels.txt`"
+    command = "run `rushlight kernels > src/rushlight/target/kernels.txt`"
     assert [line for line in present if line not in stored] == [], command
     assert [line for line in stored if line not in present] == [], command
 

@@ -7,7 +7,7 @@ from torch.fx import GraphModule
 from rushlight.passes.base import GraphPass, eliminate_dead_code
 
 
-class RemoveDeadCode(GraphPass):
+class RemoveDeadCodePass(GraphPass):
     """Erases operators without users and without effect; inputs stay."""
 
     def rewrite(self, module: GraphModule) -> bool:

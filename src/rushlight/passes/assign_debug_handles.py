@@ -8,7 +8,7 @@ from rushlight.ir import meta
 from rushlight.passes.base import ModulePass, graph_modules
 
 
-class GiveDebugHandles(ModulePass):
+class AssignDebugHandlesPass(ModulePass):
     """Numbers nodes from 1 in graph order; nodes of the same origin share a number. Existing handles stay."""
 
     def rewrite_all(self, graph_module: GraphModule) -> bool:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from rushlight.codegen.fbs import SchemaSyntaxError, parse_schema
+from rushlight.codegen.generate import DATACLASSES, HEADERS, TABLES, main, stale
+from rushlight.codegen.generate_cpp import cpp_header
+from rushlight.codegen.generate_python import python_dataclasses, python_tables
 from rushlight.format.binding import bind
 from rushlight.format.decode import decode
 from rushlight.format.encode import encode
 from rushlight.format.errors import EncodeError
-from rushlight.format.fbs import SchemaSyntaxError, parse_schema
-from rushlight.format.generate import DATACLASSES, HEADERS, TABLES, main, stale
-from rushlight.format.generate_cpp import cpp_header
-from rushlight.format.generate_python import python_dataclasses, python_tables
 from rushlight.format.wire import Schema
 from rushlight.format.wire_tables import FLAT_TENSOR, PROGRAM
 
