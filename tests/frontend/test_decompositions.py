@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.export import Dim, export
 
 import rushlight
 
@@ -112,3 +113,18 @@ def test_nothing_without_weight_is_drawn(replacement: Any) -> None:
     assert set(drawn.flatten().tolist()) == {1, 3}
     if not replacement:
         assert (drawn.sum(1) == 4).all()
+
+
+class LogSumExp(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.logsumexp((0, -1), keepdim=True), x.logsumexp(1), x.logsumexp(0), x.logsumexp(-1)
+
+
+@pytest.mark.parametrize("partitioner", [(), None], ids=["kernels", "default"])
+def test_logsumexp_of_dynamic_dims(partitioner: Any) -> None:
+    shapes = {"x": {0: Dim("batch", min=0, max=6), 1: Dim("width", min=0, max=4)}}
+    program = export(LogSumExp(), (torch.randn(3, 2, 5),), dynamic_shapes=shapes)
+    module = rushlight.load(rushlight.compile(program, partitioner=partitioner).buffer)
+    for batch, width in ((0, 2), (3, 0), (1, 1), (6, 4)):
+        x = torch.randn(batch, width, 5) * 50
+        torch.testing.assert_close(module(x), LogSumExp()(x))

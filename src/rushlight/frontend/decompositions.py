@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._decomp import get_decompositions
+from torch.nn import functional as F
 
 Decomposition = Callable[..., Any]
 
@@ -230,6 +232,24 @@ def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: in
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
 
+def _logsumexp(x: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
+    """The maximum is taken beside one more element, -inf, along dynamic dims, which may be empty."""
+    dims = {d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)} if x.dim() else set()
+    padding = [n for d in reversed(range(x.dim())) for n in (0, int(_is_dynamic(x, d) and d in dims))]
+    if not any(padding) or not x.dtype.is_floating_point:
+        torchs = get_decompositions([torch.ops.aten.logsumexp.default])
+        plain: torch.Tensor = torchs[torch.ops.aten.logsumexp.default](x, dim, keepdim)
+        return plain
+    largest = F.pad(x, padding, value=-torch.inf).amax(tuple(dims), keepdim=True)
+    largest = largest.masked_fill(largest.abs() == torch.inf, 0)
+    result = (x - largest).exp().sum(tuple(dims), keepdim=True).log() + largest
+    return result if keepdim else result.squeeze(tuple(dims))
+
+
+def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
+    return isinstance(x.shape[dim], torch.SymInt)
+
+
 def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) -> torch.Tensor:
     """By the inverse of its distribution; rand is below 1, so that the logarithm is finite."""
     return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
@@ -306,6 +326,7 @@ OWN: dict[Any, Decomposition] = {
     torch.ops.aten.nanmedian.default: _nanmedian,
     torch.ops.aten.linalg_householder_product.default: _householder_product,
     torch.ops.aten.exponential.default: _exponential,
+    torch.ops.aten.logsumexp.default: _logsumexp,
     torch.ops.aten._trilinear.default: _trilinear,
     torch.ops.prims.copy_strided.default: _copy_strided,
     torch.ops.aten.searchsorted.Scalar: _searchsorted_number,
