@@ -141,6 +141,8 @@ def normalised(scope: Scope) -> Value:
     channels = value.shape[1]
     if draw < 0.8:
         groups = rng.choice([g for g in range(1, channels + 1) if channels % g == 0])
+        if groups == channels and all(size == 1 for size in value.shape[2:]):
+            raise Refused("rounding alone decides whether a group of one element becomes 0")
         return scope.layer(f"nn.GroupNorm({groups}, {channels})", value)
     if draw < 0.95 and 2 <= value.rank <= 5:
         kind = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}[value.rank]

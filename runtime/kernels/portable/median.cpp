@@ -1,3 +1,6 @@
+#include <limits>
+#include <type_traits>
+
 #include "kernels/portable/reduction.h"
 #include "kernels/shared/selection.h"
 
@@ -16,6 +19,17 @@ struct LowerMedian {
   }
 };
 
+// The median of no elements: NaN, or what eager PyTorch makes of NaN in an integer dtype.
+template <typename C>
+C median_of_nothing(ScalarType type) {
+  if constexpr (std::is_same_v<C, int64_t>) {
+    if (type == ScalarType::Long) return std::numeric_limits<int64_t>::min();
+    return type == ScalarType::Int ? std::numeric_limits<int32_t>::min() : 0;
+  } else {
+    return std::numeric_limits<C>::quiet_NaN();
+  }
+}
+
 }  // namespace
 
 void median_dim_values(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& values,
@@ -25,15 +39,19 @@ void median_dim_values(KernelRuntimeContext& context, const Tensor& in, int64_t 
 
 void median_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
   if (!resize_out(context, out, {})) return;
-  RL_KERNEL_REQUIRE(context, in.numel() > 0, InvalidArgument, "the median of no elements is not defined");
   switch_compute<kinds::kReal>(context, in.scalar_type(), [&](auto tag) {
     using C = typename decltype(tag)::type;
     const int64_t n = in.numel();
+    const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
+    if (n == 0) {
+      const Indexed<C> nothing{median_of_nothing<C>(in.scalar_type()), 0};
+      return store(&nothing, 1, at(out, 0), 1, 1);
+    }
     Indexed<C>* items = allocate_items<C>(context, n);
     if (!items) return;
     read_items(in, 0, 1, n, items);
     merge_sort(items, items + n, n, false);
-    store_function(scalar_type_of<C>, out.scalar_type())(LowerMedian()(items, n), 1, at(out, 0), 1, 1);
+    store(LowerMedian()(items, n), 1, at(out, 0), 1, 1);
   });
 }
 

@@ -28,6 +28,7 @@ def solved(*sizes: Any) -> Any:
     ("sizes", "expected"),
     [
         ([4], []),
+        ([S - 1, 3 * S], [(S, 3, 0, "b")]),
         ([S], [(S, 1, 0, "a")]),
         ([2 * S + 3, S], [(S, 2, 3, "a")]),
         ([QUOTIENT + 1], [(QUOTIENT, 1, 1, "a")]),
@@ -143,3 +144,18 @@ def test_what_is_no_constant_of_a_plan(module: Any, size: Any) -> None:
     compiled = rushlight.load(rushlight.compile(module, (x,)).buffer)
     for _ in range(2):
         torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_an_argument_whose_size_would_be_negative_is_empty() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            wide = torch.repeat_interleave(x.expand(8, -1), 3, dim=-1)
+            return torch.diff(torch.cummax(wide, 0)[0], dim=-1) <= 0.5
+
+    program = torch.export.export(
+        Model(), (torch.randn(3),), dynamic_shapes={"x": {0: Dim("size", min=0, max=5)}}
+    )
+    module = rushlight.load(rushlight.compile(program).buffer)
+    for size in (0, 1, 5):
+        x = torch.randn(size)
+        torch.testing.assert_close(module(x), Model()(x))

@@ -221,3 +221,19 @@ def test_a_product_of_a_transposed_constant_on_the_left() -> None:
     compiled = rushlight.compile(module, (), partitioner=[XnnpackPartitioner()])
     for result, expected in zip(rushlight.load(compiled)(), module(), strict=True):
         torch.testing.assert_close(torch.as_tensor(result), expected.detach())
+
+
+def test_empty_tensors_that_only_change_their_dtype_stay_outside() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.empty = nn.Parameter(torch.randn(0, 1, dtype=torch.float16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.logaddexp(self.empty, x - x * x)
+
+    x = torch.randn(16, dtype=torch.float16)
+    program = to_edge_transform_and_lower(
+        torch.export.export(Model(), (x,)), partitioner=[XnnpackPartitioner()]
+    )
+    assert rushlight.load(bytes(program.to_executorch().buffer))(x).shape == (0, 16)

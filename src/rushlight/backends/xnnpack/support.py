@@ -41,7 +41,9 @@ def unsupported_reason(node: Node, facts: Facts) -> str | None:
     if facts.is_cast(node):
         result = tensor_of(node)
         assert result is not None
-        return None if result.dtype in facts.dtypes else f"{result.dtype} is not supported"
+        if result.dtype not in facts.dtypes:
+            return f"{result.dtype} is not supported"
+        return _unsupported_shape(result)
     reason = _unsupported_tensors(node, facts)
     check = CHECKS[op]
     return reason or (check(node, facts) if check is not None else None)
@@ -60,15 +62,16 @@ def _unsupported_tensors(node: Node, facts: Facts) -> str | None:
         return f"element types are mixed: {', '.join(sorted(map(str, dtypes)))}"
     if not dtypes <= facts.dtypes:
         return f"{dtypes.pop()} is not supported"
-    for tensor in [*inputs, *outputs]:
-        assert tensor is not None
-        if tensor.dim() > MAX_RANK:
-            return f"a tensor has {tensor.dim()} dimensions; at most {MAX_RANK} are supported"
-        if any(size == 0 for size in upper_dims(tensor)):
-            return "a tensor is empty or has no upper bound"
-        if not is_dense(tensor):
-            return "a tensor is neither contiguous nor channels-last"
-    return None
+    reasons = (_unsupported_shape(tensor) for tensor in [*inputs, *outputs] if tensor is not None)
+    return next(filter(None, reasons), None)
+
+
+def _unsupported_shape(tensor: torch.Tensor) -> str | None:
+    if tensor.dim() > MAX_RANK:
+        return f"a tensor has {tensor.dim()} dimensions; at most {MAX_RANK} are supported"
+    if any(size == 0 for size in upper_dims(tensor)):
+        return "a tensor is empty or has no upper bound"
+    return None if is_dense(tensor) else "a tensor is neither contiguous nor channels-last"
 
 
 def _alpha_is_one(node: Node, facts: Facts) -> str | None:

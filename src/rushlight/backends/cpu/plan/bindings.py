@@ -10,7 +10,7 @@ import sympy
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.plan.sizes import Size, UnsupportedSize, encode, product, size_of
+from rushlight.backends.cpu.plan.sizes import Size, UnsupportedSize, encode, may_be_negative, product, size_of
 from rushlight.ir import meta
 
 
@@ -30,8 +30,12 @@ class Bindings:
         self._index: dict[Any, int] = {}
 
     def solve(self, sizes: Iterable[tuple[Size, Any]]) -> Iterator[tuple[Binding, Any]]:
-        """What each new unknown follows from. `sizes` come with what tells them; symbols go first."""
-        listed = [(size, source) for size, source in sizes if not isinstance(size, int)]
+        """What each new unknown follows from. `sizes` come with what tells them; symbols go first.
+
+        Differences go last: a size of 0 does not tell what is subtracted from.
+        """
+        symbolic = [(size, source) for size, source in sizes if not isinstance(size, int)]
+        listed = sorted(symbolic, key=lambda item: may_be_negative(item[0]))
         for find in (self._symbol, self._function, self._whole):
             for size, source in listed:
                 binding = None if self.knows(size) else find(size)
