@@ -27,7 +27,7 @@ class alignas(64) SharedRange {
  public:
   void set(int64_t begin, int64_t end) { range_.store(packed(begin, end), std::memory_order_relaxed); }
 
-  // A quarter of what is left, at least `least`, in whole multiples of it. False if nothing is left.
+  // Takes a quarter of what is left, in whole multiples of `least`, at least one. Returns false if nothing is left.
   bool take_first(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {
@@ -39,7 +39,7 @@ class alignas(64) SharedRange {
     return true;
   }
 
-  // `least`, or what is left.
+  // Takes `least`, or what is left. Returns false if nothing is left.
   bool take_last(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {

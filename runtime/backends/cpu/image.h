@@ -42,7 +42,7 @@ class SourceViews {
     }
     return sources;
   }
-  // In the order of images().
+  // Returns the addresses in the order of images().
   const float* const* data() {
     for (int i = 0; i < count_; ++i) data_[i] = views_[i]->floats();
     return data_;
@@ -54,7 +54,7 @@ class SourceViews {
   int count_ = 0;
 };
 
-// `count` zeros that live as long as the steps.
+// Returns `count` zeros that live as long as the steps.
 inline const float* zeros(Binder& binder, int64_t count) {
   float* items = binder.array<float>(static_cast<size_t>(count));
   if (items) std::memset(items, 0, static_cast<size_t>(count) * sizeof(float));

@@ -41,15 +41,15 @@ class Step {
 
   // Checks the views' shapes and takes note of them; called before the first run and when one changed.
   virtual Error prepare() = 0;
-  // For the shapes of the last prepare().
+  // Returns the floats of scratch memory for so many workers and the shapes of the last prepare().
   virtual size_t scratch_floats(int64_t) const { return 0; }
   virtual Error run(Run& run) = 0;
-  // Of the shapes of the last prepare().
+  // Returns the weights that run() reads first, for the shapes of the last prepare().
   virtual microkernels::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
-  // Whether int8 numbers of this operand may be kept as uint8, each plus 128, as View::flip tells while the step runs.
+  // Whether int8 numbers of this operand may be kept as uint8, each plus 128; View::sign_mask tells while a step runs.
   virtual bool takes_unsigned(const View&) const { return false; }
-  // Multiplications and additions, each counted, of a run.
+  // Returns the number of multiplications and additions of a run.
   virtual int64_t work() const { return 0; }
 
   uint32_t debug_handle = 0;
@@ -79,36 +79,36 @@ class Binder {
   MemoryAllocator& allocator() const { return allocator_; }
   Error error() const { return error_; }
 
-  // float32 views; null, and the failure kept, if there is none.
+  // Return float32 views, or null, and keep the failure, if there is none.
   const View* input(Operand operand);
   const View* optional_input(Operand operand);
   const View* output(Operand operand);
-  // A view of any type but those of 16 bits.
+  // Return views of any type except float16 and bfloat16.
   const View* any_input(Operand operand);
   const View* any_output(Operand operand);
-  // Views of one type.
+  // Return views of one type.
   const View* input_of(Operand operand, ScalarType dtype);
   const View* output_of(Operand operand, ScalarType dtype);
   bool is_arena(Operand operand) { return slot(operand) != nullptr && slot(operand)->is_arena; }
-  // A view of any type.
+  // Returns a view of any type.
   const View* stored_input(Operand operand);
-  // `count` floats of a constant, next to each other: those of 16 bits become float32 now.
+  // Return `count` contiguous floats of a constant. Those of 16 bits are converted to float32 now.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
-  // Packed matrices [k, n], or [terms[i] * k, n], in the machine's own packing: repacked if the plan's is another.
+  // Returns packed matrices [k, n], or [terms[i] * k, n], repacked if the plan's packing is not the machine's.
   const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
-  // The same, floats of 16 bits left as they are. Empty, and the failure kept, if there are none.
+  // Does the same, but leaves floats of 16 bits as they are. Returns no weights, and keeps the failure, if it fails.
   microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
-  // A packed matrix of int16 blocks, in the plan's packing.
+  // Returns a packed matrix of int16 blocks, in the plan's packing.
   microkernels::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
-  // The same as floats in the machine's own packing. Null, and the failure kept, if there is no memory.
+  // Returns the matrix as floats in the machine's own packing, or null, and keeps the failure, if there is no memory.
   const float* widened(const microkernels::BlockMatrix& matrix);
   // Whether plan and machine pack weights alike.
   bool packs_as_planned() const;
-  // `count` int8 of a constant, next to each other.
+  // Returns `count` contiguous int8 numbers of a constant.
   const int8_t* bytes(Operand operand, int64_t count);
-  // Packed int8 matrices of n columns of k numbers each, in the packing of microkernels::int8_microkernels(),
-  // packed_matrix_size() bytes apart: repacked if the plan's is another.
+  // Returns packed int8 matrices of n columns of k numbers each, packed_matrix_size() bytes apart, in the packing of
+  // microkernels::int8_microkernels(). They are repacked if the plan's packing is another.
   const uint8_t* packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
                               int64_t n);
 
@@ -121,7 +121,7 @@ class Binder {
     }
     return new (memory) T(args...);
   }
-  // A step of type T, bound to an operation.
+  // Makes a step of type T and binds it to an operation.
   template <typename T, typename Operation, typename... Args>
   Result<Step*> bind(const Operation& op, Args... args) {
     T* const step = make<T>(args...);
@@ -140,7 +140,7 @@ class Binder {
  private:
   const Slot* slot(Operand operand);
   const View* written(Operand operand);
-  // One of those in which numbers lie next to each other, or of any floats if `dtype` is Float.
+  // Returns a constant of one dimension without gaps, of one type, or of any float type if `dtype` is Float.
   const View* constant_view(Operand operand, int64_t count, ScalarType dtype = ScalarType::Float);
   void refuse(Error error) {
     if (error_ == Error::Ok) error_ = error;
@@ -159,10 +159,10 @@ class Binder {
 RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_DECLARE_STEP)
 #undef RUSHLIGHT_DECLARE_STEP
 
-// The step of whichever operation it is.
+// Makes the step of an operation of any kind.
 Result<Step*> make_step(const schema::Step& step, Binder& binder);
 
-// An epilogue without its residual.
+// Returns an epilogue without its residual.
 microkernels::Epilogue epilogue_of(const schema::Epilogue& epilogue);
 microkernels::UnaryOp unary_op(schema::UnaryFunction function);
 microkernels::BinaryOp binary_op(schema::BinaryFunction function);

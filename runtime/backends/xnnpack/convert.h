@@ -6,7 +6,7 @@
 
 namespace rushlight::xnnpack {
 
-// Between float and half or bfloat16, rounding to nearest; `dtype` is that of `values`, which may be Float.
+// Convert between float32 and float16 or bfloat16, rounding to nearest. `dtype` is that of `values`; it may be Float.
 void to_float(ScalarType dtype, const void* values, int64_t count, float* floats);
 void from_float(ScalarType dtype, const float* floats, int64_t count, void* values);
 

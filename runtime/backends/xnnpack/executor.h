@@ -9,7 +9,7 @@
 
 namespace rushlight::xnnpack {
 
-// Runs a graph in memory of its own. Not to be executed by two threads at once; any number of executors may be.
+// Runs a graph in memory of its own. Only one thread at a time may call execute() of an executor.
 class Executor {
  public:
   // `graph` is the executor's from now on, whether this succeeds or not.
@@ -24,7 +24,7 @@ class Executor {
   explicit Executor(Graph* graph) : graph_(graph) {}
 
   Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
-  // `failed` learns of which node the shapes do not fit.
+  // Sets `failed` to the node whose shapes do not fit.
   Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   Error plan(MemoryAllocator& allocator);

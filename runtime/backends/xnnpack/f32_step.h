@@ -32,12 +32,13 @@ struct Conv {
   }
 };
 
+// Returns the convolution of a node for the present shapes of operands[values].
 Conv conv_of(const Node& node, const Operand* operands);
 
-// Sets what is done to a result at last; false if there is no such activation.
+// Sets the operator that an epilogue applies to results. Returns false if no operator computes the activation.
 bool set_activation(Kind kind, float number, microkernels::Epilogue* epilogue);
 
-// A step that convolves.
+// A step of a float32 convolution or product.
 class F32Step : public ThreadedStep {
  public:
   using ThreadedStep::ThreadedStep;
@@ -65,7 +66,7 @@ class F32Step : public ThreadedStep {
 // Whether make_depthwise_step() has a step for a convolution.
 bool suits_depthwise(const Node& node);
 
-// What makes one kind of step; null in `*step` if it does not suit the node.
+// Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
 Error make_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                         MemoryAllocator& allocator, Step** step);
 Error make_winograd_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
@@ -73,10 +74,11 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step);
 
+// Makes the step of a mean over height and width.
 Error make_mean_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator, Step** step);
 
-// Whether make_f32_step() has a step for a convolution or product. Residuals are added by steps of all nodes but
-// depthwise convolutions, activations are done by all.
+// Whether make_f32_step() has a step for a convolution or product. All its steps compute activations, and all except
+// those of depthwise convolutions add residuals.
 bool takes_f32(const Graph& graph, const Node& node);
 
 // The key of a node's weights and bias; `layout` begins with a number of the algorithm's own.

@@ -50,7 +50,7 @@ struct Shape {
 // elements.
 Error check_shape(const Shape& shape, bool may_be_empty = false);
 
-// How whole numbers stand for real ones: real = (number - zero) * scale.
+// How quantized numbers stand for real ones: real = (number - zero) * scale.
 struct Quantization {
   enum class By : uint8_t {
     None,
@@ -108,7 +108,7 @@ struct Node {
   uint32_t first[kMaxRank];   // permutation, new shape, offsets, padding before
   uint32_t second[kMaxRank];  // sizes, padding after
   uint32_t axis = 0;
-  uint32_t height = 0, width = 0;  // of a resized picture
+  uint32_t height = 0, width = 0;  // of a resized image
   float number = 0;                // slope, alpha, padding value; of the activation, where there is one
   Kind activation = Kind::NONE;    // done to the clamped result, by fuse()
 };

@@ -12,10 +12,10 @@ inline bool is_byte(const Value& value) {
   return value.dtype == ScalarType::Char && value.quantization.by == Quantization::By::Tensor;
 }
 
-// Where results of a node with such an output end.
+// Returns the zero point of a node's int8 output and the bounds of its results.
 microkernels::Int8Range range_of(const Graph& graph, const Node& node);
 
-// What makes one kind of step; null in `*step` if it does not suit the node.
+// Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
 Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                                MemoryAllocator& allocator, Step** step);
 Error make_int8_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
@@ -29,7 +29,7 @@ Error make_int8_binary_step(const Graph& graph, const Node& node, size_t threads
 Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
                           Step** step);
 
-// Scales of a weighted node's output channels, [channels]. They must still be there, as they are while steps are made.
+// Returns the scale of an output channel's weights. The scales are available while steps are made, not later.
 float weight_scale(const Value& weights, int64_t channel);
 
 }  // namespace rushlight::xnnpack

@@ -8,7 +8,7 @@
 
 namespace rushlight::xnnpack {
 
-// What packed weights were made from, and how.
+// Identifies packed weights by what they were made from, and how.
 struct PackingKey {
   std::string_view name;  // of the named data; empty if the weights have none
   const void* data = nullptr;
@@ -43,10 +43,10 @@ class PackedWeights {
   Entry* entry_ = nullptr;
 };
 
-// Of a block of bytes; not for strangers to collide with.
+// Returns a hash of a block of bytes. It does not resist deliberate collisions.
 uint64_t hash_of(const void* data, size_t size);
 
-// Blocks of packed weights that exist now, for tests.
+// Returns the number of blocks of packed weights that exist now, for tests.
 size_t count_packed_weights();
 
 }  // namespace rushlight::xnnpack

@@ -41,7 +41,7 @@ struct Operand {
   static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 };
 
-// What runs one node.
+// Runs one node.
 class Step {
  public:
   explicit Step(const Node& node) : node_(node) {}
@@ -50,12 +50,12 @@ class Step {
   virtual ~Step() = default;
 
   const Node& node() const { return node_; }
-  // Bytes of memory, at a multiple of 64, that setup() is given for the time of run().
+  // Returns the bytes of scratch memory, aligned to 64 bytes, that setup() is given and run() may use.
   virtual size_t scratch_bytes(const Operand*) const { return 0; }
   // Takes note of shapes and addresses of operands[values]; called before the first run and when one changed.
   virtual Error setup(const Operand* operands, void* scratch, pthreadpool* threads) = 0;
   virtual Error run(KernelRuntimeContext& context) = 0;
-  // Whether input `input` is read after the step was made; what is not may be given back.
+  // Whether input `input` is read after the step was made. The memory of other constants may be released.
   virtual bool reads(uint32_t) const { return true; }
   // Whether up to 16 bytes behind an input may be read, though not used.
   virtual bool reads_beyond() const { return false; }
@@ -71,30 +71,31 @@ struct Options {
   Span<const KernelTable> kernels;  // for what XNNPACK lacks, searched in order
 };
 
-// By whatever suits the node; `threads` is the most that it uses.
+// Makes the step that suits the node best; it uses at most `threads` threads.
 Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
                         size_t threads, MemoryAllocator& allocator);
 
-// By XNNPACK's operators. Error::NotSupported if the linked library cannot.
+// Makes a step that calls an operator of XNNPACK. Returns NotSupported if the linked library has none.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
-// Whether XNNPACK's operator gives numbers where an input is NaN, and our kernel is no slower.
+// Whether XNNPACK's operator gives numbers where an input is NaN, and Rushlight's kernel is no slower.
 bool is_better_by_kernel(Kind kind);
-// By microkernels: convolutions and products of float32 with constant weights, and means of float32. Null in `*step`
-// if they do not suit; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
+// Makes a step on microkernels: convolutions and products of float32 with constant weights, and means of float32. Sets
+// `*step` to null if none suits; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
 Error make_f32_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
                     MemoryAllocator& allocator, Step** step);
-// By loops over int8. Null in `*step` if none suits a quantized node.
+// Makes a step that computes with int8 numbers, or sets `*step` to null if none suits a quantized node.
 Error make_int8_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                      MemoryAllocator& allocator, Step** step);
-// From or to whole numbers, any.
+// Makes a step that converts between float and quantized values of any kind.
 Result<Step*> make_requantize_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
-// A quantized node by the step of its float counterpart.
+// Makes a step that dequantizes the inputs, runs the step of the float node, and quantizes the result.
 Result<Step*> make_dequantize_fallback_step(const Graph& graph, const Node& node, const Operand* operands,
                                             const Options& options, size_t threads, MemoryAllocator& allocator);
-// By moving elements: transposes, slices, concatenations, copies, conversions. Null for other kinds.
+// Makes a step that moves elements: transposes, slices, concatenations, copies, conversions. Returns null for other
+// kinds.
 Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
-// By our own kernels, any kind but those that move.
+// Makes a step that calls kernels of the tables. It takes all kinds except those of make_move_step().
 Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
                                MemoryAllocator& allocator);
 

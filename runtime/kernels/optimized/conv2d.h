@@ -19,15 +19,17 @@ struct Conv2d : Window {
   float* out;
 };
 
-// False, and the failure recorded, if there is no scratch memory. Padding may be negative: rows or columns left out.
+// Each function returns false, and records the failure, if there is no scratch memory.
+// Convolves. Padding may be negative: then rows or columns of the input are left out.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
-// By F(2 x 2, 3 x 3), which needs 2.25 times fewer multiplications; only where suits_winograd() says so, of the shape
-// and of the numbers.
+// Convolves by F(2 x 2, 3 x 3), which needs 2.25 times fewer multiplications, where suits_winograd() allows it for the
+// shape and the numbers. microkernels/winograd/f32.h takes channels-last images and packed weights instead, which would
+// have to be made in each call.
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv);
 bool suits_winograd(const Conv2d& conv);
-// Of images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].
+// Convolves images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].
 bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& conv);
-// The transposed convolution; weights [channels, outputs / groups, kernel_h, kernel_w].
+// Computes the transposed convolution; weights [channels, outputs / groups, kernel_h, kernel_w].
 bool conv_transpose2d(KernelRuntimeContext& context, const Conv2d& conv);
 
 }  // namespace rushlight::optimized

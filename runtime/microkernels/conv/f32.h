@@ -1,5 +1,5 @@
-// Convolutions as products with packed weights, of which matrix products with constants are the smallest: rows of the
-// LHS are pixels, found by their addresses, so that nothing is copied or padded.
+// Convolutions, and products with constant matrices, as products with packed weights. The rows of the LHS are addresses
+// of pixels, so that nothing is copied or padded.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,10 @@ struct ImagePrologue {
   int64_t scale_step = 0, shift_step = 0;  // floats to the next image's
 };
 
+// A convolution of channels-last float32 images [n, h, w, groups * channels] to [n, out_h, out_w, groups * outputs].
 class PackedConvolution {
  public:
-  // Set by the owner, once. `channels` and `outputs` are those of a group.
+  // The owner sets these, once. `channels` and `outputs` are those of a group.
   const F32Microkernels* kernels = nullptr;
   Window window{};
   int64_t groups = 1, channels = 0, outputs = 0;
@@ -33,16 +34,17 @@ class PackedConvolution {
   const float* zeros = nullptr;  // [channels + 16]
   bool rounds = false;           // whether the input of weights in bfloat16 may be rounded to it
 
-  // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
+  // Takes note of the operands' shapes; `residual` may be null. Returns InvalidProgram if they do not fit.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
-  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  // Returns the scratch memory, aligned to 64 bytes, for the shapes of the last prepare().
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // `in`: of each source. A result does not depend on the number of workers. next: what is read after this.
+  // Computes the output; `in` has the address of each source. A result does not depend on the number of workers. `next`
+  // says what is read after this step.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch, const FirstWeights& next = {});
-  // For the shapes of the last prepare().
+  // Returns the weights that run() reads first, for the shapes of the last prepare().
   FirstWeights first_weights(int64_t workers) const;
-  // Multiplications and additions, each counted.
+  // Returns the number of multiplications and additions.
   int64_t work() const { return 2 * rows_ * depth() * outputs * groups; }
 
  private:

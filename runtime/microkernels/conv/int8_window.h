@@ -6,7 +6,7 @@
 
 namespace rushlight::microkernels {
 
-// Sizes of the input and the output: [n, h, w, c]. But for where the input lies and what padding holds.
+// Returns a window for sizes [n, h, w, c] of the input and the output. The caller sets `in`, `sign_mask` and `zero`.
 inline Int8Window int8_window(const Window& w, const int64_t* in, const int64_t* out) {
   Int8Window b{};
   static_cast<Window3d&>(b) = with_depth(w);

@@ -11,11 +11,12 @@
 
 namespace rushlight::microkernels {
 
+// A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels].
 class PackedDepthwise {
  public:
   static constexpr int64_t kMostRows = 256;  // of a window
 
-  // Set by the owner, once.
+  // The owner sets these, once.
   const F32Microkernels* kernels = nullptr;
   Window window{};
   Epilogue epilogue;               // without a residual
@@ -23,14 +24,15 @@ class PackedDepthwise {
   const float* bias = nullptr;     // [channels] or null
   int64_t channels = 0;
 
-  // Takes note of the operands' shapes. InvalidProgram if they do not fit.
+  // Takes note of the operands' shapes. Returns InvalidProgram if they do not fit.
   Error prepare(const Image& in, const Image& out);
+  // Computes the output of all images.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
-  // `count` rows of the output of one image from `y` on, into rows and pixels that are so many floats apart; of the
-  // input, row i is at row i % ring of `in`.
+  // Computes `count` rows of the output of one image, from row `y` on. row_step and pixel_step are the floats from row
+  // to row and from pixel to pixel of `out`. Row i of the input is row i % ring of `in`.
   void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
             int64_t pixel_step) const;
-  // Multiplications and additions, each counted.
+  // Returns the number of multiplications and additions.
   int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
 
  private:

@@ -9,12 +9,13 @@
 
 namespace rushlight::microkernels {
 
-// A result is the sum of products, with the bias, times the multiplier plus the offset, as Requantize has it.
+// A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels]. A result is the sum of products
+// and the bias, times the multiplier, plus the offset, as Requantize has it.
 class PackedInt8Depthwise {
  public:
   static constexpr int64_t kMostTaps = 1 << 14, kMostColumns = 1 << 24;
 
-  // Set by the owner, once, before pack(), which alone reads the bias.
+  // The owner sets these, once, before pack(). The bias is not read later.
   Window window{};
   int64_t channels = 0;
   int32_t zero = 0;  // of the input
@@ -24,17 +25,18 @@ class PackedInt8Depthwise {
   const int32_t* bias = nullptr;       // [channels] or null
 
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
-  // Bytes, aligned to 64 of them, that pack() fills and that stay the owner's.
+  // Returns the bytes that pack() fills. The owner keeps them, aligned to 64 bytes.
   size_t packed_bytes() const;
-  // Weights [taps, channels].
+  // Packs weights [taps, channels].
   void pack(const int8_t* filters, uint8_t* to);
 
-  // Takes note of sizes [n, h, w, c] of the input and the output. False if rows would be too long.
+  // Takes note of sizes [n, h, w, c] of the input and the output. Returns false if a row is too long.
   bool prepare(const int64_t* in, const int64_t* out);
+  // Returns the number of output rows of all images.
   int64_t rows() const { return out_[0] * out_[1]; }
-  // Scratch memory, aligned to 64, for outputs so wide.
+  // Returns the bytes of scratch memory of a worker, aligned to 64 bytes, for output rows of so many pixels.
   size_t worker_bytes(int64_t width) const;
-  // Rows [begin, end) of all images' outputs. Up to 15 bytes behind the input are read.
+  // Computes output rows [begin, end). It reads up to 15 bytes behind the input.
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:

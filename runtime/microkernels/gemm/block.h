@@ -23,28 +23,31 @@ struct BlockMatrix {
 
   int64_t rows() const { return blocks * (pairs + 1); }  // words of a column
   int64_t size(const Packing& packing) const { return rows() * packing.columns(n); }
-  // Numbers of the blocks [first, last) of a panel, which has `columns`, as floats [k, columns].
+  // Writes the numbers of blocks [first, last) of a panel with so many columns as floats [k, columns].
   void widen(const uint32_t* panel, int64_t columns, int64_t first, int64_t last, float* to) const;
 };
 
+// The product [rows, k] x [k, n] = [rows, n] of float32 with a BlockMatrix.
 class BlockGemm {
  public:
-  // Set by the owner, once.
+  // The owner sets these, once.
   const F32Microkernels* kernels = nullptr;
   const BlockMicrokernels* blocks = nullptr;
   BlockMatrix weights;
   const float* bias = nullptr;  // [n, and 64 more that can be read], or null
   Epilogue epilogue;            // without its residual
 
-  // The shapes of the next runs: `rows` rows, so many floats apart.
+  // Takes note of the number of rows and of the floats from row to row.
   void prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step);
-  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  // Returns the scratch memory, aligned to 64 bytes, for the shapes of the last prepare().
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // A result does not depend on the number of workers. `residual` may be null or `out`. next: what is read after this.
+  // Computes the product. A result does not depend on the number of workers. `residual` may be null or `out`; `next`
+  // says what is read after this step.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
            float* scratch, const FirstWeights& next) const;
+  // Returns the weights that run() reads first.
   FirstWeights first_weights(int64_t workers) const;
-  // Multiplications and additions, each counted.
+  // Returns the number of multiplications and additions.
   int64_t work() const { return 2 * rows_ * weights.k * weights.n; }
 
  private:

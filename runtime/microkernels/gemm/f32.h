@@ -32,15 +32,15 @@ struct Product {
   int64_t kept = 0;
 };
 
-// Floats of scratch memory (aligned to 64 bytes) that multiply() needs for a product of that k and n.
+// Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for products of that k and n.
 int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
 
-// Rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). An element's value does not
-// depend on how the product is divided.
+// Computes rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). The value of an
+// element does not depend on how the product is divided.
 void multiply(const F32Microkernels& kernels, const Product& product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch);
 
-// Where a product may be divided without loss.
+// The steps of rows and of columns at which a product may be divided without loss of speed.
 inline int64_t row_step(const F32Microkernels& kernels) { return kernels.gemm_rows; }
 inline int64_t column_step(const F32Microkernels& kernels) {
   return static_cast<int64_t>(kernels.gemm_vectors) * kernels.width;

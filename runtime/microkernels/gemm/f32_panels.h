@@ -1,5 +1,5 @@
-// Products with matrices that are packed once: a packed [k, n] is a row of panels, as
-// microkernels/tables/f32_f32_packed.h says.
+// Products with matrices that are packed once: a packed matrix [k, n] is a row of panels, as
+// microkernels/tables/f32_packed.h describes them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace rushlight::microkernels {
 
-// The shape of panels: `panel` columns each, vectors of `vector`.
+// The shape of panels: each has `panel` columns, in vectors of `vector` floats.
 struct Packing {
   int64_t vector;
   int64_t panel;
@@ -22,7 +22,7 @@ inline Packing packing_of(const F32Microkernels& kernels) {
   return {kernels.width, static_cast<int64_t>(kernels.width) * kernels.gemm_vectors};
 }
 
-// Packs b[j * ldb + l] (transposed) or b[l * ldb + j] for l < k, j < n into k * columns(n) floats.
+// Packs b[j * ldb + l] (if transposed) or b[l * ldb + j], for l < k and j < n, into k * Packing::columns(n) floats.
 void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n,
           float* to);
 
@@ -43,7 +43,7 @@ struct PackedWeights {
   }
 };
 
-// Memory that is read soon: fetched into cache by whoever is about to end.
+// Memory that is read soon. A product fetches it into cache while it computes its last panel.
 struct Ahead {
   const void* from = nullptr;  // or null
   int64_t bytes = 0;
@@ -82,7 +82,7 @@ struct Panels {
 // A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
 inline constexpr int64_t kMostDepth = 768;
 inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
-// Terms of a part: of some, or all, of `taps` times k.
+// Returns the number of terms of a part, of `taps` * k terms in all.
 int64_t depth_of_part(int64_t taps, int64_t k);
 
 // Rows of tiles, as evenly divided as they can be.
@@ -95,12 +95,12 @@ struct RowDivision {
   int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
 };
 
-// A tile would wait for what lies a line of cache in each row: nothing sees it coming.
+// Fetches `count` floats into cache. Processors do not foresee reads of one cache line in each of many rows.
 inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
 }
 
-// Panels [p0, p1) of all rows. A sum's order does not depend on the number of rows.
+// Computes panels [p0, p1) of all rows. The order of a sum's terms does not depend on the number of rows.
 void multiply(const Panels& product, int64_t p0, int64_t p1);
 
 }  // namespace rushlight::microkernels

@@ -1,4 +1,4 @@
-// Products of matrices of 8-bit integers, exact in 32 bits, over tiles.
+// Products of int8 matrices, with exact sums of 32 bits.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace rushlight::microkernels {
 
 // ---- The RHS: weights, packed once ----
 
-// Bytes of an int8 matrix of n columns of k numbers each, packed; to be aligned to 64 bytes.
+// Returns the bytes of a packed int8 matrix of n columns of k numbers each. Its memory is aligned to 64 bytes.
 size_t packed_rhs_size(const Int8Microkernels& kernels, int64_t n, int64_t k);
-// Column j is from[j * stride], ..., from[j * stride + k - 1].
+// Packs a matrix whose column j is from[j * stride], ..., from[j * stride + k - 1].
 void pack_rhs(const Int8Microkernels& kernels, const int8_t* from, int64_t stride, int64_t n, int64_t k, void* to);
-// Columns [n0, n1) of them; n0 is a multiple of column_step().
+// Packs columns [n0, n1) of the same matrix; n0 is a multiple of column_step().
 void pack_columns(const Int8Microkernels& kernels, const int8_t* from, int64_t stride, int64_t n, int64_t k, int64_t n0,
                   int64_t n1, void* to);
-// The panels of a packed matrix of n columns, each [groups of k, columns, numbers of a group].
+// Returns the panels of a packed matrix of n columns; each is [groups of k, columns, numbers of a group].
 const int8_t* panels_of(const void* packed, int64_t n);
-// [n] sums of the columns' numbers.
+// Returns the sums [n] of the numbers of each column.
 const int32_t* rhs_sums(const void* packed);
-// [n] corrections that take the LHS's zero point, as int8 (that of uint8 less 128), out of the sums:
-// -(zero + lhs_offset) * rhs_sums, plus bias where it is not null.
+// Writes corrections [n] that take the LHS's zero point out of the sums: -(zero + lhs_offset) * rhs_sums, plus the bias
+// [n] if it is not null. `zero` is that of int8 numbers, which is 128 less than that of uint8 numbers.
 void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
                       int32_t* to);
 
@@ -84,13 +84,14 @@ struct Int8Product {
   int64_t ahead_bytes = 0;
 };
 
-// Bytes of scratch memory (aligned to 64) that multiply() needs for products of that k, whatever else they are.
+// Returns the bytes of scratch memory, aligned to 64 bytes, that multiply() needs for any product of that k.
 size_t product_scratch(const Int8Microkernels& kernels, int64_t k);
-// Rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). No element depends on how the product is
-// divided.
+// Computes rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). No element depends on how the
+// product is divided.
 void multiply(const Int8Microkernels& kernels, const Int8Product& product, int64_t m0, int64_t m1, int64_t n0,
               int64_t n1, void* scratch);
 
+// The steps of columns and of rows at which a product may be divided without loss of speed.
 inline int64_t column_step(const Int8Microkernels& kernels) {
   return static_cast<int64_t>(kernels.vectors) * kernels.lanes;
 }

@@ -8,15 +8,15 @@ namespace rushlight::microkernels {
 
 inline constexpr int kMostSmallSum = 128;
 
-// What has sums of no more than that, in columns that are packed in groups of four. Pairs: the first two and the last
-// two numbers of a group. Quads: the positive ones, and the negative ones, of two such pairs, of one place in the first
-// and second group, in the third and fourth, and so on.
+// Which sums of neighbours are at most kMostSmallSum, in columns that are packed in groups of four. Pairs: the sums of
+// the first two and of the last two numbers of each group. Quads: for two such pairs that have the same place in the
+// first and second group (or the third and fourth, and so on), the sums of the positive and of the negative numbers.
 enum class SmallSums : uint8_t { None, Pairs, Quads };
 
-// The set for such weights on the machine of `tiles`, or null if that is no faster. Its LHS numbers are unsigned; both
-// have the same packed weights.
+// Returns the microkernels for such weights on the machine of `kernels`, or null if they are no faster. They take an
+// LHS of unsigned numbers; all their packed weights are alike.
 const Int8Microkernels* small_sum_microkernels(const Int8Microkernels& kernels, SmallSums sums);
-// Those of a matrix as pack_rhs() packs it for such a set.
+// Returns which small sums a matrix [k, n] has that pack_rhs() packed for such a set.
 SmallSums small_sums(const Int8Microkernels& set, const void* packed, int64_t n, int64_t k);
 
 }  // namespace rushlight::microkernels

@@ -13,27 +13,29 @@
 
 namespace rushlight::microkernels {
 
+// A convolution of channels-last float32 images [n, h, w, channels] to [n, out_h, out_w, outputs].
 class PackedWinograd {
  public:
-  // Set by the owner, once. m: outputs of a tile along an axis, 2 to 4; 2 if the stride is 2.
+  // The owner sets these, once. `m` is the number of outputs of a tile along an axis: 2 to 4, or 2 if the stride is 2.
   const F32Microkernels* kernels = nullptr;
   int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
   Epilogue epilogue;               // without its residual
   const float* weights = nullptr;  // points() packed matrices [terms(point) * channels, outputs]
   const float* bias = nullptr;     // [outputs] or null
 
-  // Takes note of the operands' shapes; `residual` may be null. InvalidProgram if they do not fit.
+  // Takes note of the operands' shapes; `residual` may be null. Returns InvalidProgram if they do not fit.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
-  // For the shapes of the last prepare(). Aligned to 64 bytes.
+  // Returns the scratch memory, aligned to 64 bytes, for the shapes of the last prepare().
   size_t scratch_floats(int64_t workers) const;
-  // `in`: of each source. A result does not depend on the number of workers.
+  // Computes the output; `in` has the address of each source. A result does not depend on the number of workers.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch);
-  // Multiplications and additions that the convolution as it is has.
+  // Returns the number of multiplications and additions of the convolution without the transforms.
   int64_t work() const { return 2 * out_.numel() * channels * 9; }
 
+  // Returns the number of transformed numbers of a tile.
   int64_t points() const { return axis_points() * axis_points(); }
-  // Products in the sum of a point.
+  // Returns the number of products in the sum of a point.
   int64_t terms(int64_t point) const { return axis_terms(point / axis_points()) * axis_terms(point % axis_points()); }
 
  private:

@@ -1,6 +1,6 @@
-// 3 x 3 convolutions of int8 at stride 1 by F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016), exact: all
-// transforms are multiplied by what makes them integers, sums are kept modulo 2^32, and a power of two and of three
-// that is known is taken out of the results.
+// 3 x 3 convolutions of int8 at stride 1 by F(2 x 2, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016). They are exact:
+// factors make the transforms integers, sums are kept modulo 2^32, and the results are divided by the product of the
+// factors, which is a known power of two times a power of three.
 #pragma once
 
 #include <cstddef>
@@ -35,25 +35,28 @@ struct Int8WinogradMicrokernels {
                  int64_t pixel_step);
 };
 
-// For the machine and the packing of `tiles`, or null where int16 are multiplied less than half as fast as int8.
+// Returns the microkernels for the machine and the packing of `kernels`, or null where int16 numbers are multiplied
+// less than half as fast as int8 numbers.
 const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernels& kernels);
 
 struct Int8WinogradShape {
   int64_t channels, outputs;
   int64_t images, height, width;  // of the output
 };
-// 4, 2, or 0 if the product of gathered pixels takes no longer.
+// Returns the best number of outputs of a tile along an axis: 4, 2, or 0 if the product of gathered pixels takes no
+// longer.
 int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& shape);
 
 // The largest sum of magnitudes of a column of weights with which every result is exact.
 inline int64_t most_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
-// That of weights [n, 9 * channels] of pack_rhs(); channels is even.
+// Returns the largest such sum of weights [n, 9 * channels] that pack_rhs() packed; channels is even.
 int64_t largest_magnitude(const Int8Microkernels& kernels, const void* packed, int64_t n, int64_t channels);
-// Transformed filters: blocks of `block` columns, a multiple of column_step(), each [points, panels of columns] with
-// panels as Int16Tile::right has them.
+// Returns the int16 numbers of transformed filters. These are blocks of `block` columns, a multiple of column_step();
+// each block is [points, panels of columns], with panels as Int16Tile::rhs has them.
 inline int64_t winograd_filter_size(int64_t lanes, int m, int64_t n, int64_t channels) {
   return (m + 2) * (m + 2) * ((n + lanes - 1) / lanes * lanes) * channels;
 }
+// Transforms weights [n, 9 * channels] that pack_rhs() packed.
 void pack_winograd_filters(const Int8Microkernels& kernels, int m, const void* packed, int64_t n, int64_t channels,
                            int64_t block, int16_t* to);
 
