@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rushlight.emit.constants import Constants, Pool, tensor_bytes
+from rushlight.emit.constants import ConstantBuffers, Pool, tensor_bytes
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_equal_content_is_stored_once() -> None:
 
 
 def test_delegates_share_equal_data() -> None:
-    constants = Constants()
+    constants = ConstantBuffers()
     indices = [constants.add_delegate(memoryview(data)) for data in (b"x", b"y", b"x")]
     assert indices == [0, 1, 0] and len(constants.delegates) == 2
 

@@ -7,7 +7,6 @@ import os
 from typing import Any
 
 import torch
-from torch.export import export
 
 from rushlight.compiler import (
     EdgeCompileConfig,
@@ -16,6 +15,7 @@ from rushlight.compiler import (
     ExecutorchProgramManager,
     to_edge,
 )
+from rushlight.frontend.export import export_module
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ def export_to_edge(
     """
     if not isinstance(model, torch.nn.Module):
         raise ValueError(f"a model is a torch.nn.Module, not {type(model).__name__}")
-    program = export(
-        model, example_inputs, example_kwarg_inputs, dynamic_shapes=dynamic_shapes, strict=strict
+    program = export_module(
+        model, example_inputs, example_kwarg_inputs, dynamic_shapes, strict=strict, in_evaluation_mode=False
     )
     if verbose:
         logger.info("exported graph:\n%s", program.graph)

@@ -10,7 +10,7 @@ from typing import Any
 from torch.fx import GraphModule, Node
 
 from rushlight.delegate.lowered import get_lowered_submodules
-from rushlight.delegate.table import table
+from rushlight.ir.text_table import text_table
 
 _COLUMNS = ("op_type", "occurrences_in_delegated_graphs", "occurrences_in_non_delegated_graphs")
 _CALL = "executorch_call_delegate"
@@ -65,7 +65,8 @@ class DelegationInfo:
 
     def table(self) -> str:
         """Returns `rows()` as text."""
-        return table([tuple(map(str, row)) for row in self.rows()], ("operator", "delegated", "on kernels"))
+        rows = [tuple(map(str, row)) for row in self.rows()]
+        return text_table(("operator", "delegated", "on kernels"), rows)
 
 
 def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:

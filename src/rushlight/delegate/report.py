@@ -12,9 +12,9 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules
-from rushlight.delegate.table import table
 from rushlight.ir import meta
 from rushlight.ir.control_flow import is_delegate_call
+from rushlight.ir.text_table import text_table
 
 
 def _operator(node: Node) -> str:
@@ -66,7 +66,7 @@ class WhyNoPartitionReporter:
             for node, reason in self._reasons.items()
             if node.op not in ("placeholder", "output")
         ]
-        return table(rows, ("node", "operator", "source", "reason")) if rows else "No nodes rejected."
+        return text_table(("node", "operator", "source", "reason"), rows) if rows else "No nodes rejected."
 
     def wrap_check(self, operator_support: OperatorSupportBase, message: str) -> OperatorSupportBase:
         """Returns the same check, which also reports the nodes that it refuses."""
@@ -155,4 +155,4 @@ def delegationtable(graph_module: GraphModule, reasons: Mapping[Node, str] | Non
             rows.append(
                 ("kernels", _operator(node), str(meta.source_of(node) or "-"), by_name.get(node.name, ""))
             )
-    return table(rows, ("where", "operator", "count or source", "reason")) if rows else "no operators"
+    return text_table(("where", "operator", "count or source", "reason"), rows) if rows else "no operators"

@@ -39,7 +39,7 @@ class Pool:
 
 
 @dataclass(slots=True)
-class Constants:
+class ConstantBuffers:
     """All constant data of a program.
 
     `file` lies in the program file, `state` are initial values of mutable buffers, `external` lies outside by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.utils import _pytree as pytree
 
-from rushlight.emit.constants import Constants, tensor_bytes
+from rushlight.emit.constants import ConstantBuffers, tensor_bytes
 from rushlight.emit.errors import EmitError
 from rushlight.emit.pytree import encode_treespec
 from rushlight.emit.tensors import make_tensor
@@ -14,7 +14,7 @@ from rushlight.format.program import Chain, ContainerMetadata, ExecutionPlan
 from rushlight.ir.spec import TensorSpec
 
 
-def emit_getter(name: str, value: object, constants: Constants) -> ExecutionPlan:
+def emit_getter(name: str, value: object, constants: ConstantBuffers) -> ExecutionPlan:
     """The plan of a method that returns `value`: plain scalars, text and tensors, in any containers.
 
     Raises EmitError for a value of another kind.

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 
-from rushlight.emit.constants import Constants
+from rushlight.emit.constants import ConstantBuffers
 from rushlight.emit.errors import EmitError
 from rushlight.emit.getters import emit_getter
 from rushlight.emit.method import MethodEmitter
@@ -104,7 +104,7 @@ def emit_program(
     twice = sorted(methods.keys() & getters.keys())
     if twice:
         raise EmitError(f"the names {', '.join(twice)} are given both to methods and to constant methods")
-    constants = Constants()
+    constants = ConstantBuffers()
     output = EmitterOutput(PTEFile(_empty_program()))
     plans = output.pte.program.execution_plan
     for name, program in sorted(methods.items()):
@@ -122,7 +122,7 @@ def emit_program(
 def _emit_method(
     name: str,
     program: ExportedProgram,
-    constants: Constants,
+    constants: ConstantBuffers,
     options: EmitOptions,
     output: EmitterOutput,
 ) -> ExecutionPlan:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.fx import Node
 
-from rushlight.emit.constants import Constants
+from rushlight.emit.constants import ConstantBuffers
 from rushlight.emit.values import Ref, Values
 from rushlight.format.program import (
     BackendDelegate,
@@ -45,7 +45,7 @@ class MethodState:
     """The parts of one execution plan under construction."""
 
     options: EmitOptions
-    constants: Constants
+    constants: ConstantBuffers
     values: Values = field(default_factory=Values)
     operators: list[Operator] = field(default_factory=list)
     delegates: list[BackendDelegate] = field(default_factory=list)

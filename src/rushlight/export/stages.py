@@ -18,6 +18,7 @@ from rushlight.delegate.partitioner import Partitioner
 from rushlight.export.recipe_parts import LoweringRecipe
 from rushlight.export.stage import FixedStage, PipelineArtifact
 from rushlight.export.types import StageType
+from rushlight.frontend.export import export_module
 
 Partitioners = Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]]
 EdgePasses = Sequence[Callable[[str, ExportedProgram], Any]]
@@ -74,8 +75,12 @@ class TorchExportStage(FixedStage):
             for name, model in artifact.data.items():
                 if name not in examples:
                     raise ValueError(f"Example inputs for method {name} not found.")
-                program = torch.export.export(
-                    model, examples[name][0], dynamic_shapes=shapes.get(name), strict=self.strict
+                program = export_module(
+                    model,
+                    examples[name][0],
+                    dynamic_shapes=shapes.get(name),
+                    strict=self.strict,
+                    in_evaluation_mode=False,
                 )
                 for transform in self._aten_transform_passes or ():
                     if not callable(transform):

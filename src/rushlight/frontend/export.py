@@ -21,18 +21,31 @@ def export_module(
     example_inputs: Sequence[Any] | torch.Tensor | None,
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    *,
+    strict: bool = False,
+    in_evaluation_mode: bool = True,
 ) -> ExportedProgram:
-    """Exports a module as it behaves in evaluation mode; its own mode is restored.
+    """Exports a module.
 
-    The mode of a graph that torch has captured is fixed: it is exported as it is. Raises ExportError where
-    torch cannot export the module, with the user's line.
+    Args:
+        module: the module. The mode of a graph that torch has captured is fixed.
+        example_inputs: the positional inputs: a tuple, or one tensor.
+        example_kwargs: the keyword inputs.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+        strict: the option of torch.export.
+        in_evaluation_mode: export the module as it behaves in evaluation mode, and restore its mode; if
+            False, the module is exported in the mode that it has.
+
+    Raises:
+        ExportError: torch cannot export the module. The message has the user's line.
     """
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
     modes = {part: part.training for part in module.modules()}
-    with suppress(NotImplementedError):  # a captured graph
-        module.eval()
+    if in_evaluation_mode:
+        with suppress(NotImplementedError):  # a captured graph
+            module.eval()
     try:
         with plain_words(module):
             return torch.export.export(
@@ -40,7 +53,7 @@ def export_module(
                 inputs,
                 dict(example_kwargs) if example_kwargs else None,
                 dynamic_shapes=dynamic_shapes,
-                strict=False,
+                strict=strict,
             )
     finally:
         for part, training in modes.items():

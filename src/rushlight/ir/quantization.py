@@ -19,12 +19,16 @@ from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantiz
 from torch.fx import Node
 
 from rushlight.ir import meta
+from rushlight.ir.affine import dequantize_tensor, quantize_tensor
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 
 aten = torch.ops.aten
 qd = torch.ops.quantized_decomposed
 
 EIGHT_BITS = (torch.int8, torch.uint8)
+
+INTEGERS = (*EIGHT_BITS, torch.int16, torch.int32)
+"""The types of quantized tensors."""
 
 DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
 """Operators that quantize by parameters which the program computes."""
@@ -47,22 +51,6 @@ TRANSPOSES = (
     aten.t.default,
 )
 """Operators that can transpose a matrix."""
-
-
-# ---- Arithmetic ----
-
-
-def quantize_tensor(
-    values: torch.Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: torch.dtype
-) -> torch.Tensor:
-    """Quantizes float32 numbers of any shape: to the nearest integer, ties to even; NaN becomes 0."""
-    rounded = torch.round(values * (1.0 / scale)) + zero_point
-    return rounded.nan_to_num(0.0).clamp(quant_min, quant_max).to(dtype)
-
-
-def dequantize_tensor(quantized: torch.Tensor, scale: float, zero_point: int) -> torch.Tensor:
-    """The float32 numbers that a quantized tensor of any shape stands for."""
-    return (quantized.to(torch.float32) - zero_point) * scale
 
 
 @dataclass(frozen=True)
@@ -145,6 +133,28 @@ def dequantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
         dtypes: the types to accept; int8 and uint8 if none is given.
     """
     return _params(node, qd.dequantize_per_tensor.default, dtypes or EIGHT_BITS)
+
+
+_INVERSES = {
+    f"quantized_decomposed::de{name}": f"quantized_decomposed::{name}"
+    for name in ("quantize_per_tensor", "quantize_per_channel")
+}
+
+
+def _schema_name(node: Node) -> str:
+    op = aten_op(node.target)
+    return "" if op is None else op._schema.name
+
+
+def dequantizes(node: Node) -> bool:
+    """Whether a node dequantizes a tensor, with one scale or with a scale for each channel."""
+    return _schema_name(node) in _INVERSES
+
+
+def is_inverse(dequantize: Node, quantize: Node) -> bool:
+    """Whether one node dequantizes and the other quantizes by the same parameters."""
+    name = _INVERSES.get(_schema_name(dequantize))
+    return name is not None and _schema_name(quantize) == name and quantize.args[1:] == dequantize.args[1:]
 
 
 # ---- Parameters that are chosen at run time ----

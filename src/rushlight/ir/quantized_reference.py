@@ -12,15 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-
-def _real(q: Tensor, scale: float, zero_point: int) -> Tensor:
-    return (q.to(torch.float32) - zero_point) * scale
-
-
-def _requantize(
-    real: Tensor, dtype: torch.dtype, scale: float, zero_point: int, low: int, high: int
-) -> Tensor:
-    return torch.clamp(torch.round(real * (1.0 / scale)) + zero_point, low, high).to(dtype)
+from rushlight.ir.affine import dequantize_tensor, quantize_tensor
 
 
 def add(
@@ -40,8 +32,8 @@ def add(
     out_quant_max: int,
 ) -> Tensor:
     """Adds two quantized tensors and quantizes the result."""
-    real = _real(a, a_scale, a_zero_point) + _real(b, b_scale, b_zero_point)
-    return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
+    real = dequantize_tensor(a, a_scale, a_zero_point) + dequantize_tensor(b, b_scale, b_zero_point)
+    return quantize_tensor(real, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
 
 
 def mul(
@@ -61,8 +53,8 @@ def mul(
     out_quant_max: int,
 ) -> Tensor:
     """Multiplies two quantized tensors and quantizes the result."""
-    real = _real(a, a_scale, a_zero_point) * _real(b, b_scale, b_zero_point)
-    return _requantize(real, a.dtype, out_scale, out_zero_point, out_quant_min, out_quant_max)
+    real = dequantize_tensor(a, a_scale, a_zero_point) * dequantize_tensor(b, b_scale, b_zero_point)
+    return quantize_tensor(real, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
 
 
 def _centred(q: Tensor, zero_point: int) -> Tensor:
@@ -109,7 +101,7 @@ def quantized_convolution(
     real = _scaled(total, weight_scales * input_scale, 1)
     if bias is not None:
         real = real + bias.reshape([-1] + [1] * (real.dim() - 2))
-    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+    return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
 
 
 def quantized_linear(
@@ -131,7 +123,7 @@ def quantized_linear(
     real = _scaled(total, weight_scales * input_scale, -1)
     if bias is not None:
         real = real + bias
-    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+    return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
 
 
 def quantized_lookup(input: Tensor, table: Tensor) -> Tensor:
@@ -151,8 +143,8 @@ def quantized_mean(
     output_max: int,
 ) -> Tensor:
     """Computes the mean of a quantized tensor over dimensions and quantizes the result."""
-    real = _real(input, input_scale, input_zero_point).mean(tuple(dim), keepdim)
-    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+    real = dequantize_tensor(input, input_scale, input_zero_point).mean(tuple(dim), keepdim)
+    return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
 
 
 def quantized_avg_pool2d(
@@ -171,14 +163,14 @@ def quantized_avg_pool2d(
 ) -> Tensor:
     """Computes the average pooling of a quantized tensor and quantizes the result."""
     real = F.avg_pool2d(
-        _real(input, input_scale, input_zero_point),
+        dequantize_tensor(input, input_scale, input_zero_point),
         list(kernel_size),
         list(stride),
         list(padding),
         ceil_mode,
         count_include_pad,
     )
-    return _requantize(real, input.dtype, output_scale, output_zero_point, output_min, output_max)
+    return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
 
 
 def unpack(weight: Tensor, bits: int) -> Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch.fx import Node
 
 from rushlight.ir import meta
+from rushlight.ir.text_table import text_table
 
 _HEADINGS = ("operator", "dtypes", "source", "what would help")
 
@@ -32,11 +33,5 @@ class Refusal:
 
 def refusal_table(refusals: Sequence[Refusal]) -> str:
     """The refusals in columns; equal ones stand once."""
-    rows = [_HEADINGS]
-    rows += list(dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    rows = dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals)
+    return text_table(_HEADINGS, list(rows))

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.fx import GraphModule, Node
 
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.quantization import dequantizes, is_inverse
 from rushlight.passes.base import GraphPass
-
-_LIBRARY = "quantized_decomposed"
-_PAIRS = {
-    "dequantize_per_tensor": "quantize_per_tensor",
-    "dequantize_per_channel": "quantize_per_channel",
-}
 
 
 class FoldQuantizePairsPass(GraphPass):
@@ -23,12 +15,10 @@ class FoldQuantizePairsPass(GraphPass):
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
-            quantize = _PAIRS.get(_quantized_name(node.target))
-            if quantize is None:
+            if not dequantizes(node):
                 continue
             for user in _users_past_clones(node):
-                same = _quantized_name(user.target) == quantize and user.args[1:] == node.args[1:]
-                if same:
+                if is_inverse(node, user):
                     user.replace_all_uses_with(node.args[0])
                     changed = True
         return changed
@@ -41,10 +31,3 @@ def _users_past_clones(node: Node) -> list[Node]:
         is_plain = user.target is torch.ops.aten.clone.default and not user.kwargs
         users += _users_past_clones(user) if is_plain else [user]
     return users
-
-
-def _quantized_name(target: Any) -> str:
-    op = aten_op(target)
-    if op is None or op.namespace != _LIBRARY:
-        return ""
-    return op._schema.name.split("::")[1]

@@ -8,7 +8,7 @@ from typing import Any
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.quantization import INTEGERS, dequantize_params, quantize_params
 
 Parameters = dict[str, Any]
 
@@ -44,22 +44,15 @@ def _at(nodes: Sequence[Node], index: int, what: str) -> Node:
 
 def _input(node: Node) -> tuple[str, Parameters]:
     for user in node.users:
-        if _is(user, "quantize_per_tensor"):
-            return node.name, _parameters(user)
+        params = quantize_params(user, *INTEGERS)
+        if params is not None:
+            return node.name, {"scale": params.scale, "zero_point": params.zero_point}
     raise ValueError(f"input {node.name} is not quantized per tensor")
 
 
 def _output(node: Node) -> tuple[str, Parameters]:
     source = node.args[0] if node.args else None
-    if not _is(node, "dequantize_per_tensor") or not isinstance(source, Node):
+    params = dequantize_params(node, *INTEGERS)
+    if params is None or not isinstance(source, Node):
         raise ValueError(f"output {node.name} is not dequantized per tensor")
-    return source.name, _parameters(node)
-
-
-def _is(node: Node, name: str) -> bool:
-    op = aten_op(node.target)
-    return op is not None and op._schema.name == f"quantized_decomposed::{name}"
-
-
-def _parameters(node: Node) -> Parameters:
-    return {"scale": node.args[1], "zero_point": node.args[2]}
+    return source.name, {"scale": params.scale, "zero_point": params.zero_point}

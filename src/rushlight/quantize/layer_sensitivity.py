@@ -13,6 +13,7 @@ from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.text_table import text_table
 from rushlight.quantize.comparison import Pair
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.exclusion import ExcludeFromQuantization, units_of
@@ -22,7 +23,7 @@ from rushlight.quantize.layers import Layer, how
 from rushlight.quantize.measures import Difference, Meter, difference, tensors_of
 from rushlight.quantize.patterns import BATCH_NORM
 from rushlight.quantize.report import decibels
-from rushlight.quantize.tables import Sections, Table, bars, page, text_table
+from rushlight.quantize.tables import Sections, Table, bars, page
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rushlight.ir.text_table import text_table
 from rushlight.quantize.measures import Difference
-from rushlight.quantize.tables import Sections, Table, bars, page, text_table
+from rushlight.quantize.tables import Sections, Table, bars, page
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tables for terminals, bar charts in SVG, and HTML pages that need no other file."""
+"""Bar charts in SVG, and HTML pages that need no other file."""
 
 from __future__ import annotations
 
@@ -30,25 +30,6 @@ class Table:
 
 Sections = Sequence[tuple[str, str | Table]]
 """Headings, and markup or a table under each."""
-
-
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] = frozenset()) -> str:
-    """Formats a table for a terminal.
-
-    Args:
-        head: the titles of the columns.
-        rows: the cells.
-        right: the indices of right-aligned columns.
-    """
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(cells)
-        ]
-        return "  ".join(padded).rstrip()
-
-    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
 
 
 def bars(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rushlight.backends.xnnpack.facts import Facts
+from rushlight.backends.xnnpack.facts import SupportContext
 from rushlight.backends.xnnpack.quantized import is_packed_int4, stored_weight
 from rushlight.ir.quantization import QuantizedWeight, qd
 
@@ -28,7 +28,7 @@ class Grouped(torch.nn.Module):
 
 def weight_of(module: torch.nn.Module) -> QuantizedWeight | None:
     program = torch.export.export(module, (torch.randn(3, 8),))
-    facts = Facts(program)
+    facts = SupportContext(program)
     (node,) = (node for node in program.graph.nodes if "dequantize" in str(node.target))
     return stored_weight(node, facts)
 

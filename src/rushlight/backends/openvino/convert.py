@@ -18,6 +18,14 @@ from torch.fx import Graph, GraphModule, Node
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload
 from rushlight.ir.errors import CompileError
+from rushlight.ir.quantization import (
+    INTEGERS,
+    QuantParams,
+    dequantize_params,
+    is_inverse,
+    qd,
+    quantize_params,
+)
 
 aten = torch.ops.aten
 MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'"
@@ -98,34 +106,38 @@ def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Any]) -> No
 
 def pairs(node: Node) -> list[Node]:
     """The dequantize nodes that undo a quantize node, if they are all that use it; else none."""
-    name, kind, numbers = aten_name(node), "quantized_decomposed.{}quantize_per_tensor.default", 5
     users = list(node.users)
-    if name != kind.format("") or not users:
+    if not users or quantize_params(node, *INTEGERS) is None:
         return []
-    same = (user.args[1:numbers] == node.args[1:numbers] for user in users)
-    return users if all(same) and all(aten_name(user) == kind.format("de") for user in users) else []
+    return users if all(is_inverse(user, node) for user in users) else []
+
+
+def _literal(params: QuantParams | None, node: Node) -> QuantParams:
+    if params is None:
+        raise CompileError(f"OpenVINO cannot convert a part: {node.name} has parameters that are no literals")
+    return params
 
 
 def _quantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
-    source, scale, zero, low, high, dtype = node.args[:6]
-    x = values[source]  # type: ignore[index]
+    params = _literal(quantize_params(node, *INTEGERS), node)
+    x = values[node.args[0]]  # type: ignore[index]
     if pairs(node):
-        target = torch.ops.quantized_decomposed.quantize_per_tensor.default
-        return graph.call_function(target, (x, scale, zero, low, high, dtype))
-    x = graph.call_function(aten.round.default, (graph.call_function(aten.div.Tensor, (x, scale)),))
-    x = graph.call_function(aten.clamp.default, (graph.call_function(aten.add.Tensor, (x, zero)), low, high))
-    return graph.call_function(aten._to_copy.default, (x,), {"dtype": dtype})
+        return graph.call_function(qd.quantize_per_tensor.default, (x, *node.args[1:6]))
+    x = graph.call_function(aten.round.default, (graph.call_function(aten.div.Tensor, (x, params.scale)),))
+    x = graph.call_function(aten.add.Tensor, (x, params.zero_point))
+    x = graph.call_function(aten.clamp.default, (x, params.quant_min, params.quant_max))
+    return graph.call_function(aten._to_copy.default, (x,), {"dtype": params.dtype})
 
 
 def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
-    source, scale, zero = node.args[:3]
+    params, source = _literal(dequantize_params(node, *INTEGERS), node), node.args[0]
     x = values[source]  # type: ignore[index]
     if isinstance(source, Node) and pairs(source):
         return x  # type: ignore[no-any-return]
     x = graph.call_function(aten._to_copy.default, (x,), {"dtype": torch.float32})
-    if zero:
-        x = graph.call_function(aten.sub.Tensor, (x, float(zero)))  # type: ignore[arg-type]
-    return graph.call_function(aten.mul.Tensor, (x, scale))
+    if params.zero_point:
+        x = graph.call_function(aten.sub.Tensor, (x, float(params.zero_point)))
+    return graph.call_function(aten.mul.Tensor, (x, params.scale))
 
 
 def _dequantize_per_channel(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:

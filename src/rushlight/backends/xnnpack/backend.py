@@ -9,7 +9,7 @@ from torch.fx import Node
 
 from rushlight.backends.xnnpack.builder import GraphBuilder
 from rushlight.backends.xnnpack.emitters import emit
-from rushlight.backends.xnnpack.facts import Facts
+from rushlight.backends.xnnpack.facts import SupportContext
 from rushlight.backends.xnnpack.payload import write_payload
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.named_data import NamedDataStore
@@ -27,7 +27,7 @@ class XnnpackBackend(BackendDetails):
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         store = NamedDataStore()
-        builder = GraphBuilder(Facts(edge_program, enable_bf16=True, dynamic_weights=True), store)
+        builder = GraphBuilder(SupportContext(edge_program, enable_bf16=True, dynamic_weights=True), store)
         outputs: list[Node] = []
         for node in edge_program.graph.nodes:
             if node.op == "placeholder":

@@ -15,7 +15,7 @@ from torch.fx import Node
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.facts import (
     CHANNELS_LAST,
-    Facts,
+    SupportContext,
     dynamic_axes,
     is_channels_last,
     operation,
@@ -67,7 +67,7 @@ def int4_bytes(values: torch.Tensor) -> bytes:
 class GraphBuilder:
     """One value per node of the program and layout; transposes come where another layout is asked for."""
 
-    def __init__(self, facts: Facts, store: NamedDataStore) -> None:
+    def __init__(self, facts: SupportContext, store: NamedDataStore) -> None:
         self.facts = facts
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])

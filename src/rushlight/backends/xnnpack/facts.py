@@ -36,7 +36,7 @@ class ConfigPrecisionType(enum.Enum):
     DYNAMIC_QUANT = 3
 
 
-class Facts:
+class SupportContext:
     """A program and the options of the partitioner that looks at it.
 
     Args:
@@ -156,7 +156,7 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
     return (int(value[0]), int(value[-1])) if len(value) <= 2 else (int(value[-2]), int(value[-1]))
 
 
-def transposed_constant(facts: Facts, node: object) -> Node | None:
+def transposed_constant(facts: SupportContext, node: object) -> Node | None:
     """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
     matrix = transposed(node)
     return matrix if facts.is_weight(matrix) else None

@@ -14,7 +14,7 @@ from rushlight.backends.xnnpack.backend import XnnpackBackend
 from rushlight.backends.xnnpack.facts import (
     WEIGHT_POSITIONS,
     ConfigPrecisionType,
-    Facts,
+    SupportContext,
     operation,
     transposed_constant,
 )
@@ -104,10 +104,10 @@ class XnnpackPartitioner(Partitioner):
             self._release_weights(exported_program.graph, facts)
         return PartitionResult(exported_program, tags)
 
-    def _facts(self, program: ExportedProgram) -> Facts:
-        return Facts(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
+    def _facts(self, program: ExportedProgram) -> SupportContext:
+        return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
-    def _tag(self, module: GraphModule, facts: Facts, tags: dict[str, DelegationSpec]) -> None:
+    def _tag(self, module: GraphModule, facts: SupportContext, tags: dict[str, DelegationSpec]) -> None:
         taken: set[Node] = set()
         groups: list[list[Node]] = []
         log = WhyNoPartition(logger)
@@ -150,13 +150,13 @@ class XnnpackPartitioner(Partitioner):
             if meta.get_delegation_tag(node) is None:
                 self._tag(child, facts, tags)
 
-    def _quantized_ops(self, graph: Graph, facts: Facts) -> QuantizedOps:
+    def _quantized_ops(self, graph: Graph, facts: SupportContext) -> QuantizedOps:
         return QuantizedOps(graph, facts, lambda op: self._unsupported_quantized_reason(op, facts) is None)
 
     def _is_asked_for(self, node: Node) -> bool:
         return self._names is None or str(operation(node)).removeprefix("aten.") in self._names
 
-    def _unsupported_quantized_reason(self, op: QuantizedOp, facts: Facts) -> str | None:
+    def _unsupported_quantized_reason(self, op: QuantizedOp, facts: SupportContext) -> str | None:
         precision = ConfigPrecisionType.STATIC_QUANT if op.result else ConfigPrecisionType.DYNAMIC_QUANT
         if precision not in self.precisions:
             kind = "statically" if op.result else "dynamically"
@@ -165,7 +165,7 @@ class XnnpackPartitioner(Partitioner):
             return "the operator is not asked for"
         return unsupported_reason(op.node, facts)
 
-    def _unsupported_reason(self, node: Node, facts: Facts, quantized: QuantizedOps) -> str | None:
+    def _unsupported_reason(self, node: Node, facts: SupportContext, quantized: QuantizedOps) -> str | None:
         if node in quantized.accepted:
             return None
         if node in quantized.found:
@@ -193,7 +193,7 @@ class XnnpackPartitioner(Partitioner):
         return unsupported_reason(node, facts)
 
     @staticmethod
-    def _release_weights(graph: Graph, facts: Facts) -> None:
+    def _release_weights(graph: Graph, facts: SupportContext) -> None:
         for node in graph.nodes:
             position = WEIGHT_POSITIONS.get(operation(node)) if node.op == "call_function" else None
             if position is not None and meta.get_delegation_tag(node) is not None:

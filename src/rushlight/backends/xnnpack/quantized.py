@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.xnnpack.facts import Facts, operation, tensor_of
+from rushlight.backends.xnnpack.facts import SupportContext, operation, tensor_of
 from rushlight.ir import quantization
 from rushlight.ir.edge_ops import argument, is_op
 from rushlight.ir.quantization import (
@@ -81,7 +81,7 @@ def is_packed_int4(weight: QuantizedWeight) -> bool:
     return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
 
 
-def stored_weight(node: object, facts: Facts) -> QuantizedWeight | None:
+def stored_weight(node: object, facts: SupportContext) -> QuantizedWeight | None:
     """The weight that a node dequantizes, if XNNPACK can store it: without zero points, in groups if int4.
 
     A group that is a whole row is no group: its scale is that of the channel.
@@ -149,7 +149,7 @@ def activation_behind(node: Node) -> Node | None:
     return users[0] if operation(users[0]) is aten.relu.default else None
 
 
-def quantized_op(node: Node, facts: Facts) -> QuantizedOp | None:
+def quantized_op(node: Node, facts: SupportContext) -> QuantizedOp | None:
     """How XNNPACK runs an operator over int8, None if it does not."""
     if node.op != "call_function" or operation(node) not in INT8_OPS:
         return None
@@ -199,7 +199,7 @@ def weight_nodes(node: object) -> tuple[Node, ...]:
     return (*nodes, node) if isinstance(node, Node) else ()
 
 
-def _weighted_op(node: Node, facts: Facts) -> QuantizedOp | None:
+def _weighted_op(node: Node, facts: SupportContext) -> QuantizedOp | None:
     at = WEIGHTED[operation(node)]
     source, bias = argument(node, at[0]), None if at[2] is None else argument(node, at[2])
     weights = weight_nodes(argument(node, at[1]))
@@ -235,7 +235,7 @@ class QuantizedOps:
     An operator is left out if something else reads its quantized weight or the scales found for its input.
     """
 
-    def __init__(self, graph: Graph, facts: Facts, accepts: Callable[[QuantizedOp], bool]) -> None:
+    def __init__(self, graph: Graph, facts: SupportContext, accepts: Callable[[QuantizedOp], bool]) -> None:
         found = [op for node in graph.nodes if (op := quantized_op(node, facts)) is not None]
         self.found = {op.node: op for op in found}
         self.accepted = {op.node: op for op in found if accepts(op)}

@@ -11,7 +11,7 @@ from torch.fx import Node
 
 from rushlight.backends.xnnpack.facts import (
     MAX_RANK,
-    Facts,
+    SupportContext,
     dynamic_axes,
     is_channels_last,
     is_dense,
@@ -28,10 +28,10 @@ from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
-Check = Callable[[Node, Facts], str | None]
+Check = Callable[[Node, SupportContext], str | None]
 
 
-def unsupported_reason(node: Node, facts: Facts) -> str | None:
+def unsupported_reason(node: Node, facts: SupportContext) -> str | None:
     """Why a node is not for XNNPACK, None if it is."""
     if node.op != "call_function":
         return "it calls no operator"
@@ -49,7 +49,7 @@ def unsupported_reason(node: Node, facts: Facts) -> str | None:
     return reason or (check(node, facts) if check is not None else None)
 
 
-def _unsupported_tensors(node: Node, facts: Facts) -> str | None:
+def _unsupported_tensors(node: Node, facts: SupportContext) -> str | None:
     val = meta.find_val(node)
     outputs = [val[0] if isinstance(val, (tuple, list)) else val]
     inputs = [tensor_of(source) for source in node.all_input_nodes]
@@ -74,21 +74,21 @@ def _unsupported_shape(tensor: torch.Tensor) -> str | None:
     return None if is_dense(tensor) else "a tensor is neither contiguous nor channels-last"
 
 
-def _alpha_is_one(node: Node, facts: Facts) -> str | None:
+def _alpha_is_one(node: Node, facts: SupportContext) -> str | None:
     return None if argument(node, 2, 1) == 1 else "alpha is not 1"
 
 
-def _layout_kept(node: Node, facts: Facts) -> str | None:
+def _layout_kept(node: Node, facts: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     return None if is_channels_last(source) == is_channels_last(result) else "the dim order changes"
 
 
-def _is_picture(node: Node, facts: Facts) -> str | None:
+def _is_picture(node: Node, facts: SupportContext) -> str | None:
     return None if rank_of(node.args[0]) == 4 else f"the input has {rank_of(node.args[0])} dimensions, not 4"
 
 
-def _convolution(node: Node, facts: Facts) -> str | None:
+def _convolution(node: Node, facts: SupportContext) -> str | None:
     rank = rank_of(node.args[1])
     if rank not in (3, 4):
         return f"a convolution over {rank - 2} dimensions"
@@ -129,7 +129,7 @@ def _transposed(node: Node, source: torch.Tensor) -> str | None:
     return None
 
 
-def _weights(node: Node, facts: Facts, weight: Any, bias: Any) -> str | None:
+def _weights(node: Node, facts: SupportContext, weight: Any, bias: Any) -> str | None:
     if tensor_of(node).dtype == torch.float16 and not facts.is_weight(weight):  # type: ignore[union-attr]
         return "the weight is not constant"
     is_constant = facts.is_weight(weight) or transposed_constant(facts, weight) is not None
@@ -138,13 +138,13 @@ def _weights(node: Node, facts: Facts, weight: Any, bias: Any) -> str | None:
     return None if bias is None or facts.is_constant(bias) else "the bias is not constant"
 
 
-def _linear(node: Node, facts: Facts) -> str | None:
+def _linear(node: Node, facts: SupportContext) -> str | None:
     if rank_of(node.args[0]) < 1 or rank_of(node.args[1]) != 2:
         return "the weight is not a matrix"
     return _weights(node, facts, node.args[1], argument(node, 2))
 
 
-def _addmm(node: Node, facts: Facts) -> str | None:
+def _addmm(node: Node, facts: SupportContext) -> str | None:
     if argument(node, 3, 1) != 1 or argument(node, 4, 1) != 1:
         return "alpha or beta is not 1"
     if rank_of(node.args[0]) != 1:
@@ -152,11 +152,11 @@ def _addmm(node: Node, facts: Facts) -> str | None:
     return _weights(node, facts, node.args[2], node.args[0])
 
 
-def _mm(node: Node, facts: Facts) -> str | None:
+def _mm(node: Node, facts: SupportContext) -> str | None:
     return _weights(node, facts, node.args[1], None)
 
 
-def _batch_norm(node: Node, facts: Facts) -> str | None:
+def _batch_norm(node: Node, facts: SupportContext) -> str | None:
     if any(user.target is not operator.getitem or user.args[1] != 0 for user in node.users):
         return "more than its first result is used"
     if rank_of(node.args[0]) not in (2, 3, 4):
@@ -169,7 +169,7 @@ def _first_item_only(node: Node) -> bool:
     return all(user.target is operator.getitem and user.args[1] == 0 for user in node.users)
 
 
-def _max_pool(node: Node, facts: Facts) -> str | None:
+def _max_pool(node: Node, facts: SupportContext) -> str | None:
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     if stride[0] > kernel[0] or stride[1] > kernel[1]:
@@ -185,7 +185,7 @@ def _max_pool(node: Node, facts: Facts) -> str | None:
     return _is_picture(node, facts)
 
 
-def _avg_pool(node: Node, facts: Facts) -> str | None:
+def _avg_pool(node: Node, facts: SupportContext) -> str | None:
     kernel, padding = pair(node.args[1]), pair(argument(node, 3), (0, 0))
     if argument(node, 4, False):
         return "ceil mode"
@@ -198,7 +198,7 @@ def _avg_pool(node: Node, facts: Facts) -> str | None:
     return _is_picture(node, facts)
 
 
-def _mean(node: Node, facts: Facts) -> str | None:
+def _mean(node: Node, facts: SupportContext) -> str | None:
     dims = argument(node, 1)
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
         return "only means over height and width of pictures are supported"
@@ -209,16 +209,16 @@ def _mean(node: Node, facts: Facts) -> str | None:
     return None if argument(node, 3) is None else "the element type changes"
 
 
-def _softmax(node: Node, facts: Facts) -> str | None:
+def _softmax(node: Node, facts: SupportContext) -> str | None:
     rank = rank_of(node.args[0])
     return None if rank > 0 and node.args[1] in (-1, rank - 1) else "the dimension is not the last"
 
 
-def _cat(node: Node, facts: Facts) -> str | None:
+def _cat(node: Node, facts: SupportContext) -> str | None:
     return None if len(node.args[0]) >= 2 else "fewer than two tensors"  # type: ignore[arg-type]
 
 
-def _reshape(node: Node, facts: Facts) -> str | None:
+def _reshape(node: Node, facts: SupportContext) -> str | None:
     result = tensor_of(node)
     assert result is not None
     if sum(not isinstance(size, int) for size in result.shape) > 1:
@@ -228,7 +228,7 @@ def _reshape(node: Node, facts: Facts) -> str | None:
     return None
 
 
-def _slice(node: Node, facts: Facts) -> str | None:
+def _slice(node: Node, facts: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     if argument(node, 4, 1) != 1:
@@ -236,26 +236,26 @@ def _slice(node: Node, facts: Facts) -> str | None:
     return None if is_static(source) and is_static(result) else "sizes are dynamic"
 
 
-def _pad(node: Node, facts: Facts) -> str | None:
+def _pad(node: Node, facts: SupportContext) -> str | None:
     sizes: Any = node.args[1]
     return "padding is negative" if min(sizes, default=0) < 0 else None
 
 
-def _square(node: Node, facts: Facts) -> str | None:
+def _square(node: Node, facts: SupportContext) -> str | None:
     return None if node.args[1] == 2 else "only the second power is supported"
 
 
-def _gelu(node: Node, facts: Facts) -> str | None:
+def _gelu(node: Node, facts: SupportContext) -> str | None:
     if argument(node, 1, "none") != "none":
         return "the tanh approximation is asked for"
     return "float16" if tensor_of(node).dtype == torch.float16 else None  # type: ignore[union-attr]
 
 
-def _elu(node: Node, facts: Facts) -> str | None:
+def _elu(node: Node, facts: SupportContext) -> str | None:
     return None if argument(node, 2, 1) == 1 and argument(node, 3, 1) == 1 else "a scale is not 1"
 
 
-def _prelu(node: Node, facts: Facts) -> str | None:
+def _prelu(node: Node, facts: SupportContext) -> str | None:
     if not facts.is_constant(node.args[1]):
         return "the weight is not constant"
     source = tensor_of(node.args[0])
@@ -265,7 +265,7 @@ def _prelu(node: Node, facts: Facts) -> str | None:
     return "the number of channels is dynamic" if 1 in dynamic_axes(source) else None
 
 
-def _resize(node: Node, facts: Facts) -> str | None:
+def _resize(node: Node, facts: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     if argument(node, 3) is not None and not argument(node, 2, False):
@@ -276,7 +276,7 @@ def _resize(node: Node, facts: Facts) -> str | None:
     return None if is_static(result) else "sizes are dynamic"
 
 
-def _clone(node: Node, facts: Facts) -> str | None:
+def _clone(node: Node, facts: SupportContext) -> str | None:
     return _layout_kept(node, facts)
 
 
