@@ -4,7 +4,9 @@ Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte a
 and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"quantize": case, "folder": path}
 writes a quantized program with XNNPACK delegates and its own outputs; {"run": path of a .pte, "tensors":
 path} replaces {"inputs": ...} there by {"outputs": ...}. {"etrecord": case, "folder": path} writes
-model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path} writes these. The answer is
+model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path} writes these. {"trace": case,
+"folder": path} also runs the program three times, and writes model.etdp, values.bin and what its Inspector
+finds; {"inspect": dump, "record": path, "facts": path} writes that for other files. The answer is
 {"ok": true} or {"error": text}.
 """
 
@@ -28,7 +30,7 @@ logging.disable(logging.WARNING)
 import torch  # noqa: E402
 from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower  # noqa: E402
 from executorch.runtime import Runtime  # noqa: E402
-from tests.interop.cases import QUANTIZED, build, build_quantized, etrecord_facts  # noqa: E402
+from tests.interop.cases import QUANTIZED, build, build_quantized, etrecord_facts, inspector_facts  # noqa: E402
 
 
 def compile_case(name: str, folder: Path, backend: str | None) -> None:
@@ -110,6 +112,31 @@ def etrecord_case(name: str, folder: Path, backend: str | None) -> None:
     read_etrecord(folder / "model.etrecord", folder / "facts.json")
 
 
+def trace_case(name: str, folder: Path) -> None:
+    from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+
+    module, inputs = build(name)
+    edge = to_edge(torch.export.export(module, inputs), generate_etrecord=True)
+    program = edge.to_executorch()
+    record = program.get_etrecord()
+    record.update_representative_inputs(list(inputs))
+    record.save(folder / "model.etrecord")
+    loaded = _load_for_executorch_from_buffer(
+        program.buffer, enable_etdump=True, debug_buffer_size=50_000_000
+    )
+    for _ in range(3):
+        loaded.forward(list(inputs))
+    loaded.write_etdump_result_to_file(str(folder / "model.etdp"), str(folder / "values.bin"))
+    inspect(folder / "model.etdp", folder / "model.etrecord", folder / "facts.json")
+
+
+def inspect(dump: Path, record: Path, facts: Path) -> None:
+    from executorch.devtools import Inspector
+
+    inspector = Inspector(etdump_path=str(dump), etrecord=str(record))
+    facts.write_text(json.dumps(inspector_facts(inspector)))
+
+
 def read_etrecord(path: Path, facts: Path) -> None:
     from executorch.devtools.etrecord import parse_etrecord
 
@@ -125,6 +152,10 @@ for line in sys.stdin:
             quantize_case(request["quantize"], Path(request["folder"]))
         elif "etrecord" in request:
             etrecord_case(request["etrecord"], Path(request["folder"]), request.get("backend"))
+        elif "trace" in request:
+            trace_case(request["trace"], Path(request["folder"]))
+        elif "inspect" in request:
+            inspect(Path(request["inspect"]), Path(request["record"]), Path(request["facts"]))
         elif "read" in request:
             read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:

@@ -196,12 +196,31 @@ MODULES: dict[str, Names] = {
     "executorch.devtools": Names(
         names={
             "ETRecord": "rushlight.devtools.etrecord:ETRecord",
+            "Inspector": "rushlight.devtools.inspector:Inspector",
             "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
             "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
         }
     ),
     "executorch.devtools.etrecord": Names(("rushlight.devtools.etrecord",)),
     "executorch.devtools.etrecord._etrecord": Names(("rushlight.devtools.etrecord.record",)),
+    "executorch.devtools.inspector": Names(
+        ("rushlight.devtools.inspector",),
+        {"compare_results": "rushlight.devtools.inspector.results:compare_results"},
+    ),
+    "executorch.devtools.inspector._inspector": Names(
+        ("rushlight.devtools.inspector.inspector", "rushlight.devtools.inspector")
+    ),
+    "executorch.devtools.inspector._inspector_utils": Names(
+        ("rushlight.devtools.inspector.perf",),
+        {
+            "compare_results": "rushlight.devtools.inspector.results:compare_results",
+            "DebugHandle": "rushlight.devtools.inspector.numerical_comparator:DebugHandle",
+            "EDGE_DIALECT_GRAPH_KEY": "rushlight.devtools.inspector.inspector:EDGE_DIALECT_GRAPH_KEY",
+        },
+    ),
+    "executorch.devtools.inspector.numerical_comparator": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
     "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),

@@ -277,6 +277,7 @@ _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n[ \t]+(?P<code>[^\n]*))?'
 )
 _TORCH_ROOT = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_INSTALLED_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")  # of another environment
 
 
 def source_frames(node: Node) -> Iterator[SourceLocation]:
@@ -291,7 +292,7 @@ def source_of(node: Node) -> SourceLocation | None:
     """The innermost line outside torch itself that made the node, None if it has no stack trace."""
     frames = list(source_frames(node))
     for frame in reversed(frames):
-        if not frame.file.startswith(_TORCH_ROOT):
+        if not frame.file.startswith(_TORCH_ROOT) and not _INSTALLED_TORCH.search(frame.file):
             return frame
     return frames[-1] if frames else None
 
@@ -303,6 +304,11 @@ def module_path_of(node: Node) -> str | None:
         return None
     path = next(reversed(stack.values()))[0]
     return str(path) if path else None
+
+
+def module_stack_of(node: Node) -> dict[str, tuple[str, Any]]:
+    """The modules whose forwards made the node, from outside in: path and class by torch.export's key."""
+    return dict(node.meta.get("nn_module_stack") or {})
 
 
 def modules_of(node: Node) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from torch.export import ExportedProgram
 from rushlight.delegate.lowered import get_lowered_submodules
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
+from rushlight.format.pte import program_fingerprint
 from rushlight.ir.program import copy_program
 
 Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
@@ -47,6 +48,7 @@ class ETRecordReservedFileNames(str, Enum):
 
 
 _Names = ETRecordReservedFileNames
+_FINGERPRINT = "rushlight.program_fingerprint"
 _PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
 
 
@@ -126,6 +128,8 @@ class ETRecord:
         self._reference_outputs = _reference_outputs
         self._representative_inputs = _representative_inputs
         self.path: str | None = None
+        self._program: Any = None  # the manager or bundled program, whose file is made when it is needed
+        self._fingerprint = 0
 
     # ---- What the tools read ----
 
@@ -164,6 +168,13 @@ class ETRecord:
             )
             for index, entry in found.items()
         }
+
+    @property
+    def program_fingerprint(self) -> int:
+        """`rushlight.format.pte.program_fingerprint` of the program file; 0 if it is not known."""
+        if not self._fingerprint and self._program is not None:
+            self._fingerprint = program_fingerprint(self._program.buffer)
+        return self._fingerprint
 
     # ---- Adding parts ----
 
@@ -271,6 +282,7 @@ class ETRecord:
             manager = executorch_program.executorch_program
             self._reference_outputs = _reference_outputs(executorch_program)
             self._representative_inputs = _representative_inputs(executorch_program)
+        self._program = manager if hasattr(manager, "buffer") else None
         self._debug_handle_map = manager.debug_handle_map
         self._delegate_map = manager.delegate_map
         self._instruction_id_to_num_outs_map = manager.instruction_id_to_num_outs_map
@@ -319,6 +331,8 @@ class ETRecord:
             archive.writestr(_Names.ETRECORD_IDENTIFIER.value, "")
             self._write_programs(archive)
             self._write_maps(archive)
+            # Other readers take every further entry for a program, but leave the comment unread.
+            archive.comment = json.dumps({_FINGERPRINT: self.program_fingerprint}).encode()
         if isinstance(path, (str, os.PathLike)):
             _write_file(os.fspath(path), buffer.getvalue())
         else:
@@ -403,6 +417,7 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
     try:
         with zipfile.ZipFile(etrecord_path) as archive:
             damaged = archive.testzip()
+            comment = archive.comment
             entries = {} if damaged else {name: archive.read(name) for name in archive.namelist()}
     except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
         raise DevtoolsError(
@@ -416,6 +431,7 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
             f"{_Names.ETRECORD_IDENTIFIER.value}, so it is no ETRecord or it is damaged"
         )
     record = _read(entries, str(where))
+    record._fingerprint = _fingerprint_of(comment)
     record.path = None if where == "the file" else os.fspath(where)
     return record
 
@@ -450,6 +466,13 @@ _MAPS = frozenset(
     for name in _Names
     if name not in (_Names.EXPORTED_PROGRAM, _Names.EDGE_DIALECT_EXPORTED_PROGRAM)
 )
+
+
+def _fingerprint_of(comment: bytes) -> int:
+    try:
+        return int(json.loads(comment)[_FINGERPRINT])
+    except (ValueError, KeyError, TypeError):
+        return 0  # a record of ExecuTorch
 
 
 def _files(entries: Mapping[str, bytes], name: str, where: str) -> ProgramFiles:

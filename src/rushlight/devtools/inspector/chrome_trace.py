@@ -1,0 +1,85 @@
+"""Runs as trace events of Chrome's JSON format, which Perfetto opens too.
+
+The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rushlight.devtools.inspector.events import Event, EventBlock
+from rushlight.devtools.inspector.perf import TimeScale, ratio
+
+_PROCESS = 1
+_RUNTIME, _DELEGATE = 1, 2  # threads of the trace: a backend's clock may be another one
+
+
+def trace_events(blocks: Sequence[EventBlock]) -> list[dict[str, Any]]:
+    """Returns the trace events of all runs; times are microseconds from the first event on."""
+    found: list[tuple[EventBlock, Event, int, float]] = []
+    for block in blocks:
+        for event in block.events:
+            found += [(block, event, run, float(start)) for run, start in enumerate(event.start_time or ())]
+    if not found:
+        return []
+    to_microseconds, shown = (
+        _microseconds(blocks[0].source_time_scale),
+        _microseconds(blocks[0].target_time_scale),
+    )
+    starts: dict[int, float] = {}
+    for _, event, _, start in found:
+        thread = _thread(event)
+        starts[thread] = min(start, starts.get(thread, start))
+    events: list[dict[str, Any]] = [
+        {"name": "thread_name", "ph": "M", "pid": _PROCESS, "tid": thread, "args": {"name": name}}
+        for thread, name in ((_RUNTIME, "instructions"), (_DELEGATE, "steps inside delegates"))
+        if thread in starts
+    ]
+    for block, event, run, start in found:
+        assert event.perf_data is not None
+        events.append(
+            {
+                "name": ", ".join(event.op_types) if event.is_delegated_op and event.op_types else event.name,
+                "cat": event.delegate_backend_name or ("runtime" if event.is_framework else "kernel"),
+                "ph": "X",
+                "ts": (start - starts[_thread(event)]) / to_microseconds,
+                "dur": event.perf_data.raw[run] / shown,
+                "pid": _PROCESS,
+                "tid": _thread(event),
+                "args": _arguments(block, event, run),
+            }
+        )
+    return events
+
+
+def write_chrome_trace(blocks: Sequence[EventBlock], path: str | os.PathLike[str]) -> None:
+    """Writes the trace events of blocks into a JSON file."""
+    trace = {"traceEvents": trace_events(blocks), "displayTimeUnit": "ns"}
+    Path(path).write_text(json.dumps(trace))
+
+
+def _microseconds(unit: TimeScale) -> float:
+    """How many of a unit are a microsecond; cycles are written as they are."""
+    return 1.0 if unit is TimeScale.CYCLES else ratio(unit, TimeScale.US)
+
+
+def _thread(event: Event) -> int:
+    return _DELEGATE if event.is_delegated_op else _RUNTIME
+
+
+def _arguments(block: EventBlock, event: Event, run: int) -> dict[str, Any]:
+    facts = {
+        "block": block.name,
+        "run": run,
+        "instruction": event.instruction,
+        "identifier": event.delegate_debug_identifier,
+        "step": event.step_name if event.is_delegated_op else None,
+        "operators": event.op_types,
+        "modules": event.module_paths,
+        "lines": event.lines,
+    }
+    return {name: value for name, value in facts.items() if value not in (None, [], "")}

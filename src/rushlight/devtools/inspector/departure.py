@@ -1,0 +1,172 @@
+"""Finds the first operator whose recorded value departs from that of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rushlight.devtools.inspector.alignment import Pair, Reference
+from rushlight.devtools.inspector.gaps import inputs_of, pairs_of
+from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.devtools.inspector.table import text_table
+
+if TYPE_CHECKING:
+    from rushlight.devtools.inspector.inspector import Inspector
+
+TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
+"""How much a value may differ, as a share of the largest value of the reference; 1e-3 for other dtypes."""
+
+DEFAULT_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A recorded value, compared with the model's.
+
+    Attributes:
+        pair: the two values.
+        operators: the operators that the step computes, with module path and line.
+        error: the largest absolute difference; infinite where only one of the values is NaN.
+        scale: the largest finite absolute value of the reference.
+        tolerance: the error that is allowed, as a share of the scale.
+    """
+
+    pair: Pair
+    operators: list[Operator]
+    error: float
+    scale: float
+    tolerance: float
+
+    @property
+    def departs(self) -> bool:
+        """Whether the error exceeds the tolerance; quantized values may differ by one step."""
+        if self.pair.reference.dtype in (torch.int8, torch.uint8):
+            return self.error > 1
+        return self.error > self.tolerance * max(self.scale, 1e-6)
+
+    def describe(self) -> str:
+        """Names the step with its operators, module and line."""
+        event = self.pair.event
+        names = ", ".join(dict.fromkeys(found.op for found in self.operators)) or event.name
+        place = f"instruction {event.instruction}"
+        if event.delegate_backend_name:
+            place = f"{event.delegate_backend_name}, {place}"
+            if event.is_delegated_op:
+                place += f", step {event.step_name or event.name}"
+        text = f"{names} ({place}) differs by {self.error:.3g}, where the largest value is {self.scale:.3g}"
+        for found in dict.fromkeys((found.module, found.line, found.code) for found in self.operators):
+            module, line, code = found
+            text += f"\n  {line or 'line unknown'}: {code}" + (f"  [module {module}]" if module else "")
+        return text
+
+    def asdict(self) -> dict[str, Any]:
+        """Returns the facts as plain data."""
+        event = self.pair.event
+        return {
+            "event": event.name,
+            "instruction": event.instruction,
+            "backend": event.delegate_backend_name,
+            "operators": [found.op for found in self.operators],
+            "modules": list(dict.fromkeys(found.module for found in self.operators)),
+            "lines": list(dict.fromkeys(found.line for found in self.operators)),
+            "error": self.error,
+            "scale": self.scale,
+            "tolerance": self.tolerance,
+            "departs": self.departs,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All recorded values of a method beside the model's.
+
+    Attributes:
+        steps: the compared values in the order of execution.
+    """
+
+    steps: list[Step]
+
+    @property
+    def first(self) -> Step | None:
+        """The first step that departs, or None."""
+        return next((step for step in self.steps if step.departs), None)
+
+    def table(self) -> str:
+        """Returns a table with a row for each compared value."""
+        rows = [
+            [
+                "<<" if step is self.first else "*" if step.departs else "",
+                ", ".join(dict.fromkeys(found.op for found in step.operators)) or step.pair.event.name,
+                step.pair.event.delegate_backend_name or "",
+                f"{step.error:.3g}",
+                f"{step.scale:.3g}",
+                step.operators[-1].module if step.operators else "",
+                step.operators[-1].line if step.operators else "",
+            ]
+            for step in self.steps
+        ]
+        return text_table(["", "operators", "backend", "error", "largest", "module", "line"], rows)
+
+    def asdict(self) -> dict[str, Any]:
+        """Returns the facts as plain data."""
+        first = self.first
+        return {
+            "compared": len(self.steps),
+            "first_departure": None if first is None else first.asdict(),
+            "steps": [step.asdict() for step in self.steps],
+        }
+
+
+def compare_values(
+    inspector: Inspector,
+    inputs: Sequence[Any] | None = None,
+    graph: str | None = None,
+    tolerance: float | None = None,
+) -> Comparison:
+    """Compares the recorded values of a run with those of the model on the same inputs.
+
+    Args:
+        inspector: has an ETDump with values and the ETRecord of the program.
+        inputs: the flat inputs of the run; None means those of the record.
+        graph: "exported_program" (the model as torch.export saw it), "edge_dialect_exported_program", or None
+            for the first where the record has it.
+        tolerance: the allowed error as a share of the largest value; None means a default for each dtype.
+
+    Raises:
+        ValueError: there is no record, no inputs, or no recorded value with a counterpart.
+    """
+    record = inspector._etrecord
+    if record is None:
+        raise ValueError("a comparison needs an ETRecord; give one to the Inspector")
+    steps = []
+    for block in inspector.event_blocks:
+        if not any(event.debug_data for event in block.events):
+            continue
+        method = inspector.method_of(block)
+        given = inputs_of(record, method) if inputs is None else inputs
+        operators = operators_of(record.edge_programs[method])
+        for pair in pairs_of(block, Reference(record, method, given, graph)):
+            error, scale = _errors(pair.reference, pair.runtime)
+            limit = (
+                TOLERANCES.get(pair.reference.dtype, DEFAULT_TOLERANCE) if tolerance is None else tolerance
+            )
+            steps.append(Step(pair, look_up(operators, pair.handles), error, scale, limit))
+    if not steps:
+        raise ValueError(
+            "no recorded value has a counterpart in the model: the run must record values, and the record "
+            "must be that of the program"
+        )
+    return Comparison(steps)
+
+
+def _errors(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
+    """The largest absolute difference, and the largest finite absolute value of the reference."""
+    a, b = (tensor.double() for tensor in (reference, value))
+    same = (a == b) | (a.isnan() & b.isnan())
+    difference = torch.where(same, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf)
+    finite = a[a.isfinite()].abs()
+    error = float(difference.max()) if difference.numel() else 0.0
+    return error, float(finite.max()) if finite.numel() else 0.0

@@ -1,0 +1,313 @@
+"""Events of an ETDump, grouped over runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rushlight.devtools.etdump.schema_flatcc import DebugEvent, ETDumpFlatCC, ProfileEvent, RunData
+from rushlight.devtools.inspector.operators import Operator
+from rushlight.devtools.inspector.perf import PerfData, TimeScale, elapsed, ratio
+from rushlight.devtools.inspector.values import inflate
+
+MetadataParser: TypeAlias = Callable[[list[Any]], Any]
+TimeConverter: TypeAlias = Callable[[Any, Any], Any]
+
+FRAMEWORK_EVENTS = frozenset(
+    ("OPERATOR_CALL", "DELEGATE_CALL", "Method::execute", "Method::init", "Program::load_method")
+)
+"""Events of the runtime itself: operators and delegate steps lie inside of them."""
+
+_UNITS = ("p10", "p50", "p90", "avg", "min", "max")
+
+
+@dataclass(eq=False)
+class Event:
+    """An operator, a step inside a delegate, or an event of the runtime itself.
+
+    Attributes:
+        name: the name of the event; the identifier of a step inside a delegate.
+        perf_data: its times, or None if only values were recorded.
+        op_types: the operators of the edge program that it computes, such as "aten.add.Tensor".
+        delegate_debug_identifier: the identifier that the backend gave a step, or None.
+        debug_handles: the debug handles of its operators.
+        num_outputs: the number of results of a delegate call.
+        stack_traces: the stack trace of each operator by the name of its node.
+        module_hierarchy: the modules of each operator, from outside in, by the name of its node.
+        is_delegated_op: whether it is a step inside a delegate.
+        delegate_backend_name: the backend of a delegate call or a step inside of it.
+        debug_data: the recorded results.
+        operators: the operators with module path and line of the user's Python.
+    """
+
+    name: str
+    perf_data: PerfData | None = None
+    op_types: list[str] = field(default_factory=list)
+    delegate_debug_identifier: int | str | None = None
+    debug_handles: int | Sequence[int] | None = None
+    num_outputs: int = 1
+    stack_traces: dict[str, str | None] = field(default_factory=dict)
+    module_hierarchy: dict[str, dict[str, Any]] = field(default_factory=dict)
+    is_delegated_op: bool | None = None
+    delegate_backend_name: str | None = None
+    _delegate_debug_metadatas: list[Any] = field(default_factory=list)
+    debug_data: list[Any] = field(default_factory=list)
+    _instruction_id: int | None = None
+    _delegate_metadata_parser: MetadataParser | None = None
+    _start_time: list[int | float] | None = None
+    operators: list[Operator] = field(default_factory=list)
+    step_name: str = ""
+
+    @property
+    def instruction(self) -> int | None:
+        """The index of the instruction in its chain, or None."""
+        return self._instruction_id
+
+    @property
+    def start_time(self) -> list[int | float] | None:
+        """The start of each run in ticks of the runtime's clock."""
+        return self._start_time
+
+    @property
+    def raw_delegate_debug_metadatas(self) -> list[Any]:
+        """The bytes that a backend recorded with each run."""
+        return self._delegate_debug_metadatas
+
+    @property
+    def delegate_debug_metadatas(self) -> Any:
+        """What a backend recorded, read by the parser that was given to the inspector."""
+        if not self.is_delegated_op or self._delegate_metadata_parser is None:
+            return self._delegate_debug_metadatas
+        return self._delegate_metadata_parser(self._delegate_debug_metadatas)
+
+    @property
+    def is_framework(self) -> bool:
+        """Whether the event is the runtime's own and contains those of operators."""
+        return self.name in FRAMEWORK_EVENTS
+
+    @property
+    def module_paths(self) -> list[str]:
+        """The module paths of the operators, each once."""
+        return list(dict.fromkeys(operator.module for operator in self.operators if operator.module))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the user's Python, as "file:line", each once."""
+        return list(dict.fromkeys(operator.line for operator in self.operators if operator.line))
+
+    def asdict(self, _units: str = "") -> dict[str, Any]:
+        """Returns the fields by name, as columns of a table; `_units` ends the names of times."""
+        perf = self.perf_data
+        return {
+            "event_name": self.name,
+            "raw": None if perf is None else list(perf.raw),
+            **{name + _units: None if perf is None else getattr(perf, name) for name in _UNITS},
+            "cv": None if perf is None else perf.cv,
+            "op_types": self.op_types,
+            "delegate_debug_identifier": self.delegate_debug_identifier,
+            "stack_traces": self.stack_traces,
+            "module_hierarchy": self.module_hierarchy,
+            "modules": self.module_paths,
+            "lines": self.lines,
+            "is_delegated_op": self.is_delegated_op,
+            "delegate_backend_name": self.delegate_backend_name,
+            "debug_data": self.debug_data,
+            "start_time": self._start_time,
+        }
+
+    def to_dataframe(self, _units: str = "") -> Any:
+        """Returns a pandas DataFrame with one row. It needs pandas."""
+        return dataframe([self.asdict(_units)])
+
+
+@dataclass(eq=False)
+class EventBlock:
+    """Runs that had the same events.
+
+    Attributes:
+        name: the name of the block in the dump.
+        events: the events in the order in which they were recorded.
+        source_time_scale, target_time_scale: the units of the runtime's clock and of the shown times.
+        bundled_input_index: the test case of a bundled program that gave the inputs, or None.
+        run_output: the recorded outputs of the method.
+        reference_output: the expected outputs that the ETRecord has.
+        runs: the number of runs.
+    """
+
+    name: str
+    events: list[Event] = field(default_factory=list)
+    source_time_scale: TimeScale = TimeScale.NS
+    target_time_scale: TimeScale = TimeScale.MS
+    bundled_input_index: int | None = None
+    run_output: list[Any] | None = None
+    reference_output: list[Any] | None = None
+    runs: int = 0
+
+    def rows(self, include_units: bool = False) -> list[dict[str, Any]]:
+        """Returns one dict of columns for each event."""
+        units = f" ({self.target_time_scale.value})" if include_units else ""
+        return [{"event_block_name": self.name, **event.asdict(units)} for event in self.events]
+
+    def to_dataframe(self, include_units: bool = False, include_delegate_debug_data: bool = False) -> Any:
+        """Returns a pandas DataFrame with one row for each event. It needs pandas.
+
+        Args:
+            include_units: write the unit into the names of the columns.
+            include_delegate_debug_data: add what the backends recorded.
+        """
+        rows = self.rows(include_units)
+        if include_delegate_debug_data:
+            for row, event in zip(rows, self.events, strict=True):
+                found = event.delegate_debug_metadatas
+                row.update(found if isinstance(found, dict) else {"delegate_debug_metadata": found or None})
+        return dataframe(rows)
+
+
+def dataframe(rows: Iterable[dict[str, Any]]) -> Any:
+    """Returns a pandas DataFrame of rows.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("a DataFrame needs pandas: pip install pandas; rows() needs nothing") from None
+    return pandas.DataFrame(list(rows))
+
+
+@dataclass(frozen=True)
+class _Key:
+    """Which event of a run an event is; `occurrence` counts those that are otherwise equal."""
+
+    name: str
+    chain: int
+    instruction: int
+    number: int
+    text: str
+    occurrence: int = 0
+
+    @property
+    def place(self) -> tuple[int, int, int, str]:
+        return self.chain, self.instruction, self.number, self.text
+
+
+def _key(event: ProfileEvent | DebugEvent) -> _Key:
+    number = -1 if event.delegate_debug_id_int is None else event.delegate_debug_id_int
+    return _Key(
+        event.name or "", event.chain_index, event.instruction_id, number, event.delegate_debug_id_str or ""
+    )
+
+
+@dataclass
+class _Run:
+    """The events of one run."""
+
+    times: dict[_Key, ProfileEvent]
+    values: dict[tuple[int, int, int, str], list[DebugEvent]]
+    outputs: list[DebugEvent]
+
+
+def _read(run: RunData) -> _Run:
+    seen: Counter[_Key] = Counter()
+    result = _Run({}, {}, [])
+    for event in run.events or ():
+        if event.profile_event is not None:
+            key = _key(event.profile_event)
+            numbered = _Key(*_fields(key), occurrence=seen[key])
+            seen[key] += 1
+            result.times[numbered] = event.profile_event
+        elif event.debug_event is not None:
+            entry = event.debug_event.debug_entry
+            if entry.output is not None and entry.output.bool_val:
+                result.outputs.append(event.debug_event)
+            else:
+                result.values.setdefault(_key(event.debug_event).place, []).append(event.debug_event)
+    return result
+
+
+def _fields(key: _Key) -> tuple[str, int, int, int, str]:
+    return key.name, key.chain, key.instruction, key.number, key.text
+
+
+def blocks_of(
+    dump: ETDumpFlatCC,
+    source: TimeScale,
+    target: TimeScale,
+    buffer: bytes | None,
+    parser: MetadataParser | None = None,
+    converter: TimeConverter | None = None,
+) -> list[EventBlock]:
+    """Groups the runs of a dump that have the same events.
+
+    Args:
+        dump: the dump.
+        source, target: the units of the runtime's clock and of the results.
+        buffer: the debug buffer with the values; None leaves them out.
+        parser: reads what backends recorded with their steps.
+        converter: converts times inside of delegates: (identifier, time) to the unit of the results.
+    """
+    groups: dict[tuple[Any, ...], list[_Run]] = {}
+    for run in dump.run_data:
+        found = _read(run)
+        if found.times or found.values or found.outputs:
+            signature = (run.name, run.bundled_input_index, tuple(found.times), tuple(found.values))
+            groups.setdefault(signature, []).append(found)
+    blocks = []
+    for (name, index, *_), runs in groups.items():
+        block = EventBlock(name, [], source, target, None if index in (None, -1) else index, runs=len(runs))
+        block.events = _events(runs, ratio(source, target), buffer, parser, converter)
+        block.run_output = [inflate(event.debug_entry, buffer) for event in runs[0].outputs]
+        blocks.append(block)
+    return blocks
+
+
+def _events(
+    runs: Sequence[_Run],
+    scale: float,
+    buffer: bytes | None,
+    parser: MetadataParser | None,
+    converter: TimeConverter | None,
+) -> list[Event]:
+    first = runs[0]
+    timed = Counter(key.place for key in first.times)
+    events = []
+    for key in first.times:
+        event = _make(key)
+        event._delegate_metadata_parser = parser
+        times = [run.times[key] for run in runs]
+        event.perf_data = PerfData([_time(event, time, scale, converter) for time in times])
+        event._start_time = [time.start_time for time in times]
+        metadatas = [time.delegate_debug_metadata or "" for time in times]
+        event._delegate_debug_metadatas = metadatas if any(metadatas) else []
+        values = first.values.get(key.place, [])
+        if timed[key.place] == len(values) > 1 and key.number >= 0:
+            values = values[key.occurrence : key.occurrence + 1]
+        event.debug_data = [inflate(value.debug_entry, buffer) for value in values]
+        events.append(event)
+    for place, values in first.values.items():
+        if place not in timed:
+            event = _make(_Key(values[0].name or "", *place))
+            event.debug_data = [inflate(value.debug_entry, buffer) for value in values]
+            events.append(event)
+    return events
+
+
+def _make(key: _Key) -> Event:
+    identifier: int | str | None = key.number if key.number != -1 else key.text or None
+    return Event(
+        key.name if identifier is None else str(identifier),
+        delegate_debug_identifier=identifier,
+        is_delegated_op=identifier is not None,
+        _instruction_id=None if key.instruction == -1 else key.instruction,
+        step_name=key.name,
+    )
+
+
+def _time(event: Event, time: ProfileEvent, scale: float, converter: TimeConverter | None) -> float:
+    if event.is_delegated_op and converter is not None:
+        start, end = (converter(event.name, ticks) for ticks in (time.start_time, time.end_time))
+        return float(end - start)
+    return elapsed(time.start_time, time.end_time) / scale

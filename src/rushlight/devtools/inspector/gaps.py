@@ -1,0 +1,127 @@
+"""Distances between recorded values and those of a graph that torch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils import _pytree as pytree
+
+from rushlight.devtools.etrecord.record import ETRecord
+from rushlight.devtools.inspector.alignment import Pair, Reference
+from rushlight.devtools.inspector.events import Event, EventBlock
+from rushlight.devtools.inspector.numerical_comparator import (
+    IntermediateOutputMapping,
+    NumericalComparatorBase,
+)
+from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The distance of a recorded value from its counterpart.
+
+    Attributes:
+        pair: the two values.
+        operators: the operators of the event, with module path and line.
+        distance: the distance by the chosen comparator.
+    """
+
+    pair: Pair
+    operators: list[Operator]
+    distance: float
+
+    def asdict(self) -> dict[str, Any]:
+        """Returns the fields by the names of ExecuTorch's table."""
+        return {
+            "aot_debug_handle": self.pair.handles,
+            "aot_ops": [found.node for found in self.operators],
+            "aot_intermediate_output": self.pair.reference,
+            "runtime_ops": [self.pair.event.name],
+            "runtime_debug_handle": self.pair.handles,
+            "runtime_intermediate_output": self.pair.runtime,
+            "gap": [self.distance],
+            "stacktraces": {found.node: found.stack_trace for found in self.operators},
+        }
+
+
+def numeric_gaps(
+    record: ETRecord | None,
+    blocks: Sequence[tuple[EventBlock, str]],
+    comparator: NumericalComparatorBase,
+    reference_graph: str | None,
+) -> list[Gap]:
+    """Compares recorded values with those of a graph.
+
+    Args:
+        record: the record of the program.
+        blocks: the blocks, each with its method.
+        comparator: the distance.
+        reference_graph: as for `Reference`.
+
+    Raises:
+        ValueError: there is no record, no inputs, or no recorded value with a counterpart.
+    """
+    if record is None:
+        raise ValueError(
+            "a numeric gap needs an ETRecord with representative inputs; give one to the Inspector"
+        )
+    gaps = []
+    for block, method in blocks:
+        if any(event.debug_data for event in block.events):
+            reference = Reference(record, method, inputs_of(record, method), reference_graph)
+            operators = operators_of(record.edge_programs[method])
+            pairs = list(pairs_of(block, reference))
+            mapping: IntermediateOutputMapping = {
+                ((place, *pair.handles), pair.reference): ((place, *pair.handles), pair.runtime)
+                for place, pair in enumerate(pairs)
+            }
+            for ((place, *handles), a), (_, b) in comparator.preprocessed(mapping).items():
+                if a is not None and b is not None:
+                    found = look_up(operators, handles)
+                    gaps.append(Gap(pairs[place], found, comparator.distances(a, b)[0]))
+    if not gaps:
+        raise ValueError(
+            "no recorded value has a counterpart: the runtime must record values (a debug buffer), and the "
+            "debug buffer must be given to the Inspector"
+        )
+    return gaps
+
+
+def pairs_of(block: EventBlock, reference: Reference) -> Iterator[Pair]:
+    """The pairs of a block in the order of execution; each value is compared once."""
+    for event in _valued(block.events):
+        yield from reference.pairs(event)
+
+
+def _valued(events: Sequence[Event]) -> list[Event]:
+    """One event for each place with values: that of an operator rather than that of the runtime around it.
+
+    Of several steps that a backend made of one operator, the last one computes its value.
+    """
+    chosen: dict[tuple[Any, ...], Event] = {}
+    for event in events:
+        if event.debug_data and event.debug_handles:
+            key = (event.instruction, event.delegate_debug_identifier)
+            before = chosen.get(key)
+            if before is None or before.is_framework or event.is_delegated_op:
+                chosen.pop(key, None)
+                chosen[key] = event
+    return list(chosen.values())
+
+
+def inputs_of(record: ETRecord, method: str) -> list[Any]:
+    """The flat inputs of a record: the representative ones, or the example inputs of its export.
+
+    Raises:
+        ValueError: the record has neither.
+    """
+    if record._representative_inputs is not None and (method == "forward" or len(record.edge_programs) == 1):
+        return list(pytree.tree_leaves(record._representative_inputs))
+    exported = record.exported_of(method)
+    if exported is None or exported.example_inputs is None:
+        raise ValueError(
+            "the ETRecord has no representative inputs; add them with update_representative_inputs"
+        )
+    return list(pytree.tree_leaves(exported.example_inputs))

@@ -1,0 +1,413 @@
+"""The Inspector: an ETDump, tied to the operators and lines of an ETRecord."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etdump.schema_flatcc import ETDumpFlatCC
+from rushlight.devtools.etdump.serialize import deserialize_from_etdump_flatcc
+from rushlight.devtools.inspector.events import (
+    Event,
+    EventBlock,
+    MetadataParser,
+    TimeConverter,
+    blocks_of,
+    dataframe,
+)
+from rushlight.devtools.inspector.operators import Operator, base_name, look_up, operators_of
+from rushlight.devtools.inspector.perf import TimeScale, ratio
+from rushlight.devtools.inspector.table import text_table
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
+    from rushlight.devtools.inspector.gaps import Gap
+    from rushlight.devtools.inspector.numerical_comparator import NumericalComparatorBase
+
+EDGE_DIALECT_GRAPH_KEY = "edge_dialect_graph_module"
+
+
+class Inspector:
+    """What happened in runs of a program: times and values by operator, module and line.
+
+    Args:
+        etdump_path: the path of the ETDump. Exactly one of this and `etdump_data` is given.
+        etdump_data: the bytes of the ETDump.
+        etrecord: the ETRecord of the program, or its path. Without it events have no operators and lines.
+        source_time_scale: the unit of the runtime's clock.
+        target_time_scale: the unit of all times that are shown.
+        debug_buffer_path: the file with the recorded values.
+        delegate_metadata_parser: reads what a backend recorded with its steps.
+        delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time. By
+            default they have the unit of the runtime's clock.
+        enable_module_hierarchy: has no effect here: events always name their modules.
+        reference_graph_name: the name of the graph whose operators are shown; only the edge program is taken.
+        debug_buffer: the recorded values as bytes, instead of `debug_buffer_path`.
+
+    Attributes:
+        event_blocks: the events, in blocks of runs that had the same events.
+
+    Raises:
+        ValueError: both or none of the dump's path and bytes are given, or only one unit is cycles.
+        DevtoolsError: a file is damaged, or the dump is that of another program than the record.
+    """
+
+    def __init__(
+        self,
+        etdump_path: str | os.PathLike[str] | None = None,
+        etdump_data: bytes | None = None,
+        etrecord: ETRecord | str | os.PathLike[str] | None = None,
+        source_time_scale: TimeScale = TimeScale.NS,
+        target_time_scale: TimeScale = TimeScale.MS,
+        debug_buffer_path: str | os.PathLike[str] | None = None,
+        delegate_metadata_parser: MetadataParser | None = None,
+        delegate_time_scale_converter: TimeConverter | None = None,
+        enable_module_hierarchy: bool = False,
+        reference_graph_name: str = EDGE_DIALECT_GRAPH_KEY,
+        *,
+        debug_buffer: bytes | None = None,
+    ) -> None:
+        if (etdump_path is None) == (etdump_data is None):
+            raise ValueError("give exactly one of etdump_path and etdump_data")
+        ratio(source_time_scale, target_time_scale)
+        self._name = "the ETDump" if etdump_path is None else f"the ETDump {os.fspath(etdump_path)}"
+        data = etdump_data if etdump_path is None else Path(etdump_path).read_bytes()
+        assert data is not None
+        self._dump = _read_dump(data, self._name)
+        if debug_buffer is None and debug_buffer_path is not None:
+            debug_buffer = Path(debug_buffer_path).read_bytes()
+        self._etrecord = _read_record(etrecord)
+        self._target = target_time_scale
+        self._source = source_time_scale
+        self.event_blocks = blocks_of(
+            self._dump,
+            source_time_scale,
+            target_time_scale,
+            debug_buffer,
+            delegate_metadata_parser,
+            delegate_time_scale_converter,
+        )
+        self._methods: dict[int, str] = {}
+        if self._dump.dropped_events:
+            warnings.warn(
+                f"{self._name} lacks {self._dump.dropped_events} events, which did not fit in its buffer; "
+                "give the tracer a larger one",
+                stacklevel=2,
+            )
+        if self._etrecord is not None:
+            self._check_fingerprint(self._etrecord)
+            self._resolve(self._etrecord)
+
+    # ---- Events ----
+
+    def events(self) -> Iterator[Event]:
+        """All events of all blocks."""
+        for block in self.event_blocks:
+            yield from block.events
+
+    def find_events(self, module: str | None = None, operator: str | None = None) -> list[Event]:
+        """Returns the events of operators and delegate steps that match.
+
+        Args:
+            module: a module path, such as "encoder.layers.0"; its submodules belong to it.
+            operator: a part of the operator's or the event's name, such as "convolution".
+        """
+        return [
+            event
+            for event in self.events()
+            if not event.is_framework
+            and (module is None or any(_is_inside(path, module) for path in event.module_paths))
+            and (operator is None or any(operator in name for name in (event.name, *event.op_types)))
+        ]
+
+    def find_total_for_module(self, module_name: str) -> float:
+        """Returns the sum of the mean times of all operators of a module, also of those inside delegates.
+
+        Args:
+            module_name: a part of the module's name, as in the module stack of torch.export.
+        """
+        return sum(
+            event.perf_data.avg
+            for event in self.events()
+            if event.perf_data is not None
+            and not event.is_framework
+            and any(
+                module_name in key or module_name in str(path[0])
+                for modules in event.module_hierarchy.values()
+                for key, path in (modules or {}).items()
+            )
+        )
+
+    def get_exported_program(self, graph: str | None = None) -> Any:
+        """Returns a program of the record.
+
+        Args:
+            graph: a name of `graph_map`; None means the edge program (a dict by method if there are several).
+
+        Returns:
+            The program, or None if there is no record or no such program.
+        """
+        if self._etrecord is None:
+            warnings.warn("programs are in the ETRecord; give one to the Inspector", stacklevel=2)
+            return None
+        if graph is None:
+            return self._etrecord.edge_dialect_program
+        return (self._etrecord.graph_map or {}).get(graph)
+
+    # ---- Output ----
+
+    def rows(self, include_units: bool = True) -> list[dict[str, Any]]:
+        """Returns one dict of columns for each event."""
+        return [row for block in self.event_blocks for row in block.rows(include_units)]
+
+    def to_dataframe(self, include_units: bool = True, include_delegate_debug_data: bool = False) -> Any:
+        """Returns a pandas DataFrame with one row for each event. It needs pandas.
+
+        Args:
+            include_units: write the unit into the names of the columns.
+            include_delegate_debug_data: add what the backends recorded.
+        """
+        import pandas
+
+        return pandas.concat(
+            [block.to_dataframe(include_units, include_delegate_debug_data) for block in self.event_blocks],
+            ignore_index=True,
+        )
+
+    def print_data_tabular(
+        self,
+        file: IO[str] | None = None,
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
+        *,
+        module: str | None = None,
+        operator: str | None = None,
+    ) -> None:
+        """Prints a table with a row for each event.
+
+        Args:
+            file: the output; None means standard output.
+            include_units: write the unit into the names of the columns.
+            include_delegate_debug_data: add what the backends recorded.
+            module, operator: print only events that `find_events` finds with them.
+        """
+        chosen = None
+        if module is not None or operator is not None:
+            chosen = {id(event) for event in self.find_events(module, operator)}
+        unit = f" ({self._target.value})" if include_units else ""
+        times = ("p10", "p50", "p90", "avg", "min", "max")
+        header = ["block", "event", *(name + unit for name in times), "cv", "operators", "module", "line"]
+        header += ["backend"] + ["data"] * include_delegate_debug_data
+        rows = []
+        for block in self.event_blocks:
+            for event in block.events:
+                if event.name == "OPERATOR_CALL" or (chosen is not None and id(event) not in chosen):
+                    continue
+                row = [block.name, _title(event)]
+                perf = event.perf_data
+                row += [""] * 7 if perf is None else [f"{getattr(perf, name):.5g}" for name in times]
+                row += [] if perf is None else [f"{perf.cv:.2f}"]
+                inside = event.operators if not event.is_framework else []
+                row += [_shortened(dict.fromkeys(found.op for found in inside))]
+                row += [_shortened(dict.fromkeys(found.module for found in inside if found.module))]
+                row += [_shortened(dict.fromkeys(found.line for found in inside if found.line))]
+                row += [event.delegate_backend_name or ""]
+                row += [str(event.delegate_debug_metadatas or "")] * include_delegate_debug_data
+                rows.append(row)
+        print(text_table(header, rows), file=file or sys.stdout)
+
+    def save_data_to_tsv(
+        self, file: IO[str], include_units: bool = True, include_delegate_debug_data: bool = False
+    ) -> None:
+        """Writes the events as lines of values with tabs between them, for spreadsheets.
+
+        Args:
+            file: the output.
+            include_units: write the unit into the names of the columns.
+            include_delegate_debug_data: add what the backends recorded.
+        """
+        rows = self.rows(include_units)
+        if include_delegate_debug_data:
+            for row, event in zip(rows, self.events(), strict=True):
+                row["delegate_debug_metadata"] = event.delegate_debug_metadatas
+        hidden = ("raw", "debug_data", "stack_traces", "module_hierarchy", "start_time")
+        names = [name for name in rows[0] if name not in hidden] if rows else []
+        for line in [names, *([row[name] for name in names] for row in rows)]:
+            file.write("\t".join("" if value is None else str(value) for value in line) + "\n")
+
+    def save_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the runs as a JSON file for Perfetto (ui.perfetto.dev) and chrome://tracing."""
+        from rushlight.devtools.inspector.chrome_trace import write_chrome_trace
+
+        write_chrome_trace(self.event_blocks, path)
+
+    # ---- Numbers ----
+
+    def numeric_gaps(
+        self, distance: str | NumericalComparatorBase = "SNR", reference_graph: str | None = None
+    ) -> list[Gap]:
+        """Compares recorded values with those of a graph of the record, run by torch on the same inputs.
+
+        Args:
+            distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
+            reference_graph: "exported_program", "edge_dialect_exported_program", or None for the first where
+                the record has it.
+
+        Raises:
+            ValueError: there is no record, no inputs, or no recorded value, or the distance is not known.
+        """
+        from rushlight.devtools.inspector.gaps import numeric_gaps
+        from rushlight.devtools.inspector.numerical_comparator import comparator_of
+
+        blocks = [(block, self._methods.get(id(block), "")) for block in self.event_blocks]
+        return numeric_gaps(self._etrecord, blocks, comparator_of(distance, self), reference_graph)
+
+    def calculate_numeric_gap(
+        self,
+        distance: str | NumericalComparatorBase,
+        disable_debug_handle_valdiation: bool = False,
+        reference_graph: str | None = None,
+    ) -> Any:
+        """Compares as `numeric_gaps`, and returns a pandas DataFrame. It needs pandas.
+
+        Args:
+            distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
+            disable_debug_handle_valdiation: has no effect: operators without a counterpart are left out.
+            reference_graph: as for `numeric_gaps`.
+
+        Returns:
+            A row for each compared value, with the columns aot_ops, aot_intermediate_output, runtime_ops,
+            runtime_intermediate_output, gap and stacktraces.
+        """
+        return dataframe(gap.asdict() for gap in self.numeric_gaps(distance, reference_graph))
+
+    # ---- The record ----
+
+    def method_of(self, block: EventBlock) -> str:
+        """The method of the record to which a block belongs."""
+        return self._methods[id(block)]
+
+    def _check_fingerprint(self, record: ETRecord) -> None:
+        ours, its = self._dump.program_fingerprint, record.program_fingerprint
+        if ours and its and ours != its:
+            raise DevtoolsError(
+                f"{self._name} does not belong to {_record_name(record)}: it was recorded in a program "
+                f"with the fingerprint {ours:016x}, and the record is that of {its:016x}; "
+                "use the record of the same compile"
+            )
+
+    def _resolve(self, record: ETRecord) -> None:
+        """Ties the events to the operators of the record."""
+        edge = record.edge_programs
+        operators = {method: operators_of(program) for method, program in edge.items()}
+        for block in self.event_blocks:
+            method = _method_name(block.name, list(edge))
+            self._methods[id(block)] = method
+            handles, delegates = record.handles_of(method), record.delegates_of(method)
+            counts = (record._instruction_id_to_num_outs_map or {}).get(method, {})
+            outputs = (record._reference_outputs or {}).get(method)
+            if outputs is not None and 0 <= (block.bundled_input_index or 0) < len(outputs):
+                block.reference_output = outputs[block.bundled_input_index or 0]
+            for event in block.events:
+                if event.instruction is None:
+                    continue
+                self._check_event(event, handles, delegates, record)
+                index = event.instruction
+                found = handles.get(index, ())
+                event.num_outputs = int(counts.get(index, counts.get(str(index), 1)))
+                if index in delegates and (event.is_delegated_op or event.name == "DELEGATE_CALL"):
+                    event.delegate_backend_name, steps = delegates[index]
+                    if event.is_delegated_op:
+                        found = _step_handles(steps, event.delegate_debug_identifier)
+                if found:
+                    event.debug_handles = found
+                    _describe(event, _own(event, look_up(operators.get(method, {}), found)))
+
+    def _check_event(self, event: Event, handles: Any, delegates: Any, record: ETRecord) -> None:
+        """Refuses a dump whose instructions the record cannot have."""
+        index = event.instruction
+        is_inside = event.is_delegated_op or event.name == "DELEGATE_CALL"
+        if is_inside and index not in delegates:
+            problem = (
+                f"instruction {index} of the dump is a delegate call, which the record does not have there"
+            )
+        elif event.name.startswith("native_call_") and index in delegates:
+            problem = f"instruction {index} of the dump is {event.name}, and of the record a delegate call"
+        else:
+            return
+        raise DevtoolsError(
+            f"{self._name} does not belong to {_record_name(record)}: {problem}; use the record of the same "
+            "compile"
+        )
+
+
+def _read_dump(data: bytes, name: str) -> ETDumpFlatCC:
+    try:
+        return deserialize_from_etdump_flatcc(data)
+    except DevtoolsError:
+        raise
+    except (ValueError, RuntimeError) as error:
+        raise DevtoolsError(f"{name} cannot be read: {error}") from error
+
+
+def _read_record(record: Any) -> ETRecord | None:
+    if isinstance(record, (str, os.PathLike)):
+        from rushlight.devtools.etrecord.record import parse_etrecord
+
+        return parse_etrecord(record)
+    if record is not None and not hasattr(record, "edge_dialect_program"):
+        raise TypeError(f"etrecord is an ETRecord or the path of one, not {type(record).__name__}")
+    return record  # type: ignore[no-any-return]
+
+
+def _record_name(record: ETRecord) -> str:
+    return "the ETRecord" if record.path is None else f"the ETRecord {record.path}"
+
+
+def _method_name(block: str, methods: list[str]) -> str:
+    if block in methods:
+        return block
+    return methods[0] if len(methods) == 1 else "forward"
+
+
+def _step_handles(steps: dict[str, tuple[int, ...]], identifier: Any) -> tuple[int, ...]:
+    """The debug handles of a step; a backend may add to the identifier of the map, as in "conv (3)"."""
+    text = str(identifier)
+    if text in steps:
+        return steps[text]
+    if isinstance(identifier, int):
+        return ()
+    return next((handles for key, handles in steps.items() if key in text), ())
+
+
+def _own(event: Event, operators: list[Operator]) -> list[Operator]:
+    """The operators of a kernel's event, where several operators of the model share a debug handle."""
+    if event.is_delegated_op or not event.name.startswith("native_call_"):
+        return operators
+    name = base_name(event.name)
+    return [found for found in operators if base_name(found.op) == name] or operators
+
+
+def _describe(event: Event, operators: list[Operator]) -> None:
+    event.operators = operators
+    event.op_types = [found.op for found in operators]
+    event.stack_traces = {found.node: found.stack_trace for found in operators}
+    event.module_hierarchy = {found.node: dict(found.modules) for found in operators}
+
+
+def _title(event: Event) -> str:
+    return f"  {event.step_name or event.name} [{event.name}]" if event.is_delegated_op else event.name
+
+
+def _is_inside(path: str, module: str) -> bool:
+    return path == module or path.startswith(f"{module}.")
+
+
+def _shortened(names: Any) -> str:
+    names = list(names)
+    return ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]} ... ({len(names)})"

@@ -1,0 +1,176 @@
+"""Distances between a reference value and a value of the runtime."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from rushlight.devtools.inspector.events import dataframe
+
+DebugHandle: TypeAlias = tuple[int, ...]
+IntermediateOutputMapping: TypeAlias = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
+"""(debug handles, value) of the reference to (debug handles, value) of the runtime."""
+
+
+class NumericalComparatorBase(ABC):
+    """A distance between values. A derived class defines `element_compare`.
+
+    Args:
+        inspector: the Inspector, which gives access to the record; `calculate_numeric_gap` sets it if it is
+            None.
+    """
+
+    def __init__(self, inspector: Any = None) -> None:
+        self.inspector = inspector
+
+    @abstractmethod
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the distance of a runtime's value `b` from a reference `a`."""
+
+    def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+        """Returns the pairs of values that are compared; a derived class may change them."""
+        return mapping
+
+    def compare(
+        self,
+        mapping: IntermediateOutputMapping,
+        aot_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
+        runtime_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
+    ) -> Any:
+        """Compares pairs of values, and returns a pandas DataFrame. It needs pandas.
+
+        Args:
+            mapping: the pairs.
+            aot_debug_handle_to_op_names: the names of the operators of the reference.
+            runtime_debug_handle_to_op_names: the names of the operators of the runtime.
+        """
+        return dataframe(
+            {
+                "aot_debug_handle": handles,
+                "aot_ops": aot_debug_handle_to_op_names.get(handles, []),
+                "aot_intermediate_output": reference,
+                "runtime_ops": runtime_debug_handle_to_op_names.get(its_handles, []),
+                "runtime_debug_handle": its_handles,
+                "runtime_intermediate_output": value,
+                "gap": self.distances(reference, value),
+            }
+            for (handles, reference), (its_handles, value) in self.preprocessed(mapping).items()
+            if reference is not None and value is not None
+        )
+
+    def preprocessed(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+        """Returns what `preprocessing` makes of the pairs.
+
+        Raises:
+            TypeError: it did not return a dict.
+            ValueError: the dict has other keys or values than (debug handles, value).
+        """
+        result = self.preprocessing(mapping)
+        if not isinstance(result, dict):
+            raise TypeError(f"preprocessing() must return a dict, not {type(result).__name__}")
+        for pair in (pair for item in result.items() for pair in item):
+            is_pair = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], tuple)
+            if not is_pair or not all(isinstance(handle, int) for handle in pair[0]):
+                raise ValueError(
+                    "preprocessing() must return (tuple of debug handles, value) as keys and values; it "
+                    f"returned {pair!r:.100}"
+                )
+        return result
+
+    def distances(self, a: Any, b: Any) -> list[float]:
+        """Returns the distance of two values, or those of the items of two sequences.
+
+        Raises:
+            ValueError: one of them is a sequence and the other one is not, or the lengths differ.
+        """
+        are_sequences = isinstance(a, Sequence), isinstance(b, Sequence)
+        if are_sequences == (False, False):
+            return [self.element_compare(a, b)]
+        if are_sequences == (True, True) and len(a) == len(b):
+            return [self.element_compare(x, y) for x, y in zip(a, b, strict=True)]
+        raise ValueError("two values are compared that are not both tensors, or not sequences of one length")
+
+
+def as_float(value: Any) -> torch.Tensor:
+    """A tensor or number as a tensor of float64.
+
+    Raises:
+        ValueError: the value is something else.
+    """
+    if not isinstance(value, (torch.Tensor, int, float, bool)):
+        raise ValueError(f"a tensor or a number is compared, not a {type(value).__name__}")
+    return torch.as_tensor(value).detach().to(torch.float64)
+
+
+class MSEComparator(NumericalComparatorBase):
+    """The mean of the squared differences."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the distance."""
+        return float((as_float(a) - as_float(b)).square().mean())
+
+
+class L1Comparator(NumericalComparatorBase):
+    """The sum of the absolute differences."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the distance."""
+        return float((as_float(a) - as_float(b)).abs().sum())
+
+
+class MaxComparator(NumericalComparatorBase):
+    """The largest absolute difference."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the distance."""
+        difference = (as_float(a) - as_float(b)).abs()
+        return float(difference.max()) if difference.numel() else 0.0
+
+
+class SNRComparator(NumericalComparatorBase):
+    """The signal-to-noise ratio in dB: 10 log10(mean of a² / mean of (a - b)²); infinite for equal values."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the ratio."""
+        reference = as_float(a)
+        noise = (reference - as_float(b)).square().mean()
+        return float(10 * torch.log10(reference.square().mean() / noise))
+
+
+class CosineComparator(NumericalComparatorBase):
+    """One minus the cosine of the angle between the values as vectors."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        """Returns the distance."""
+        x, y = as_float(a).flatten(), as_float(b).flatten()
+        if torch.equal(x, y):
+            return 0.0
+        return float(1 - torch.nn.functional.cosine_similarity(x, y, dim=0))
+
+
+_BY_NAME: dict[str, Callable[[Any], NumericalComparatorBase]] = {
+    "MSE": MSEComparator,
+    "L1": L1Comparator,
+    "SNR": SNRComparator,
+    "COSINE": CosineComparator,
+    "MAX": MaxComparator,
+}
+
+
+def comparator_of(distance: str | NumericalComparatorBase, inspector: Any) -> NumericalComparatorBase:
+    """Returns a comparator, or the one of a name, which knows the inspector.
+
+    Raises:
+        ValueError: there is no such name.
+    """
+    if isinstance(distance, NumericalComparatorBase):
+        if distance.inspector is None:
+            distance.inspector = inspector
+        return distance
+    name = distance.strip().upper()
+    if name not in _BY_NAME:
+        raise ValueError(f"Unsupported distance metric {distance!r}; there are {', '.join(_BY_NAME)}")
+    return _BY_NAME[name](inspector)

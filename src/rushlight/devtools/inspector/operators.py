@@ -1,0 +1,88 @@
+"""The operators of a program behind debug handles: node, operator, module path and line."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import GraphModule, Node
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of the edge program.
+
+    Attributes:
+        node: the name of its node.
+        op: its name, such as "aten.add.Tensor".
+        handle: its debug handle.
+        module: the dotted path of the module that called it; "" for the model itself.
+        line: the innermost line of the user's Python, as "file:line"; "" if it is not known.
+        code: the text of that line.
+        stack_trace: the whole stack trace.
+        modules: the modules from outside in: name to (path, class).
+    """
+
+    node: str
+    op: str
+    handle: int
+    module: str = ""
+    line: str = ""
+    code: str = ""
+    stack_trace: str | None = None
+    modules: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def operators_of(program: ExportedProgram) -> dict[int, list[Operator]]:
+    """The operators of an edge program by debug handle, those of control flow's bodies too."""
+    from rushlight.devtools.etrecord.record import as_handles
+    from rushlight.ir import meta
+
+    found: dict[int, list[Operator]] = {}
+    for node in _nodes(program.graph_module):
+        place = meta.source_of(node)
+        for handle in as_handles(meta.get_debug_handle(node)):
+            made = Operator(
+                node.name,
+                getattr(node.target, "__name__", str(node.target)),
+                handle,
+                meta.module_path_of(node) or "",
+                "" if place is None else str(place),
+                "" if place is None else place.code,
+                meta.get_stack_trace(node),
+                meta.module_stack_of(node),
+            )
+            found.setdefault(handle, []).append(made)
+    return found
+
+
+def _nodes(module: GraphModule) -> Iterator[Node]:
+    from torch.fx import GraphModule
+
+    for node in module.graph.nodes:
+        if node.op == "call_function" and node.target is not operator.getitem:
+            yield node
+    for child in module.children():
+        if isinstance(child, GraphModule):
+            yield from _nodes(child)
+
+
+def look_up(operators: Mapping[int, list[Operator]], handles: Iterable[int]) -> list[Operator]:
+    """The operators of some debug handles, each once, in the order of the handles."""
+    return list(dict.fromkeys(found for handle in handles for found in operators.get(handle, ())))
+
+
+def base_name(op: str) -> str:
+    """The name of an operator without its library, overload and variants, to compare kernels with nodes.
+
+    "aten.add.Tensor", "aten::add.out" and "native_call_add.out" all give "add"; "permute_copy" is "permute".
+    """
+    name = op.removeprefix("native_call_").rpartition("::")[2]
+    parts = name.split(".")
+    name = parts[1] if len(parts) > 2 else parts[0]
+    return re.sub(r"(_copy|_)$", "", name)

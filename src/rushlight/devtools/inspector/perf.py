@@ -1,0 +1,94 @@
+"""Times of one event over all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+
+class TimeScale(Enum):
+    """Units of time."""
+
+    NS = "ns"
+    US = "us"
+    MS = "ms"
+    S = "s"
+    CYCLES = "cycles"
+
+    @property
+    def per_second(self) -> float:
+        """How many of the unit are a second; 1 for cycles, whose length is not known."""
+        return {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "cycles": 1.0}[self.value]
+
+
+def ratio(source: TimeScale, target: TimeScale) -> float:
+    """How many of `source` are one of `target`.
+
+    Raises:
+        ValueError: one of them is cycles and the other one is not.
+    """
+    if (source is TimeScale.CYCLES) != (target is TimeScale.CYCLES):
+        raise ValueError(
+            f"times in {source.value} cannot be shown in {target.value}: the length of a cycle is not known"
+        )
+    return source.per_second / target.per_second
+
+
+def elapsed(start: int, end: int) -> int:
+    """The ticks between two times; a clock of 32 bits may have started again from 0 in between."""
+    return end - start if end >= start else end - start + 2**32
+
+
+@dataclass(eq=False)
+class PerfData:
+    """The times of an event, one for each run.
+
+    Attributes:
+        raw: the times in the unit of the inspector.
+    """
+
+    raw: Sequence[float]
+
+    @property
+    def p10(self) -> float:
+        """The time that 10 % of the runs do not exceed."""
+        return float(np.percentile(self.raw, 10))
+
+    @property
+    def p50(self) -> float:
+        """The median."""
+        return float(np.percentile(self.raw, 50))
+
+    @property
+    def p90(self) -> float:
+        """The time that 90 % of the runs do not exceed."""
+        return float(np.percentile(self.raw, 90))
+
+    @property
+    def avg(self) -> float:
+        """The mean."""
+        return float(np.mean(self.raw))
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return self.avg
+
+    @property
+    def min(self) -> float:
+        """The shortest time."""
+        return float(min(self.raw))
+
+    @property
+    def max(self) -> float:
+        """The longest time."""
+        return float(max(self.raw))
+
+    @property
+    def cv(self) -> float:
+        """The standard deviation divided by the mean; 0 if the mean is 0."""
+        mean = self.avg
+        return float(np.std(self.raw)) / mean if mean else 0.0

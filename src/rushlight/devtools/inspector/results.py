@@ -1,0 +1,56 @@
+"""Distances between the outputs of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.devtools.inspector.numerical_comparator import (
+    CosineComparator,
+    MSEComparator,
+    SNRComparator,
+)
+
+_METRICS = ("snr", "mse", "cosine_similarity")
+
+
+def compare_results(
+    reference_output: Sequence[Any],
+    run_output: Sequence[Any],
+    metrics: Sequence[str] | None = None,
+    plot: bool = False,
+) -> dict[str, list[float]]:
+    """Compares the outputs of two runs, and prints the result.
+
+    Args:
+        reference_output: the expected outputs.
+        run_output: the outputs to compare with them.
+        metrics: of "snr" (dB), "mse" and "cosine_similarity"; None means all.
+        plot: only False is taken.
+
+    Returns:
+        For each metric, one number for each output.
+
+    Raises:
+        ValueError: a metric is not known, the numbers of outputs differ, or a plot is asked for.
+    """
+    if plot:
+        raise ValueError("plot=True is not supported: plot the returned numbers, or leave it out")
+    unknown = [name for name in metrics or () if name not in _METRICS]
+    if unknown:
+        raise ValueError(f"the metrics {unknown} are not known; there are {', '.join(_METRICS)}")
+    if len(reference_output) != len(run_output):
+        raise ValueError(f"{len(reference_output)} and {len(run_output)} outputs cannot be compared")
+    results: dict[str, list[float]] = {}
+    for name in _METRICS:
+        if metrics is None or name in metrics:
+            results[name] = [_measure(name, a, b) for a, b in zip(reference_output, run_output, strict=True)]
+            print(name, *(f"{index:<5}{value:>12.5f}" for index, value in enumerate(results[name])), sep="\n")
+    return results
+
+
+def _measure(metric: str, reference: Any, value: Any) -> float:
+    if metric == "cosine_similarity":
+        return 1.0 - CosineComparator().element_compare(reference, value)
+    comparator = SNRComparator() if metric == "snr" else MSEComparator()
+    return comparator.element_compare(reference, value)

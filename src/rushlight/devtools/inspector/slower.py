@@ -1,0 +1,100 @@
+"""Compares the times of two ETDumps: what got slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rushlight.devtools.inspector.events import Event
+from rushlight.devtools.inspector.table import text_table
+
+if TYPE_CHECKING:
+    from rushlight.devtools.inspector.inspector import Inspector
+
+
+@dataclass(frozen=True)
+class Change:
+    """An operator or delegate step in two dumps.
+
+    Attributes:
+        name: its name: the operators that it computes, or the event.
+        module: the module path; "" if it is not known.
+        line: the line of the user's Python; "" if it is not known.
+        before, after: the medians of its times; 0 where a dump lacks it.
+        before_calls, after_calls: how many events of each dump have the name, module and line.
+    """
+
+    name: str
+    module: str
+    line: str
+    before: float
+    after: float
+    before_calls: int
+    after_calls: int
+
+    @property
+    def difference(self) -> float:
+        """How much longer it takes in the second dump."""
+        return self.after - self.before
+
+    @property
+    def ratio(self) -> float:
+        """The time in the second dump divided by that in the first; infinite if the first lacks it."""
+        return self.after / self.before if self.before else float("inf")
+
+
+def what_got_slower(before: Inspector, after: Inspector) -> list[Change]:
+    """Returns the operators and delegate steps of two dumps, those that lost most time first.
+
+    Args:
+        before, after: inspectors with the same unit of time. With records, operators are matched by name,
+            module and line, so that the programs may differ.
+
+    Raises:
+        ValueError: the inspectors show times in different units.
+    """
+    if before._target is not after._target:
+        raise ValueError(
+            f"the times are in {before._target.value} and in {after._target.value}; use one unit"
+        )
+    first, second = _totals(before.events()), _totals(after.events())
+    changes = []
+    for key in dict.fromkeys((*first, *second)):
+        (old, old_calls), (new, new_calls) = first.get(key, (0.0, 0)), second.get(key, (0.0, 0))
+        changes.append(Change(*key, old, new, old_calls, new_calls))
+    return sorted(changes, key=lambda change: -change.difference)
+
+
+def change_table(changes: Iterable[Change], unit: str = "ms") -> str:
+    """Returns a table of changes."""
+    rows = [
+        [
+            c.name,
+            f"{c.before:.5g}",
+            f"{c.after:.5g}",
+            f"{c.difference:+.5g}",
+            f"{c.ratio:.2f}",
+            c.module,
+            c.line,
+        ]
+        for c in changes
+    ]
+    header = ["operator", f"before ({unit})", f"after ({unit})", "difference", "ratio", "module", "line"]
+    return text_table(header, rows)
+
+
+_Key = tuple[str, str, str]
+
+
+def _totals(events: Iterable[Event]) -> dict[_Key, tuple[float, int]]:
+    found: dict[_Key, tuple[float, int]] = {}
+    for event in events:
+        if event.perf_data is None or event.is_framework:
+            continue
+        modules, lines = event.module_paths, event.lines
+        name = ", ".join(dict.fromkeys(event.op_types)) or event.step_name or event.name
+        key = (name, modules[-1] if modules else "", lines[-1] if lines else "")
+        time, calls = found.get(key, (0.0, 0))
+        found[key] = (time + event.perf_data.p50, calls + 1)
+    return found
