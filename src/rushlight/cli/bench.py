@@ -26,7 +26,11 @@ from rushlight.cli.roofline import roofline
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = commands.add_parser("bench", help="measure the time of a method")
+    parser = commands.add_parser(
+        "bench",
+        help="measure the time of a method",
+        epilog="example: rushlight bench model.pte --threads 4 --roofline",
+    )
     add_program_options(parser)
     parser.add_argument(
         "--seconds", type=float, default=2.0, help="duration of the measurement in seconds (default: 2)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import rushlight
@@ -24,10 +25,22 @@ def add_to(commands: Commands) -> None:
         "compile",
         help="compile a model (needs rushlight[compile])",
         description="FACTORY() returns the model and a tuple of its example inputs.",
+        epilog="example: rushlight compile model.py:factory -o model.pte --etrecord model.etrecord",
     )
-    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
+    parser.add_argument(
+        "factory",
+        metavar="FILE.py:FACTORY",
+        help="or package.module:FACTORY, or a .pt2 file of torch.export.save",
+    )
     add_output_option(parser, "FACTORY.pte")
     add_backend_options(parser)
+    parser.add_argument(
+        "--etrecord",
+        type=Path,
+        metavar="FILE",
+        help="also write an ETRecord, with which the developer tools name the lines of the model",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_library_option(parser)
     parser.set_defaults(command=run)
 
@@ -39,7 +52,16 @@ def run(options: argparse.Namespace) -> None:
     chosen = partitioners(options)
     name, model, example_inputs = load_model(options.factory)
     output = options.output or Path(f"{name}.pte")
-    rushlight.compile(model, example_inputs, partitioner=chosen).save(output)
-    for table in explanation(options, chosen):
+    has_record = options.etrecord is not None
+    program = rushlight.compile(model, example_inputs, partitioner=chosen, generate_etrecord=has_record)
+    program.save(output)
+    if has_record:
+        program.get_etrecord().save(options.etrecord)
+    tables = explanation(options, chosen)
+    if options.json:
+        facts = {"program": str(output), "bytes": output.stat().st_size, "explanation": tables}
+        print(json.dumps(facts | ({"etrecord": str(options.etrecord)} if has_record else {})))
+        return
+    for table in tables:
         print(table)
     print(f"{output}: {size_text(output.stat().st_size)}")

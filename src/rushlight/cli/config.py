@@ -15,6 +15,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "config",
         help="print the folders of headers, libraries and the CMake package",
+        epilog="example: rushlight config --cmake-dir",
         description="cmake -Drushlight_DIR=$(rushlight config --cmake-dir) ...",
     )
     only = parser.add_mutually_exclusive_group()

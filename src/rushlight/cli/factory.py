@@ -36,22 +36,41 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
 
 
 def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
-    """Imports and calls a function that makes a model.
+    """Imports and calls a function that makes a model, or loads an exported program.
 
     Args:
-        text: FILE.py:FUNCTION or package.module:FUNCTION.
+        text: FILE.py:FUNCTION or package.module:FUNCTION, or the path of a .pt2 file.
 
     Returns:
-        The name of the function, the model, and its example inputs.
+        The name of the function or file, the model or exported program, and its example inputs.
 
     Raises:
-        InvalidArgumentError: as `load_function`, or the function returns something else.
+        InvalidArgumentError: as `load_function`, or the function returns something else, or the .pt2 file is
+            damaged.
     """
+    if text.endswith(".pt2"):
+        return _load_exported(Path(text))
     name, factory = load_function(text)
     made = factory()
     if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
         raise InvalidArgumentError(f"{name}() must return the model and a tuple of its example inputs")
     return name, made[0], tuple(made[1])
+
+
+def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
+    import torch
+
+    if not path.is_file():
+        raise InvalidArgumentError(f"the file {path} does not exist")
+    try:
+        program = torch.export.load(path)
+    except Exception as error:  # torch raises errors of many kinds for what it cannot read
+        first = str(error).partition("\n")[0][:200]
+        raise InvalidArgumentError(
+            f"{path} is no exported program: {first}; torch.export.save writes one"
+        ) from error
+    inputs = program.example_inputs
+    return path.stem, program, () if inputs is None else (*inputs[0], *inputs[1].values())
 
 
 def _import(where: str) -> ModuleType:

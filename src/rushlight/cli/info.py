@@ -20,7 +20,11 @@ MOST_NAMES = 3  # of named data, to be listed one by one
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = commands.add_parser("info", help="print methods, inputs, outputs, memory, operators and data")
+    parser = commands.add_parser(
+        "info",
+        help="print methods, inputs, outputs, memory, operators and data",
+        epilog="example: rushlight info model.pte",
+    )
     parser.add_argument("program", help="a .pte file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)

@@ -11,7 +11,9 @@ from rushlight.runtime.kernels import kernel_table
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
-        "kernels", help="print the operators and dtypes that have kernels in this runtime"
+        "kernels",
+        help="print the operators and dtypes that have kernels in this runtime",
+        epilog="example: rushlight kernels --library portable",
     )
     parser.add_argument(
         "--library",

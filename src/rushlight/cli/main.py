@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from rushlight import __version__
-from rushlight.cli import bench, compile, config, info, kernels, quantize, run
+from rushlight.cli import bench, compile, completion, config, diff, info, kernels, quantize, run, size
+from rushlight.cli.exit_codes import EPILOG, ERROR, OK
 
 # These modules log warnings about their own build and deprecations while they are imported.
 _CHATTY = ("torchao", "torch.utils._pytree")
@@ -17,11 +18,13 @@ _CHATTY = ("torchao", "torch.utils._pytree")
 def parser() -> argparse.ArgumentParser:
     """Makes the parser. Each subcommand stores its function as the option `command`."""
     top = argparse.ArgumentParser(
-        prog="rushlight", description="Compile, quantize, inspect, run and measure .pte programs."
+        prog="rushlight",
+        description="Compile, quantize, inspect, run and measure .pte programs.",
+        epilog=f"{EPILOG} COMMAND --help shows an example.",
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (run, info, bench, compile, quantize, kernels, config):
+    for module in (compile, run, info, size, diff, bench, quantize, kernels, config, completion):
         module.add_to(commands)
     return top
 
@@ -33,19 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the arguments; None means those of the process.
 
     Returns:
-        0, or 1 after an error, which is printed. Wrong usage exits the process with 2.
+        OK, DIFFERENT or, after an error, which is printed, ERROR. Wrong usage exits the process with USAGE.
     """
     options = parser().parse_args(arguments)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        options.command(options)
+        return int(options.command(options) or OK)
     except BrokenPipeError:
         sys.stderr.close()
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         print(f"rushlight: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return ERROR
+    return OK
 
 
 if __name__ == "__main__":

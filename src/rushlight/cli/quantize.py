@@ -39,6 +39,7 @@ def add_to(commands: Commands) -> None:
         "quantize",
         help="quantize and compile a model, and report its accuracy (needs rushlight[compile])",
         description="FACTORY() returns the model and a tuple of its example inputs.",
+        epilog="example: rushlight quantize model.py:factory --data calibration.npz --report",
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
     add_output_option(parser, "FACTORY-CONFIG.pte")

@@ -24,7 +24,11 @@ from rushlight.runtime.errors import NotSupportedError
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
-    parser = commands.add_parser("run", help="run a method and print or save its outputs")
+    parser = commands.add_parser(
+        "run",
+        help="run a method and print or save its outputs",
+        epilog="example: rushlight run model.pte --inputs picture.png --outputs results",
+    )
     add_program_options(parser)
     parser.add_argument("--outputs", type=Path, metavar="DIR", help="save output i as DIR/output_i.npy")
     parser.add_argument(

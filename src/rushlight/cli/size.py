@@ -1,0 +1,223 @@
+"""`rushlight size`: tells where the bytes of a program are."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.xnnpack.payload import read_payload
+from rushlight.cli.arguments import Commands, size_text
+from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.devtools.inspector.table import text_table
+from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
+from rushlight.format.pte import PTEFile, read_pte
+
+SHOWN = 20  # layers in the table; --json has all
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "size",
+        help="tell where the bytes of a program are",
+        description="Lists the bytes of tables, constants, delegates and named data, the weights of each "
+        "layer, and data that are there twice.",
+        epilog="example: rushlight size model.pte --etrecord model.etrecord",
+    )
+    parser.add_argument("program", help="a .pte file")
+    parser.add_argument(
+        "--etrecord",
+        type=Path,
+        metavar="FILE",
+        help="the ETRecord of the program, which names the layers (default: the file beside the program with "
+        "the ending .etrecord)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints where the bytes are."""
+    path = Path(options.program)
+    beside = path.with_suffix(".etrecord")
+    record = options.etrecord or (beside if beside.exists() else None)
+    facts = collect(path, record)
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return
+    total = facts["bytes"]
+    print(f"{facts['file']}: {size_text(total)}")
+    for name, size in facts["parts"].items():
+        print(f"  {name:12} {size_text(size):>12}  {size / max(total, 1):6.1%}")
+    if facts["layers"]:
+        rows = [
+            [row["layer"], size_text(row["bytes"]), str(row["count"]), ", ".join(row["kept_in"])]
+            for row in facts["layers"][:SHOWN]
+        ]
+        print(text_table(["layer", "weights", "tensors", "kept in"], rows))
+        if len(facts["layers"]) > SHOWN:
+            print(f"and {len(facts['layers']) - SHOWN} more layers (--json lists them)")
+    for group in facts["duplicates"]:
+        print(f"there twice: {size_text(group['bytes'])} in {', '.join(group['names'])}")
+
+
+def collect(path: Path, record: Path | None = None) -> dict[str, Any]:
+    """Returns where the bytes of a program are, as plain data.
+
+    Args:
+        path: a .pte file.
+        record: the ETRecord of the program, which names layers by module path; without it layers are named by
+            operator or payload.
+
+    Raises:
+        FormatError: the program is damaged.
+        DevtoolsError: the record is damaged.
+    """
+    data = path.read_bytes()
+    file = read_pte(data)
+    blobs = dict(_blobs(file))
+    parts = {
+        "constants": _total(file.constants),
+        "state": _total(file.mutable_data),
+        "delegates": _total(file.delegate_data),
+        "named data": _total(entry.data for entry in file.named_data.values()),
+    }
+    # Equal constants are stored once in the file.
+    parts["tables"] = max(len(data) - sum(parts.values()), 0)
+    return {
+        "file": str(path),
+        "bytes": len(data),
+        "parts": parts,
+        "layers": _layers(file, record),
+        "duplicates": _duplicates(blobs),
+    }
+
+
+def _total(items: Any) -> int:
+    return sum(memoryview(item).nbytes for item in items)
+
+
+def _blobs(file: PTEFile) -> Iterator[tuple[str, memoryview]]:
+    """All data of a program by a name."""
+    for index, constant in enumerate(file.constants):
+        yield f"constant {index}", memoryview(constant)
+    for index, blob in enumerate(file.delegate_data):
+        yield f"delegate {index}", memoryview(blob)
+    for key, entry in file.named_data.items():
+        yield key, memoryview(entry.data)
+
+
+def _duplicates(blobs: Mapping[str, memoryview]) -> list[dict[str, Any]]:
+    """Data that are in the file more than once, the largest first."""
+    groups: dict[str, list[str]] = {}
+    for name, blob in blobs.items():
+        if blob.nbytes:
+            groups.setdefault(hashlib.sha256(blob).hexdigest(), []).append(name)
+    found = [{"bytes": blobs[names[0]].nbytes, "names": names} for names in groups.values() if len(names) > 1]
+    return sorted(found, key=lambda group: -int(group["bytes"]) * (len(group["names"]) - 1))
+
+
+def _layers(file: PTEFile, record: Path | None) -> list[dict[str, Any]]:
+    """The weights by layer, the largest first: each weight belongs to the first operator that reads it."""
+    found: dict[str, dict[str, Any]] = {}
+    seen: set[tuple[str, Any]] = set()
+    for plan in file.program.execution_plan:
+        names = _Names(plan.name, record)
+        for key, size, layer, kept_in in _weights(file, plan, names):
+            if key not in seen:
+                seen.add(key)
+                row = found.setdefault(layer, {"layer": layer, "bytes": 0, "count": 0, "kept_in": []})
+                row["bytes"] += size
+                row["count"] += 1
+                if kept_in not in row["kept_in"]:
+                    row["kept_in"].append(kept_in)
+    return sorted(found.values(), key=lambda row: -row["bytes"])
+
+
+class _Names:
+    """The names of layers by instruction and debug handle."""
+
+    def __init__(self, method: str, record: Path | None) -> None:
+        self._operators: dict[int, list[Operator]] = {}
+        self._handles: dict[int, tuple[int, ...]] = {}
+        self._steps: dict[int, tuple[str, dict[str, tuple[int, ...]]]] = {}
+        if record is not None:
+            from rushlight.devtools.etrecord.record import parse_etrecord
+
+            parsed = parse_etrecord(record)
+            edge = parsed.edge_programs.get(method)
+            self._operators = {} if edge is None else operators_of(edge)
+            self._handles = parsed.handles_of(method)
+            self._steps = parsed.delegates_of(method)
+
+    def of_instruction(self, index: int, operator: str) -> str:
+        """The layer of a kernel call: its module, or the operator."""
+        return self._module(self._handles.get(index, ())) or f"{operator} (instruction {index})"
+
+    def of_step(self, index: int, handle: int, operation: str) -> str:
+        """The layer of a step inside a delegate: its module, or the operation."""
+        _, steps = self._steps.get(index, ("", {}))
+        return self._module(steps.get(str(handle), ())) or f"{operation} (step {handle})"
+
+    def _module(self, handles: tuple[int, ...]) -> str:
+        modules = [found.module for found in look_up(self._operators, handles) if found.module]
+        return modules[0] if modules else ""
+
+
+def _weights(
+    file: PTEFile, plan: ExecutionPlan, names: _Names
+) -> Iterator[tuple[tuple[str, Any], int, str, str]]:
+    """Key, bytes, layer and place of each weight that an instruction reads."""
+    index = -1
+    for instruction in (item for chain in plan.chains for item in chain.instructions):
+        index += 1
+        call = instruction.instr_args
+        if isinstance(call, KernelCall):
+            operator = plan.operators[call.op_index].name
+            for argument in call.args:
+                value = plan.values[argument].val
+                if isinstance(value, Tensor) and value.data_buffer_idx and value.allocation_info is None:
+                    size = memoryview(file.constants[value.data_buffer_idx]).nbytes
+                    layer = names.of_instruction(index, operator)
+                    yield ("constant", value.data_buffer_idx), size, layer, "constants"
+        elif isinstance(call, DelegateCall):
+            delegate = plan.delegates[call.delegate_index]
+            payload = bytes(file.delegate_data[delegate.processed.index])
+            for key, handle, operation in _named(delegate.id, payload):
+                entry = file.named_data.get(key)
+                if entry is not None:
+                    layer = names.of_step(index, handle, operation)
+                    yield ("named", key), memoryview(entry.data).nbytes, layer, f"named data of {delegate.id}"
+
+
+def _named(backend: str, payload: bytes) -> Iterator[tuple[str, int, str]]:
+    """Key, debug handle and operation of the named data that the steps of a payload read."""
+    if backend == "CpuBackend":
+        plan = read_plan(payload)
+        for step in plan.steps:
+            for _, value in step.operation.operands():
+                name = plan.storages[plan.values[value].storage].name
+                if name:
+                    yield name, step.debug_handle, type(step.operation).__name__
+    elif backend == "XnnpackBackend":
+        graph, _ = read_payload(payload)
+        for node in graph.xnodes:
+            for value in vars(node.xnode_union).values():
+                key = _named_key(graph, value)
+                if key:
+                    yield key, node.debug_handle, type(node.xnode_union).__name__.removeprefix("XNN")
+
+
+def _named_key(graph: Any, value: Any) -> str:
+    """The key of the constant that a value of an XNNPACK graph holds; "" if it holds none."""
+    if not isinstance(value, int) or not 0 <= value < len(graph.xvalues):
+        return ""
+    tensor = graph.xvalues[value].xvalue_union
+    tensor = getattr(tensor, "tensor_value", tensor)
+    index = getattr(tensor, "constant_buffer_idx", 0)
+    return graph.constant_data[index].named_key if 0 < index < len(graph.constant_data) else ""
