@@ -58,14 +58,20 @@ def same(got: object, wanted: object) -> bool:
 
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name: str) -> None:
-    divides = name.startswith(("floordiv", "truediv", "mod"))
+    divides = name.startswith(("floordiv", "mod"))
     for a in NUMBERS:
         for b in NUMBERS:
             if divides and b == 0:
                 with pytest.raises(RushlightError, match="division by zero"):
                     prim(name, a, b)
-            else:
+            elif b != 0 or not name.startswith("truediv"):
                 assert same(prim(name, a, b), BINARY[name](a, b)), (name, a, b)
+
+
+def test_a_quotient_of_0_is_that_of_floating_point_numbers() -> None:
+    assert prim("truediv.Scalar", 1, 0) == float("inf")
+    assert prim("truediv.Scalar", -2.5, 0) == float("-inf")
+    assert prim("truediv.Scalar", 0, 0) != prim("truediv.Scalar", 0, 0)
 
 
 @pytest.mark.parametrize("name", UNARY)

@@ -46,8 +46,9 @@ void prim_floordiv(KernelRuntimeContext& context, const Scalar& a, const Scalar&
   out = apply(a, b, floor_div, [](double x, double y) { return std::floor(x / y); });
 }
 
+// A divisor of 0 gives an infinity or NaN: operators of torch divide by sizes in C++, such as attention by its width.
 void prim_truediv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
-  if (!require_divisor(context, b)) return;
+  (void)context;
   out = EValue(a.to<double>() / b.to<double>());
 }
 
