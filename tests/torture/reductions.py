@@ -157,7 +157,7 @@ def distances(scope: Scope) -> Value:
         (
             "F.cosine_similarity({}, {}, -1)",
             "F.pairwise_distance({}, {})",
-            "torch.cdist({}, {})",
+            'torch.cdist({}, {}, compute_mode="donot_use_mm_for_euclid_dist")',
             "torch.dist({}, {})",
             "F.mse_loss({}, {})",
             "F.l1_loss({}, {})",
