@@ -143,6 +143,51 @@ def read_etrecord(path: Path, facts: Path) -> None:
     facts.write_text(json.dumps(etrecord_facts(parse_etrecord(str(path)))))
 
 
+def bundle_case(name: str, folder: Path) -> None:
+    from executorch.devtools import BundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+
+    module, inputs = build(name)
+    with torch.no_grad():
+        outputs = torch.utils._pytree.tree_leaves(module(*inputs))
+    program = to_edge(torch.export.export(module, inputs)).to_executorch()
+    cases = [MethodTestCase(inputs, outputs), MethodTestCase(inputs)]
+    bundle = BundledProgram(program, [MethodTestSuite("forward", cases)])
+    (folder / "model.bpte").write_bytes(serialize_from_bundled_program_to_flatbuffer(bundle))
+    (folder / "model.pte").write_bytes(program.buffer)
+    torch.save({"inputs": list(inputs), "outputs": outputs}, folder / "expected.pt")
+
+
+def verify_bundle(path: Path) -> None:
+    from executorch.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
+    from executorch.extension.pybindings.portable_lib import _load_bundled_program_from_buffer
+
+    data = path.read_bytes()
+    deserialize_from_flatbuffer_to_bundled_program(data)
+    _load_bundled_program_from_buffer(data).verify_result_with_bundled_expected_output("forward", 0)
+
+
+def etdump_case(name: str, folder: Path) -> None:
+    module, inputs = build(name)
+    path = folder / "model.pte"
+    path.write_bytes(lower_to_xnnpack(torch.export.export(module, inputs)).to_executorch().buffer)
+    program = Runtime.get().load_program(path, enable_etdump=True, debug_buffer_size=1 << 20)
+    method = program.load_method("forward")
+    for _ in range(2):
+        outputs = [output.clone() for output in method.execute(inputs)]
+    program.write_etdump_result_to_file(str(folder / "model.etdp"), str(folder / "debug.bin"))
+    torch.save({"outputs": outputs}, folder / "expected.pt")
+
+
+def read_etdump(path: Path, facts: Path) -> None:
+    from executorch.devtools import Inspector
+
+    blocks = Inspector(etdump_path=str(path)).event_blocks
+    names = {block.name: [event.name for event in block.events] for block in blocks}
+    facts.write_text(json.dumps(names))
+
+
 for line in sys.stdin:
     request = json.loads(line)
     try:
@@ -156,6 +201,14 @@ for line in sys.stdin:
             trace_case(request["trace"], Path(request["folder"]))
         elif "inspect" in request:
             inspect(Path(request["inspect"]), Path(request["record"]), Path(request["facts"]))
+        elif "bundle" in request:
+            bundle_case(request["bundle"], Path(request["folder"]))
+        elif "verify" in request:
+            verify_bundle(Path(request["verify"]))
+        elif "etdump" in request:
+            etdump_case(request["etdump"], Path(request["folder"]))
+        elif "events" in request:
+            read_etdump(Path(request["events"]), Path(request["facts"]))
         elif "read" in request:
             read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:

@@ -195,12 +195,25 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack.recipes.xnnpack_recipe_types": Names(("rushlight.export.xnnpack",)),
     "executorch.devtools": Names(
         names={
+            "BundledProgram": "rushlight.devtools.bundled_program:BundledProgram",
             "ETRecord": "rushlight.devtools.etrecord:ETRecord",
             "Inspector": "rushlight.devtools.inspector:Inspector",
             "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
             "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
         }
     ),
+    "executorch.devtools.bundled_program": Names(),
+    "executorch.devtools.bundled_program.config": Names(("rushlight.devtools.bundled_program.config",)),
+    "executorch.devtools.bundled_program.core": Names(("rushlight.devtools.bundled_program.core",)),
+    "executorch.devtools.bundled_program.schema": Names(("rushlight.devtools.bundled_program.schema",)),
+    "executorch.devtools.bundled_program.schema.bundled_program_schema": Names(
+        ("rushlight.devtools.bundled_program.schema",)
+    ),
+    "executorch.devtools.bundled_program.serialize": Names(("rushlight.devtools.bundled_program.serialize",)),
+    "executorch.devtools.bundled_program.version": Names(("rushlight.devtools.bundled_program.version",)),
+    "executorch.devtools.etdump": Names(),
+    "executorch.devtools.etdump.schema_flatcc": Names(("rushlight.devtools.etdump.schema_flatcc",)),
+    "executorch.devtools.etdump.serialize": Names(("rushlight.devtools.etdump.serialize",)),
     "executorch.devtools.etrecord": Names(("rushlight.devtools.etrecord",)),
     "executorch.devtools.etrecord._etrecord": Names(("rushlight.devtools.etrecord.record",)),
     "executorch.devtools.inspector": Names(

@@ -1,0 +1,66 @@
+"""Test cases of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from rushlight.devtools.bundled_program.errors import BundleError
+
+ConfigValue: TypeAlias = torch.Tensor | int | bool | float
+"""What an input or an expected output may be."""
+
+MethodInputType: TypeAlias = Sequence[ConfigValue]
+MethodOutputType: TypeAlias = Sequence[torch.Tensor]
+
+DataContainer: TypeAlias = list[Any] | tuple[Any, ...] | dict[Any, Any]
+"""What inputs and expected outputs may be nested in."""
+
+
+class MethodTestCase:
+    """The inputs of one run of a method, and the outputs that are expected.
+
+    Attributes:
+        inputs: the inputs as a flat list.
+        expected_outputs: the expected outputs as a flat list, which is empty if none are given.
+
+    Args:
+        inputs: the positional arguments of the method, which may be nested.
+        expected_outputs: what the method returns; None if the outputs are not verified.
+
+    Raises:
+        BundleError: a value is neither a tensor nor a number.
+    """
+
+    def __init__(self, inputs: MethodInputType, expected_outputs: MethodOutputType | None = None) -> None:
+        self.inputs: list[ConfigValue] = _flatten("input", inputs)
+        self.expected_outputs: list[ConfigValue] = (
+            [] if expected_outputs is None else _flatten("expected output", expected_outputs)
+        )
+
+
+@dataclass
+class MethodTestSuite:
+    """The test cases of a method.
+
+    Attributes:
+        method_name: the name of the method.
+        test_cases: its test cases.
+    """
+
+    method_name: str
+    test_cases: Sequence[MethodTestCase]
+
+
+def _flatten(what: str, values: Any) -> list[ConfigValue]:
+    leaves = tree_leaves(values)
+    for index, leaf in enumerate(leaves):
+        if not isinstance(leaf, (torch.Tensor, int, bool, float)):
+            raise BundleError(
+                f"{what} {index} is a {type(leaf).__name__}, not a tensor or a number: {leaf!r}"
+            )
+    return leaves
