@@ -9,7 +9,12 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: executor_runner --model_path FILE.pte [options]\n"
-    "  --model_path FILE        program to run (or the first argument without an option)\n"
+    "  --model_path FILE        program to run, a .pte or .bpte file (or the first argument without an option)\n"
+    "  --bundled_program_path FILE  the same for a .bpte file: runs the test cases of the method and compares the "
+    "outputs\n"
+    "  --testset_idx N          the only test case to run\n"
+    "  --output_verification B  whether to compare the outputs of test cases: true or false (default: true)\n"
+    "  --rtol X, --atol X       tolerances of this comparison (default: 1e-5 and 1e-8)\n"
     "  --method_name NAME       method to run (default: forward)\n"
     "  --inputs FILE[,FILE...]  for each tensor input a file of raw little-endian elements; without it tensors are\n"
     "                           filled with ones\n"
@@ -18,6 +23,10 @@ constexpr char kHelp[] =
     "  --num_executions N       runs (default: 1)\n"
     "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
     "  --print_output MODE      all, summary or none (default: summary)\n"
+    "  --etdump_path FILE       write the events of loading and running as an ETDump\n"
+    "  --etdump_buffer_size N   bytes for events (default: 16777216)\n"
+    "  --debug_output_path FILE write the values of all instructions, to which the ETDump refers\n"
+    "  --debug_buffer_size N    bytes for these values (default: 16777216)\n"
     "  --list                   print the methods with their inputs and outputs, and stop\n"
     "exit status: 0 done, 1 the program failed, 2 wrong usage\n";
 
@@ -26,6 +35,29 @@ bool parse_count(const char* option, const char* text, long* count) {
   *count = std::strtol(text, &end, 10);
   if (*text != '\0' && *end == '\0' && *count > 0) return true;
   std::fprintf(stderr, "executor_runner: %s takes a positive number, not '%s'\n", option, text);
+  return false;
+}
+
+bool parse_index(const char* option, const char* text, long* index) {
+  char* end = nullptr;
+  *index = std::strtol(text, &end, 10);
+  if (*text != '\0' && *end == '\0' && *index >= 0) return true;
+  std::fprintf(stderr, "executor_runner: %s takes a number from 0 on, not '%s'\n", option, text);
+  return false;
+}
+
+bool parse_tolerance(const char* option, const char* text, double* tolerance) {
+  char* end = nullptr;
+  *tolerance = std::strtod(text, &end);
+  if (*text != '\0' && *end == '\0' && *tolerance >= 0) return true;
+  std::fprintf(stderr, "executor_runner: %s takes a number that is not negative, not '%s'\n", option, text);
+  return false;
+}
+
+bool parse_truth(const char* option, const char* text, bool* truth) {
+  *truth = std::strcmp(text, "true") == 0;
+  if (*truth || std::strcmp(text, "false") == 0) return true;
+  std::fprintf(stderr, "executor_runner: %s takes true or false, not '%s'\n", option, text);
   return false;
 }
 
@@ -54,7 +86,7 @@ bool parse_print(const char* text, PrintMode* mode) {
 }
 
 bool set_option(const std::string& name, char* value, Options* options) {
-  if (name == "--model_path") {
+  if (name == "--model_path" || name == "--bundled_program_path") {
     options->model_path = value;
   } else if (name == "--method_name") {
     options->method_name = value;
@@ -64,6 +96,22 @@ bool set_option(const std::string& name, char* value, Options* options) {
     split(value, &options->data_paths);
   } else if (name == "--kernel_library" || name == "--backend_library") {
     split(value, &options->library_paths);
+  } else if (name == "--testset_idx") {
+    return parse_index("--testset_idx", value, &options->testset_idx);
+  } else if (name == "--output_verification") {
+    return parse_truth("--output_verification", value, &options->output_verification);
+  } else if (name == "--rtol") {
+    return parse_tolerance("--rtol", value, &options->rtol);
+  } else if (name == "--atol") {
+    return parse_tolerance("--atol", value, &options->atol);
+  } else if (name == "--etdump_path") {
+    options->etdump_path = value;
+  } else if (name == "--etdump_buffer_size") {
+    return parse_count("--etdump_buffer_size", value, &options->etdump_buffer_size);
+  } else if (name == "--debug_output_path") {
+    options->debug_output_path = value;
+  } else if (name == "--debug_buffer_size") {
+    return parse_count("--debug_buffer_size", value, &options->debug_buffer_size);
   } else if (name == "--num_executions") {
     return parse_count("--num_executions", value, &options->executions);
   } else if (name == "--num_threads") {
@@ -110,6 +158,11 @@ ParseResult parse_options(int argc, char** argv, Options* options) {
   }
   if (options->model_path.empty()) {
     std::fprintf(stderr, "executor_runner: --model_path is missing\n%s", kHelp);
+    return ParseResult::Wrong;
+  }
+  if (!options->debug_output_path.empty() && options->etdump_path.empty()) {
+    std::fprintf(stderr,
+                 "executor_runner: --debug_output_path needs --etdump_path, whose events refer to the values\n");
     return ParseResult::Wrong;
   }
   return ParseResult::Run;

@@ -8,11 +8,18 @@ namespace rushlight {
 enum class PrintMode { Summary, All, None };
 
 struct Options {
-  std::string model_path;
+  std::string model_path;  // a .pte or .bpte file
   std::string method_name = "forward";
   std::vector<const char*> input_paths;
   std::vector<const char*> data_paths;
   std::vector<const char*> library_paths;
+  long testset_idx = -1;  // of a .bpte file; -1: all test cases
+  bool output_verification = true;
+  double rtol = 1e-5, atol = 1e-8;
+  std::string etdump_path;        // empty: no event trace
+  std::string debug_output_path;  // empty: no values in the event trace
+  long etdump_buffer_size = 16 << 20;
+  long debug_buffer_size = 16 << 20;
   long executions = 1;
   long threads = 0;  // 0: the default
   PrintMode print = PrintMode::Summary;

@@ -108,56 +108,63 @@ EventId event_id(const MethodState& state, size_t chain, size_t index) {
   static constexpr EventKind kinds[] = {EventKind::Kernel, EventKind::Kernel, EventKind::Delegate,
                                         EventKind::Move,   EventKind::Jump,   EventKind::Free};
   const Opcode opcode = state.chains[chain].instructions[index].opcode;
-  return {kinds[static_cast<size_t>(opcode)], static_cast<int32_t>(chain), static_cast<int32_t>(index), -1};
+  return {kinds[static_cast<size_t>(opcode)], static_cast<int32_t>(chain), static_cast<int32_t>(index), -1, {}};
 }
 
-uint64_t trace_begin(const MethodState& state, size_t chain, size_t index) {
+std::string_view event_name(const MethodState& state, size_t chain, size_t index) {
   const Instruction& instruction = state.chains[chain].instructions[index];
-  std::string_view name = "";
   switch (instruction.opcode) {
     case Opcode::Kernel:
     case Opcode::GuardedKernel:
-      name = instruction.row->name;
-      break;
+      return instruction.row->name;
     case Opcode::Delegate:
-      name = state.plan.delegate_id(state.plan.instruction(chain, index).first);
-      break;
+      return state.plan.delegate_id(state.plan.instruction(chain, index).first);
     case Opcode::Move:
-      name = "move";
-      break;
+      return "move";
     case Opcode::JumpFalse:
-      name = "jump";
-      break;
+      return "jump";
     case Opcode::Free:
-      name = "free";
-      break;
+      return "free";
   }
-  return state.tracer->begin_event(event_id(state, chain, index), name);
+  return "";
 }
 
-void log_kernel_results(EventTracer& tracer, const EventId& id, const Instruction& instruction) {
+void log_results(EventTracer& tracer, const EventTracerEntry& entry, const Instruction& instruction) {
+  const auto log = [&](const EValue& value) {
+    tracer.log_evalue(entry.id, entry.name, value, LoggedEValueType::IntermediateOutput);
+  };
+  if (instruction.opcode == Opcode::Move) return log(*instruction.to);
+  if (instruction.opcode == Opcode::Delegate) {
+    for (uint32_t i = 0; i < instruction.argument_count; ++i) log(*instruction.arguments[i]);
+    return;
+  }
+  if (!instruction.row) return;
   const BoxedKernel& boxed = instruction.row->boxed;
   bool has_out = false;
   for (uint16_t i = 0; i < boxed.arity; ++i) {
     if (boxed.kinds[i] != ArgKind::OutTensor && boxed.kinds[i] != ArgKind::OutTensorList) continue;
-    tracer.log_value(id, *instruction.arguments[i]);
+    log(*instruction.arguments[i]);
     has_out = true;
   }
-  if (has_out || instruction.argument_count == 0) return;
-  tracer.log_value(id, *instruction.arguments[instruction.argument_count - 1]);
+  if (!has_out && instruction.argument_count > 0) log(*instruction.arguments[instruction.argument_count - 1]);
 }
 
-void trace_end(const MethodState& state, uint64_t token, size_t chain, size_t index, Error error) {
-  const Instruction& instruction = state.chains[chain].instructions[index];
-  const EventId id = event_id(state, chain, index);
-  state.tracer->end_event(token, id);
-  if (error != Error::Ok || !state.tracer->wants_values()) return;
-  if (instruction.row) {
-    log_kernel_results(*state.tracer, id, instruction);
-  } else if (instruction.opcode == Opcode::Move) {
-    state.tracer->log_value(id, *instruction.to);
-  } else if (instruction.opcode == Opcode::Delegate) {
-    for (uint32_t i = 0; i < instruction.argument_count; ++i) state.tracer->log_value(id, *instruction.arguments[i]);
+void trace_end(const MethodState& state, const EventTracerEntry& entry, Error error) {
+  EventTracer& tracer = *state.tracer;
+  tracer.end_profiling(entry);
+  const MemoryAllocator* temporary = state.memory.temporary;
+  if (temporary && temporary->used() > 0) {
+    tracer.track_allocation(tracer.track_allocator(kTemporaryAllocator), temporary->used());
+  }
+  if (error != Error::Ok || !tracer.wants_intermediate_outputs()) return;
+  log_results(tracer, entry, state.chains[entry.id.chain].instructions[entry.id.instruction]);
+}
+
+void log_outputs(const MethodState& state) {
+  if (state.tracer->event_tracer_debug_level() == EventTracerDebugLogLevel::NoLogging) return;
+  for (uint32_t i = 0; i < state.num_outputs; ++i) {
+    state.tracer->log_evalue({EventKind::Method}, state.plan.name(), *state.outputs[i].value,
+                             LoggedEValueType::ProgramOutput);
   }
 }
 
@@ -170,7 +177,7 @@ void note_failure(MethodState& state, const DelegateOperator& failed) {
 
 Error call_delegate(MethodState& state, const Instruction& instruction, size_t chain, size_t index) {
   BackendExecutionContext context{
-      state.memory.temporary, state.threads, state.tracer, event_id(state, chain, index), {}};
+      state.memory.temporary, state.threads, kHasTracing ? state.tracer : nullptr, event_id(state, chain, index), {}};
   const DelegateState& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(context, delegate.handle,
                                                 Span<EValue* const>(instruction.arguments, instruction.argument_count));
@@ -221,16 +228,19 @@ Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
     if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);
   }
-  KernelRuntimeContext context(state.memory.temporary, state.threads, state.tracer);
+  EventTracer* const tracer = kHasTracing ? state.tracer : nullptr;
+  KernelRuntimeContext context(state.memory.temporary, state.threads, tracer);
   MemoryAllocator* const temporary = state.memory.temporary;
+  EventTracerEntry entry;
   for (; state.next_chain < state.num_chains; ++state.next_chain, state.next_instruction = 0) {
     const InstructionChain chain = state.chains[state.next_chain];
     for (uint32_t at = state.next_instruction; at < chain.count;) {
       const Instruction& instruction = chain.instructions[at];
       uint32_t next = at + 1;
       Error error = Error::Ok;
-      uint64_t token = 0;
-      if (RL_UNLIKELY(state.tracer)) token = trace_begin(state, state.next_chain, at);
+      if (RL_UNLIKELY(tracer)) {
+        entry = tracer->start_profiling(event_id(state, state.next_chain, at), event_name(state, state.next_chain, at));
+      }
       if constexpr (kPoisons) {
         if (instruction.row) poison_results(instruction);
       }
@@ -255,7 +265,7 @@ Error run(MethodState& state, bool is_single_step) {
           free_value(*instruction.from);
           break;
       }
-      if (RL_UNLIKELY(state.tracer)) trace_end(state, token, state.next_chain, at, error);
+      if (RL_UNLIKELY(tracer)) trace_end(state, entry, error);
       if (temporary && temporary->used() > 0) temporary->reset();
       if (RL_UNLIKELY(error != Error::Ok)) {
         restore_views(state);
@@ -297,12 +307,16 @@ Error Method::execute() {
   RL_TRY(check_input_relations(*state_));
   RL_TRY(check_relations(*state_));
   clear_last_error_message();
-  EventTracer* const tracer = state_->tracer;
-  uint64_t token = 0;
-  if (RL_UNLIKELY(tracer)) token = tracer->begin_event({EventKind::Method}, state_->plan.name());
-  const Error error = run(*state_, false);
-  if (RL_UNLIKELY(tracer)) tracer->end_event(token, {EventKind::Method});
-  return error == Error::EndOfMethod ? Error::Ok : error;
+  EventTracer* const tracer = kHasTracing ? state_->tracer : nullptr;
+  if (RL_UNLIKELY(tracer)) tracer->create_event_block("Execute");
+  Error error;
+  {
+    const EventTracerScope scope(tracer, {EventKind::Method}, state_->plan.name());
+    error = run(*state_, false);
+  }
+  if (error != Error::EndOfMethod) return error;
+  if (RL_UNLIKELY(tracer)) log_outputs(*state_);
+  return Error::Ok;
 }
 
 Error Method::step() {

@@ -33,6 +33,13 @@ void give_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size
 
 Result<Method> Method::load(const Program& program, std::string_view name, const MemoryManager& memory,
                             const Environment& environment) {
+  EventTracer* const tracer = environment.tracer;
+  RL_REQUIRE(kHasTracing || !tracer, NotSupported, "the runtime was built without event tracing");
+  if (tracer) {
+    tracer->set_program_fingerprint(program.fingerprint());
+    tracer->create_event_block("Default");
+  }
+  const EventTracerScope scope(tracer, {EventKind::Load}, name);
   RL_ASSIGN(const PlanView plan, program.plan(name));
   return MethodLoader::load(plan, memory, environment);
 }

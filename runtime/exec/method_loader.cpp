@@ -1,21 +1,44 @@
 #include "exec/method_loader.h"
 
+#include <cstdio>
 #include <new>
 #include <utility>
 
 #include "core/poison.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
+#include "exec/traced_allocator.h"
 
 namespace rushlight {
+namespace {
+
+// Records the planned memories of a method, and makes it record what it takes from the method allocator.
+Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* memory) {
+  for (size_t i = 0; i < plan.num_planned_memories(); ++i) {
+    char name[48];
+    std::snprintf(name, sizeof(name), "planned memory %zu", i + 1);
+    tracer.track_allocation(tracer.track_allocator(name), plan.planned_memory_size(i));
+  }
+  void* room = memory->method->allocate(sizeof(TracedAllocator), alignof(TracedAllocator));
+  RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
+             plan.name().data(), memory->method->size());
+  memory->method = new (room) TracedAllocator(memory->method, &tracer, "method");
+  return Error::Ok;
+}
+
+}  // namespace
 
 Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& memory, const Environment& environment) {
   RL_REQUIRE(memory.method, InvalidArgument, "method '%.80s' needs a method allocator", plan.name().data());
-  void* room = memory.method->allocate(sizeof(MethodState), alignof(MethodState));
+  EventTracer* const tracer = environment.tracer;
+  const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
+  MemoryManager manager = memory;
+  if (tracer) RL_TRY(trace_memories(plan, *tracer, &manager));
+  void* room = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
   RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
              plan.name().data(), memory.method->size());
   // If a later step fails, the method destroys the parts that exist.
-  Method method(new (room) MethodState(plan, memory, environment));
+  Method method(new (room) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
   RL_TRY(loader.run());
   return Result<Method>(std::move(method));

@@ -65,6 +65,21 @@ Result<Program> Program::load(DataLoader* loader) {
   return program;
 }
 
+uint64_t Program::fingerprint() const {
+  // The CRC-32 of zlib and Ethernet, four bits at a time.
+  static constexpr uint32_t remainders[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                              0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                              0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+  const uint8_t* bytes = static_cast<const uint8_t*>(tables_.data());
+  uint32_t crc = ~0u;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    crc ^= bytes[i];
+    crc = (crc >> 4) ^ remainders[crc & 15];
+    crc = (crc >> 4) ^ remainders[crc & 15];
+  }
+  return static_cast<uint64_t>(tables_.size()) << 32 | static_cast<uint32_t>(~crc);
+}
+
 Result<FreeableBuffer> Program::load_segment(uint32_t index, SegmentKind kind) const {
   const schema::DataSegment segment = program_at(root_).segments()[index];
   if (segment.size() == 0) return FreeableBuffer("", 0);

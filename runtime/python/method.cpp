@@ -87,7 +87,13 @@ class MethodObject {
     environment.threads = program.pool.get();
     const OptionTable table(options);
     environment.backend_options = table.options();
-    environment.tracer = is_timed ? &timer_ : nullptr;
+    if (is_timed) {
+      environment.tracer = &timer_;
+    } else if (program.trace) {
+      environment.tracer = &program.trace->tracer;
+      trace_ = program.trace.get();
+    }
+    const std::unique_lock<std::mutex> tracing = lock_trace();
     clear_last_error_message();
     auto loaded = LoadedMethod::load(program.program, name, environment, program.data);
     if (!loaded.ok()) raise_if(loaded.error());
@@ -132,7 +138,7 @@ class MethodObject {
   nb::list timings() const {
     nb::list items;
     for (const StepTimer::Event& event : timer_.events()) {
-      if (event.id.kind == EventKind::Method) continue;
+      if (event.id.instruction < 0) continue;
       items.append(nb::make_tuple(event.name, event.id.chain, event.id.instruction,
                                   event.id.kind == EventKind::DelegateOperator,
                                   static_cast<double>(event.end_ns - event.start_ns) * 1e-9));
@@ -168,6 +174,13 @@ class MethodObject {
   };
 
   Method& method() { return loaded_->method(); }
+
+  // Waits until no other method records events. Without an event trace, nothing is locked.
+  std::unique_lock<std::mutex> lock_trace() {
+    if (!trace_) return {};
+    nb::gil_scoped_release release;
+    return std::unique_lock<std::mutex>(trace_->mutex);
+  }
 
   static void check(Error error) { raise_if(error); }
 
@@ -310,6 +323,8 @@ class MethodObject {
     Error error;
     {
       nb::gil_scoped_release release;
+      const std::unique_lock<std::mutex> tracing =
+          trace_ ? std::unique_lock<std::mutex>(trace_->mutex) : std::unique_lock<std::mutex>();
       clear_last_error_message();
       error = method().execute();
     }
@@ -371,6 +386,7 @@ class MethodObject {
 
   ProgramObject program_;
   StepTimer timer_;
+  Trace* trace_ = nullptr;  // that this method records into; of program_
   std::unique_ptr<LoadedMethod> loaded_;
   std::deque<Input> inputs_;
   std::vector<Output> outputs_;

@@ -110,6 +110,27 @@ nb::list named_data(const ProgramObject& object) {
   return keys;
 }
 
+// Returns the event trace, or raises NotFound.
+Trace& trace_of(const ProgramObject& object) {
+  if (!object.trace) raise(Error::NotFound, "there is no event trace: the program was loaded without enable_etdump");
+  return *object.trace;
+}
+
+nb::bytes bytes_of(Span<const uint8_t> data) { return nb::bytes(data.data(), data.size()); }
+
+nb::tuple etdump(const ProgramObject& object) {
+  Trace& trace = trace_of(object);
+  std::unique_lock<std::mutex> lock(trace.mutex, std::defer_lock);
+  {
+    nb::gil_scoped_release release;
+    lock.lock();
+  }
+  const Span<const uint8_t> dump = trace.tracer.get_etdump_data();
+  if (dump.empty())
+    raise(Error::MemoryAllocationFailed, "the buffer of the event trace is too small for an empty dump");
+  return nb::make_tuple(bytes_of(dump), bytes_of(trace.tracer.get_debug_data()), trace.tracer.dropped_events());
+}
+
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const Backend& row : available_backends()) names.emplace_back(row.id);
@@ -177,6 +198,18 @@ void bind_program(nb::module_& module) {
            "Keys of the blobs that the program stores by name.")
       .def("missing_backends", &backends_missing, nb::sig("def missing_backends(self) -> list[tuple[str, str, str]]"),
            "Backends that are not here, the method that needs each, and what would provide it.")
+      .def(
+          "enable_etdump",
+          [](ProgramObject& object, size_t buffer_size, size_t debug_buffer_size, bool allocations) {
+            object.trace = std::make_shared<Trace>(buffer_size, debug_buffer_size, allocations);
+          },
+          "buffer_size"_a, "debug_buffer_size"_a, "allocations"_a = false,
+          "Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, "
+          "the\n"
+          "outputs of instructions are recorded too, and allocations on request.")
+      .def("has_etdump", [](const ProgramObject& object) { return object.trace != nullptr; })
+      .def("etdump", &etdump, nb::sig("def etdump(self) -> tuple[bytes, bytes, int]"),
+           "The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
   module.def("load_file", &load_file, "path"_a, "data"_a, "threads"_a.none(),
              nb::sig("def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program"),

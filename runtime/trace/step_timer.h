@@ -17,19 +17,23 @@ class StepTimer final : public EventTracer {
     uint64_t start_ns, end_ns;
   };
 
-  uint64_t begin_event(const EventId& id, std::string_view name) override {
-    if (id.kind == EventKind::Method) events_.clear();
+  void create_event_block(std::string_view) override { events_.clear(); }
+  EventTracerEntry start_profiling(const EventId& id, std::string_view name) override {
     events_.push_back({id, std::string(name), platform::now_ns(), 0});
-    return events_.size() - 1;
+    return {id, name, 0, events_.size() - 1};
   }
-  void end_event(uint64_t token, const EventId&) override { events_[token].end_ns = platform::now_ns(); }
-  void log_delegate_event(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns) override {
+  void end_profiling(const EventTracerEntry& entry, Span<const uint8_t>) override {
+    events_[entry.token].end_ns = platform::now_ns();
+  }
+  void log_profiling_delegate(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns,
+                              Span<const uint8_t>) override {
     events_.push_back({id, std::string(name), start_ns, end_ns});
   }
-  bool wants_values() const override { return false; }
-  void log_value(const EventId&, const EValue&) override {}
+  AllocatorId track_allocator(std::string_view) override { return 0; }
+  void track_allocation(AllocatorId, size_t) override {}
+  void log_evalue(const EventId&, std::string_view, const EValue&, LoggedEValueType) override {}
 
-  // The times of the last run, in the order in which the events began.
+  // The times of the last load or run, in the order in which the events began.
   const std::vector<Event>& events() const { return events_; }
 
  private:

@@ -202,6 +202,21 @@ void Executor::set_addresses() {
 
 namespace {
 
+// Changes int8 numbers between the form in which steps keep them and their values.
+void flip_signs(const View& view) {
+  if (view.sign_mask == 0) return;
+  uint8_t* data = static_cast<uint8_t*>(view.data);
+  const int64_t count = view.numel();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = 0;
+    int64_t rest = i;
+    for (int axis = view.rank; axis-- > 0; rest /= view.sizes[axis]) {
+      place += rest % view.sizes[axis] * view.strides[axis];
+    }
+    data[place] ^= view.sign_mask;
+  }
+}
+
 // The failure of a step, with the step's name before its message; `context` learns which it was.
 Error fail_in(const Step& step, Error error, BackendExecutionContext& context) {
   char text[400];
@@ -362,6 +377,30 @@ void Executor::poison_before(size_t step, const Run& run) {
   });
 }
 
+void Executor::log_results(size_t step, const EventTracerEntry& entry, EventTracer& tracer) const {
+  const schema::Step table = plan_->table.steps()[step];
+  table.operation().for_each_operand(operands_of(table), [&](Operand operand, flatbuffer::Effect effect) {
+    if (effect == flatbuffer::Effect::Reads || operand.index >= slots_.size()) return;
+    const View& view = slots_[operand.index].view;
+    SizesType sizes[kMaxRank];
+    StridesType strides[kMaxRank];
+    for (int i = 0; i < view.rank; ++i) {
+      sizes[i] = static_cast<SizesType>(view.sizes[i]);
+      strides[i] = static_cast<StridesType>(view.strides[i]);
+    }
+    TensorImpl tensor;
+    tensor.data = view.data;
+    tensor.sizes = sizes;
+    tensor.strides = strides;
+    tensor.numel = view.numel();
+    tensor.dtype = view.dtype;
+    tensor.dim = static_cast<uint8_t>(view.rank);
+    flip_signs(view);
+    tracer.log_evalue(entry.id, entry.name, EValue(&tensor), LoggedEValueType::IntermediateOutput);
+    flip_signs(view);
+  });
+}
+
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
   RL_TRY(take_arguments(context, arguments));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
@@ -374,17 +413,17 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
                "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",
                needed_floats_ * sizeof(float), scratch_floats_ * sizeof(float));
   }
+  EventTracer* const tracer = kHasTracing ? context.tracer : nullptr;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step* const step = steps_[i];
     run.next = first_weights_after(i, run.workers);
     if constexpr (kPoisons) poison_before(i, run);
-    const uint64_t start = context.tracer ? platform::now_ns() : 0;
+    EventTracerEntry entry;
+    if (tracer) entry = tracer->start_profiling(context.operator_event(step->debug_handle), step->name());
     if (const Error error = step->run(run); error != Error::Ok) return fail_in(*step, error, context);
-    if (context.tracer) {
-      EventId id = context.event;
-      id.kind = EventKind::DelegateOperator;
-      id.delegate_debug_id = step->debug_handle;
-      context.tracer->log_delegate_event(id, step->name(), start, platform::now_ns());
+    if (tracer) {
+      tracer->end_profiling(entry);
+      if (tracer->wants_intermediate_outputs()) log_results(i, entry, *tracer);
     }
   }
   return Error::Ok;

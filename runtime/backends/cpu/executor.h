@@ -36,6 +36,8 @@ class Executor {
   void for_each_value(size_t step, F&& take) const;
   // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
   void poison_before(size_t step, const Run& run);
+  // Records what a step wrote.
+  void log_results(size_t step, const EventTracerEntry& entry, EventTracer& tracer) const;
   bool is_used_before(size_t step, uint32_t storage) const;
   bool is_read_by(size_t step, uint32_t storage) const;
   bool is_input_memory(uint32_t storage) const;

@@ -251,6 +251,31 @@ void Executor::poison_before(size_t step) {
   poison(operand.data, operand.nbytes(), operand.dtype);
 }
 
+void Executor::trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
+                         const MemoryAllocator* temporary) const {
+  tracer.end_profiling(entry);
+  if (temporary && temporary->used() > 0) {
+    tracer.track_allocation(tracer.track_allocator(kTemporaryAllocator), temporary->used());
+  }
+  if (!tracer.wants_intermediate_outputs() || step.node().output == kNone) return;
+  const Operand& result = operands_[step.node().output];
+  SizesType sizes[kMaxRank];
+  StridesType strides[kMaxRank];
+  int64_t stride = 1;
+  for (uint32_t i = result.shape.rank; i-- > 0; stride *= result.shape.dims[i]) {
+    sizes[i] = static_cast<SizesType>(result.shape.dims[i]);
+    strides[i] = static_cast<StridesType>(stride);
+  }
+  TensorImpl tensor;
+  tensor.data = result.data;
+  tensor.sizes = sizes;
+  tensor.strides = strides;
+  tensor.numel = result.numel();
+  tensor.dtype = result.dtype;
+  tensor.dim = static_cast<uint8_t>(result.shape.rank);
+  tracer.log_evalue(entry.id, entry.name, EValue(&tensor), LoggedEValueType::IntermediateOutput);
+}
+
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
   RL_REQUIRE(arguments.size() >= graph_->num_arguments, InvalidArgument, "the delegate has %u arguments, %zu are given",
              graph_->num_arguments, arguments.size());
@@ -259,11 +284,15 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   RL_TRY(take_outputs(arguments));
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
+  EventTracer* const tracer = kHasTracing ? context.tracer : nullptr;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step* step = steps_[i];
     if (is_idle(*step)) continue;
     if constexpr (kPoisons) poison_before(i);
-    const uint64_t start = context.tracer ? platform::now_ns() : 0;
+    EventTracerEntry entry;
+    if (tracer) {
+      entry = tracer->start_profiling(context.operator_event(step->node().debug_handle), name_of(step->node().kind));
+    }
     const Error error = is_filled(*step) ? fill(*step) : step->run(kernels);
     if (error != Error::Ok) {
       const char* reason = last_error_message();
@@ -273,13 +302,8 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
       context.failed.number = step->node().debug_handle;
       return fail(error, "in a %s (debug handle %u): %s", name_of(step->node().kind), step->node().debug_handle, text);
     }
+    if (tracer) trace_end(*step, entry, *tracer, context.temporary);
     if (context.temporary && context.temporary->used() > 0) context.temporary->reset();
-    if (context.tracer) {
-      EventId id = context.event;
-      id.kind = EventKind::DelegateOperator;
-      id.delegate_debug_id = step->node().debug_handle;
-      context.tracer->log_delegate_event(id, name_of(step->node().kind), start, platform::now_ns());
-    }
   }
   return Error::Ok;
 }

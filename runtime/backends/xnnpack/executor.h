@@ -40,6 +40,9 @@ class Executor {
   Error update_shapes(DelegateOperator* failed);
   Error take_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
+  // Ends the event of a step, and records its scratch memory and its result.
+  void trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
+                 const MemoryAllocator* temporary) const;
 
   // Poisons the scratch memory and the result of a step, unless an earlier step uses the memory of the result. For
   // builds with RUSHLIGHT_POISON.

@@ -47,8 +47,8 @@ class _Program(ExecuTorchProgram):
         return ExecuTorchMethod(cast(Any, self._aten.new_method(method_name)))
 
 
-def _open(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> _Program:
-    if enable_etdump:
+def _open(source: ProgramSource, data: DataSource | None, trace: tuple[int, int] | None) -> _Program:
+    if trace is not None:
         raise NotSupportedError(
             "ATen mode records no event traces; a hook of rushlight.runtime.aten sees all"
         )

@@ -7,8 +7,10 @@ from typing import Any
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
 from rushlight.runtime.program import (
+    ETDUMP_BUFFER_SIZE,
     BackendOptions,
     DataSource,
+    PathLike,
     Program,
     ProgramSource,
     contents,
@@ -199,6 +201,12 @@ class Module:
         """
         return self.method(name)(*args, **kwargs)
 
+    def write_etdump_result_to_file(
+        self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None
+    ) -> None:
+        """Writes the event trace so far, see `Program.write_etdump_result_to_file`."""
+        self._program.write_etdump_result_to_file(etdump_path, debug_buffer_path)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, or the program's only method."""
         method = self._called
@@ -234,6 +242,9 @@ def load(
     data_path: DataSource | None = None,
     threads: int | None = None,
     backend_options: BackendOptions | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+    etdump_buffer_size: int = ETDUMP_BUFFER_SIZE,
 ) -> Module:
     """Loads a .pte file as a module with the signature of the model.
 
@@ -243,6 +254,9 @@ def load(
         threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
             number of CPUs that the process may use.
         backend_options: options of backends for all methods: a dict from backend name to a dict of options.
+        enable_etdump: record the events of loads and runs, which `write_etdump_result_to_file` writes.
+        debug_buffer_size: the bytes for the outputs of instructions in the event trace; 0 records none.
+        etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
 
     Returns:
         The module.
@@ -258,7 +272,8 @@ def load(
         source = bytes(source)
     if isinstance(data_path, memoryview):
         data_path = bytes(data_path)
-    return _load(source, data_path, threads, backend_options)
+    trace = (etdump_buffer_size, debug_buffer_size) if enable_etdump else None
+    return _load(source, data_path, threads, backend_options, trace)
 
 
 def _load(
@@ -266,6 +281,9 @@ def _load(
     data_path: DataSource | None,
     threads: int | None,
     backend_options: BackendOptions | None,
+    trace: tuple[int, int] | None,
 ) -> Module:
-    program = Program(load_native(source, data_path, threads), backend_options)
-    return Module(program, (source, data_path, threads, backend_options))
+    native = load_native(source, data_path, threads)
+    if trace is not None:
+        native.enable_etdump(*trace)
+    return Module(Program(native, backend_options), (source, data_path, threads, backend_options, trace))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import MethodMeta, TensorInfo
-from rushlight.runtime.errors import NotSupportedError
 from rushlight.runtime.program import DataSource, ProgramSource, Verification, load_native
 from rushlight.runtime.pybindings import ExecuTorchMethod, ExecuTorchModule, ExecuTorchProgram, Loaders
 
@@ -30,10 +29,13 @@ __all__ = [
 ]
 
 
-def _open(source: ProgramSource, data: DataSource | None, enable_etdump: bool) -> ExecuTorchProgram:
-    if enable_etdump:
-        raise NotSupportedError("this build of the runtime records no event traces")
-    return ExecuTorchProgram(load_native(source, data, None))
+def _open(
+    source: ProgramSource, data: DataSource | None, trace: tuple[int, int] | None
+) -> ExecuTorchProgram:
+    program = load_native(source, data, None)
+    if trace is not None:
+        program.enable_etdump(*trace)
+    return ExecuTorchProgram(program)
 
 
 _LOADERS = Loaders(_open)

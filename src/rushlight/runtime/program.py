@@ -12,14 +12,12 @@ from typing import Any, BinaryIO, Protocol, Union
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
-from rushlight.runtime.errors import (
-    BackendMissingWarning,
-    FileMissingError,
-    NotFoundError,
-    NotSupportedError,
-)
+from rushlight.runtime.errors import BackendMissingWarning, FileMissingError
 
 PathLike = Union[str, "os.PathLike[str]"]
+
+ETDUMP_BUFFER_SIZE = 64 << 20
+"""The bytes for events unless another size is given. The system provides those that are used."""
 
 
 class Compiled(Protocol):
@@ -108,6 +106,27 @@ def _existing(path: PathLike) -> str:
     return name
 
 
+def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
+    """Returns the event trace of a native program, see `Program.etdump`."""
+    dump, debug, dropped = program.etdump()
+    if dropped:
+        message = f"{dropped} events did not fit in the event trace; a larger etdump_buffer_size, or a larger"
+        warnings.warn(f"{message} debug_buffer_size if tensors are recorded, takes more", RuntimeWarning, 3)
+    return dump, debug
+
+
+def write_etdump(
+    program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None
+) -> None:
+    """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`."""
+    dump, debug = read_etdump(program)
+    with open(etdump_path, "wb") as file:
+        file.write(dump)
+    if debug_buffer_path is not None:
+        with open(debug_buffer_path, "wb") as file:
+            file.write(debug)
+
+
 class Program:
     """A program and its loaded methods.
 
@@ -176,13 +195,35 @@ class Program:
         """Returns the names of the data that the program stores by name."""
         return self._program.named_data()
 
-    def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
-        """Writes the event trace of the program's runs.
+    def etdump(self) -> tuple[bytes, bytes]:
+        """Returns the event trace so far: the bytes of an ETDump, and the elements of recorded tensors.
+
+        Warns with RuntimeWarning if events did not fit in the buffer.
 
         Raises:
             NotFoundError: the program was not loaded with `enable_etdump=True`.
+            OutOfMemoryError: the buffer is too small for an empty dump.
         """
-        raise NotFoundError("there is no event trace: the program was loaded without enable_etdump")
+        return read_etdump(self._program)
+
+    def write_etdump_result_to_file(
+        self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None
+    ) -> None:
+        """Writes the event trace so far.
+
+        Warns with RuntimeWarning if events did not fit in the buffer.
+
+        Args:
+            etdump_path: the path of the ETDump.
+            debug_buffer_path: the path of the elements of recorded tensors. They are recorded if the program
+                was loaded with a `debug_buffer_size`.
+
+        Raises:
+            NotFoundError: the program was not loaded with `enable_etdump=True`.
+            OutOfMemoryError: the buffer is too small for an empty dump.
+            OSError: a file cannot be written.
+        """
+        write_etdump(self._program, etdump_path, debug_buffer_path)
 
     def __repr__(self) -> str:
         return f"Program({', '.join(self._program.method_names())})"
@@ -261,6 +302,7 @@ class Runtime:
         data_path: DataSource | None = None,
         threads: int | None = None,
         backend_options: BackendOptions | None = None,
+        etdump_buffer_size: int = ETDUMP_BUFFER_SIZE,
     ) -> Program:
         """Loads a program.
 
@@ -268,13 +310,14 @@ class Runtime:
             data: a path (the file is mapped), bytes (used without a copy), a file object, or a compiled
                 program.
             verification: has no effect: the whole program is always checked.
-            enable_etdump: record an event trace. This build refuses True.
-            debug_buffer_size: the bytes for intermediate values in the event trace.
+            enable_etdump: record the events of loads and runs, which `write_etdump_result_to_file` writes.
+            debug_buffer_size: the bytes for the outputs of instructions in the event trace; 0 records none.
             data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
             threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
                 number of CPUs that the process may use.
             backend_options: options of backends for all methods: a dict from backend name to a dict of
                 options.
+            etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
 
         Returns:
             The program.
@@ -283,8 +326,8 @@ class Runtime:
             FileMissingError: a file does not exist. The error is also a FileNotFoundError.
             InvalidProgramError: the program is truncated, damaged, or not a .pte file.
             InvalidExternalDataError: a .ptd file is truncated, damaged, or not a .ptd file.
-            NotSupportedError: `enable_etdump` is True.
         """
+        program = load_native(data, data_path, threads)
         if enable_etdump:
-            raise NotSupportedError("this build of the runtime records no event traces")
-        return Program(load_native(data, data_path, threads), backend_options)
+            program.enable_etdump(etdump_buffer_size, debug_buffer_size)
+        return Program(program, backend_options)

@@ -9,7 +9,13 @@ from typing import Any
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError
-from rushlight.runtime.program import DataSource, Program, ProgramSource, Verification
+from rushlight.runtime.program import (
+    ETDUMP_BUFFER_SIZE,
+    DataSource,
+    ProgramSource,
+    Verification,
+    write_etdump,
+)
 
 
 class ExecuTorchMethod:
@@ -86,11 +92,11 @@ class ExecuTorchProgram:
 
     def has_etdump(self) -> bool:
         """Returns whether an event trace is recorded."""
-        return False
+        return self._program.has_etdump()
 
     def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
-        """Writes the event trace."""
-        Program(self._program).write_etdump_result_to_file(path, debug_buffer_path)
+        """Writes the event trace and the elements of recorded tensors."""
+        write_etdump(self._program, path, debug_buffer_path)
 
 
 class ExecuTorchModule:
@@ -140,11 +146,15 @@ class ExecuTorchModule:
 
     def has_etdump(self) -> bool:
         """Returns whether an event trace is recorded."""
-        return False
+        return self._program.has_etdump()
 
     def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
-        """Writes the event trace."""
+        """Writes the event trace and the elements of recorded tensors."""
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
+
+
+def _trace(enable_etdump: bool, debug_buffer_size: int) -> tuple[int, int] | None:
+    return (ETDUMP_BUFFER_SIZE, debug_buffer_size) if enable_etdump else None
 
 
 @dataclass(frozen=True)
@@ -152,11 +162,11 @@ class Loaders:
     """The four functions that load a program or module, from a file or from bytes.
 
     Attributes:
-        open: a function of the program, its external data, and whether to record events; it returns the
-            program.
+        open: a function of the program, its external data, and the bytes for events and for recorded tensors
+            (None records no events); it returns the program.
     """
 
-    open: Callable[[ProgramSource, DataSource | None, bool], ExecuTorchProgram]
+    open: Callable[[ProgramSource, DataSource | None, tuple[int, int] | None], ExecuTorchProgram]
 
     def module_of_file(
         self,
@@ -167,7 +177,7 @@ class Loaders:
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
         """Loads a module from a file."""
-        return ExecuTorchModule(self.open(program_path, data_path, enable_etdump))
+        return ExecuTorchModule(self.open(program_path, data_path, _trace(enable_etdump, debug_buffer_size)))
 
     def module_of_bytes(
         self,
@@ -178,7 +188,7 @@ class Loaders:
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
         """Loads a module from bytes, and its external data from other bytes."""
-        return ExecuTorchModule(self.open(buffer, data_map_buffer, enable_etdump))
+        return ExecuTorchModule(self.open(buffer, data_map_buffer, _trace(enable_etdump, debug_buffer_size)))
 
     def program_of_file(
         self,
@@ -189,7 +199,7 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from a file."""
-        return self.open(path, data_path, enable_etdump)
+        return self.open(path, data_path, _trace(enable_etdump, debug_buffer_size))
 
     def program_of_bytes(
         self,
@@ -200,4 +210,4 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from bytes."""
-        return self.open(buffer, data_path, enable_etdump)
+        return self.open(buffer, data_path, _trace(enable_etdump, debug_buffer_size))

@@ -53,6 +53,11 @@ struct BackendExecutionContext {
   EventTracer* tracer;         // may be null
   EventId event;               // the event of this call, to which the backend may add its own events
   DelegateOperator failed;     // out: the operator that failed, if execute() returns an error
+
+  // Returns the event of an operator inside the delegate, by its number or by its name.
+  EventId operator_event(int64_t number, std::string_view name = {}) const {
+    return {EventKind::DelegateOperator, event.chain, event.instruction, number, name};
+  }
 };
 
 // The run-time part of a backend. One object serves all methods of the process. Methods may run on several threads at

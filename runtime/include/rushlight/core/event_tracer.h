@@ -1,39 +1,115 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "rushlight/core/evalue.h"
+#include "rushlight/core/span.h"
 
 namespace rushlight {
 
-// The kind of an event.
-enum class EventKind : uint8_t { Method, Kernel, Delegate, Move, Jump, Free, DelegateOperator };
+// Whether the runtime was built with event tracing. Without it, a method with a tracer is refused at load.
+#ifdef RUSHLIGHT_NO_TRACING
+inline constexpr bool kHasTracing = false;
+#else
+inline constexpr bool kHasTracing = true;
+#endif
 
-// The place of an event in a method.
+// The kind of an event.
+enum class EventKind : uint8_t { Load, Init, Method, Kernel, Delegate, Move, Jump, Free, DelegateOperator };
+
+// The place of an event in a method. An operator inside a delegate has a number or a name: a key of the debug handle
+// map that the backend made when it compiled the delegate.
 struct EventId {
-  EventKind kind;
-  int32_t chain = -1;              // index of the chain, -1: none
-  int32_t instruction = -1;        // index in the chain, -1: none
-  int64_t delegate_debug_id = -1;  // key of the delegate's debug handle map, -1: none
+  EventKind kind = EventKind::Method;
+  int32_t chain = -1;                         // index of the chain, -1: none
+  int32_t instruction = -1;                   // index in the chain, -1: none
+  int64_t delegate_debug_id = -1;             // -1: none
+  std::string_view delegate_debug_name = {};  // empty: none
 };
 
-// Receives the events of a method while it is executed. All calls come from the thread that executes the method.
+// A started event. `name` stays valid until the end of the event.
+struct EventTracerEntry {
+  EventId id;
+  std::string_view name;
+  uint64_t start_ns = 0;
+  uint64_t token = 0;  // of the tracer's own
+};
+
+// The number of an allocator, 0: none.
+using AllocatorId = uint32_t;
+
+// The allocator of the scratch memory of kernels and backends. Its events say how much one instruction, or one operator
+// inside a delegate, took.
+inline constexpr std::string_view kTemporaryAllocator = "temporary";
+
+enum class LoggedEValueType : uint8_t { IntermediateOutput, ProgramOutput };
+
+// Which values are recorded.
+enum class EventTracerDebugLogLevel : uint8_t { NoLogging, ProgramOutputs, IntermediateOutputs };
+
+// Which events are recorded: those of whole methods, or all of them.
+enum class EventTracerProfilingLevel : uint8_t { ProfileMethodOnly, ProfileAllEvents };
+
+// Receives the events of a method while it is loaded and executed. One thread uses a tracer at a time. A view in an
+// argument is valid during the call only, if nothing else is said.
 class EventTracer {
  public:
-  // Starts an event. `name` stays valid until the end of the event. Returns a token for end_event().
-  virtual uint64_t begin_event(const EventId& id, std::string_view name) = 0;
-  // Ends the event of a token.
-  virtual void end_event(uint64_t token, const EventId& id) = 0;
-  // Records an event inside a delegate. The times are nanoseconds of a clock that the backend chooses.
-  virtual void log_delegate_event(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns) = 0;
-  // Returns whether log_value() is to be called.
-  virtual bool wants_values() const = 0;
-  // Receives an output of an instruction after it ran.
-  virtual void log_value(const EventId& id, const EValue& value) = 0;
+  // Starts a block of events: one load or one execution. The events after it belong to the block.
+  virtual void create_event_block(std::string_view name) = 0;
+  // Starts an event.
+  virtual EventTracerEntry start_profiling(const EventId& id, std::string_view name) = 0;
+  // Ends an event. `metadata` is for operators inside delegates: bytes of the backend's own.
+  virtual void end_profiling(const EventTracerEntry& entry, Span<const uint8_t> metadata = {}) = 0;
+  // Records an event inside a delegate whose times are known afterwards, in nanoseconds of a clock that the backend
+  // chooses.
+  virtual void log_profiling_delegate(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns,
+                                      Span<const uint8_t> metadata = {}) = 0;
+  // Returns the number of the allocator with this name.
+  virtual AllocatorId track_allocator(std::string_view name) = 0;
+  virtual void track_allocation(AllocatorId allocator, size_t size) = 0;
+  // Records a value: an output of an instruction, of an operator inside a delegate, or of the method. The caller asks
+  // event_tracer_debug_level() before.
+  virtual void log_evalue(const EventId& id, std::string_view name, const EValue& value, LoggedEValueType type) = 0;
+
+  EventTracerDebugLogLevel event_tracer_debug_level() const { return debug_level_; }
+  void set_event_tracer_debug_level(EventTracerDebugLogLevel level) { debug_level_ = level; }
+  EventTracerProfilingLevel event_tracer_profiling_level() const { return profiling_level_; }
+  void set_event_tracer_profiling_level(EventTracerProfilingLevel level) { profiling_level_ = level; }
+  // The test case of a bundled program that gave the inputs of the following executions, -1: none.
+  void set_bundled_input_index(int32_t index) { bundled_input_index_ = index; }
+  // The fingerprint of the program whose method is loaded.
+  void set_program_fingerprint(uint64_t fingerprint) { program_fingerprint_ = fingerprint; }
+
+  // Returns whether intermediate outputs are recorded.
+  bool wants_intermediate_outputs() const { return debug_level_ == EventTracerDebugLogLevel::IntermediateOutputs; }
 
  protected:
   ~EventTracer() = default;
+  int32_t bundled_input_index_ = -1;
+  uint64_t program_fingerprint_ = 0;
+
+ private:
+  EventTracerDebugLogLevel debug_level_ = EventTracerDebugLogLevel::NoLogging;
+  EventTracerProfilingLevel profiling_level_ = EventTracerProfilingLevel::ProfileAllEvents;
+};
+
+// Records an event from its creation to the end of its scope. `tracer` may be null.
+class EventTracerScope {
+ public:
+  EventTracerScope(EventTracer* tracer, const EventId& id, std::string_view name) : tracer_(tracer) {
+    if (tracer_) entry_ = tracer_->start_profiling(id, name);
+  }
+  ~EventTracerScope() {
+    if (tracer_) tracer_->end_profiling(entry_);
+  }
+  EventTracerScope(const EventTracerScope&) = delete;
+  EventTracerScope& operator=(const EventTracerScope&) = delete;
+
+ private:
+  EventTracer* tracer_;
+  EventTracerEntry entry_{};
 };
 
 }  // namespace rushlight

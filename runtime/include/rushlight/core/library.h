@@ -20,7 +20,7 @@ struct LibraryHost {
 
 // The version of the interface between applications and libraries. It increases if a structure changes its meaning but
 // not its size.
-inline constexpr uint64_t kLibraryAbiVersion = 2;
+inline constexpr uint64_t kLibraryAbiVersion = 3;
 
 // Returns a fingerprint of the structures that an application and its libraries share.
 constexpr uint64_t library_abi() {
@@ -32,6 +32,7 @@ constexpr uint64_t library_abi() {
                             sizeof(KernelRuntimeContext),
                             sizeof(MemoryAllocator),
                             sizeof(EventTracer),
+                            sizeof(EventTracerEntry),
                             sizeof(Backend),
                             sizeof(BackendOption),
                             sizeof(BackendInitContext),

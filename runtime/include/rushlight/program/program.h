@@ -25,6 +25,10 @@ class Program final {
   Program(Program&&) noexcept = default;
   Program& operator=(Program&&) noexcept = default;
 
+  // Returns a number that tells programs apart: the CRC-32 of the tables, with the number of their bytes in the upper
+  // 32 bits. It is computed at each call.
+  uint64_t fingerprint() const;
+
   // Returns the number of methods.
   size_t num_methods() const;
   // Returns the name of a method, which ends with NUL, or InvalidArgument if `index` is too large.

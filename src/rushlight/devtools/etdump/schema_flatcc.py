@@ -18,7 +18,7 @@ class Tensor:
     Attributes:
         scalar_type: the dtype.
         sizes: the shape.
-        strides: the strides in elements.
+        strides: the strides in elements. Rushlight writes the elements in row-major order.
         offset: where the elements begin in the debug buffer, in bytes.
     """
 
