@@ -118,6 +118,19 @@ class Program:
         Backends that are not here, the method that needs each, and what would provide it.
         """
 
+    def enable_etdump(self, buffer_size: int, debug_buffer_size: int, allocations: bool = False) -> None:
+        """
+        Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, the
+        outputs of instructions are recorded too, and allocations on request.
+        """
+
+    def has_etdump(self) -> bool: ...
+
+    def etdump(self) -> tuple[bytes, bytes, int]:
+        """
+        The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.
+        """
+
     def thread_count(self) -> int: ...
 
 def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program:

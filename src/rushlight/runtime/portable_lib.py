@@ -29,9 +29,7 @@ __all__ = [
 ]
 
 
-def _open(
-    source: ProgramSource, data: DataSource | None, trace: tuple[int, int] | None
-) -> ExecuTorchProgram:
+def _open(source: ProgramSource, data: DataSource | None, trace: tuple[int, int] | None) -> ExecuTorchProgram:
     program = load_native(source, data, None)
     if trace is not None:
         program.enable_etdump(*trace)

@@ -115,9 +115,7 @@ def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
     return dump, debug
 
 
-def write_etdump(
-    program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None
-) -> None:
+def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None) -> None:
     """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`."""
     dump, debug = read_etdump(program)
     with open(etdump_path, "wb") as file:
