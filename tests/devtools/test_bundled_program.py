@@ -93,7 +93,7 @@ def test_a_program_in_a_file(program: Program, tmp_path: Path) -> None:
         (lambda: MethodTestCase((3, 4)), "input 0: 3 is not a tensor"),
         (lambda: MethodTestCase((X, 4), [X, X]), "expected outputs: the method has 1, but 2 are given"),
         (lambda: MethodTestCase((X, 4), [X.double()]), "expected output 0: float64"),
-        (lambda: MethodTestCase((X, "4")), "input 1 is a str, not a tensor or a number"),
+        (lambda: MethodTestCase((X, "4")), "input 1 is a str, not a tensor or a number"),  # type: ignore[arg-type]
     ],
 )
 def test_test_cases_that_do_not_fit(program: Program, case: object, message: str) -> None:
