@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 
 
-def picture(path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40) -> None:
+def image(path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40) -> None:
     """The mistakes first, then others: image, predicted digit, its probability, true digit if it differs."""
     predicted = logits.argmax(1)
     shifted = np.exp(logits - logits.max(1, keepdims=True))
@@ -70,7 +70,7 @@ def main() -> None:
             begin = time.perf_counter()
             net(image[None])
             eager_seconds.append(time.perf_counter() - begin)
-    picture(out / "predictions.png", images, labels, logits)
+    image(out / "predictions.png", images, labels, logits)
 
     def percent(scores: np.ndarray) -> str:
         return f"{(scores.argmax(1) == labels).mean():.2%}"
@@ -84,7 +84,7 @@ def main() -> None:
     size = (out / "digits.pte").stat().st_size
     print(f"file: {size / 1024:.1f} KiB, planned memory: {native['planned_bytes'] / 1024:.1f} KiB")
     print(f"torch loaded by the runtime's process: {'yes' if native['torch_loaded'] else 'no'}")
-    print(f"pictures of predictions: {out / 'predictions.png'}")
+    print(f"images of predictions: {out / 'predictions.png'}")
 
 
 if __name__ == "__main__":

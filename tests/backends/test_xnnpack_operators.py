@@ -49,7 +49,7 @@ def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
 
 
 class _Shared(nn.Module):
-    """A picture that is used in both layouts."""
+    """An image that is used in both layouts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _Shared(nn.Module):
 
 
 class _PerChannel(nn.Module):
-    """Constants of fewer dimensions beside a picture that lies channels-last."""
+    """Constants of fewer dimensions beside an image that lies channels-last."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -170,7 +170,7 @@ def test_run_on_arrays_of_one_file(tmp_path: Path, capsys: Capture) -> None:
 
 @pytest.fixture
 def picture_program(tmp_path: Path) -> Path:
-    path = tmp_path / "picture.pte"
+    path = tmp_path / "image.pte"
     rushlight.compile(torch.nn.Flatten(), (torch.ones(1, 3, 2, 4),)).save(path)
     return path
 
@@ -193,7 +193,7 @@ def test_wrong_pictures(program: Path, tmp_path: Path, capsys: Capture) -> None:
     for name, message in (
         (
             "grey.png",
-            "is given for input 0 of method 'forward', which has the shape [2]: a picture is",
+            "is given for input 0 of method 'forward', which has the shape [2]: an image is",
         ),
         ("absent.png", "which has the shape [2]"),
     ):
@@ -213,7 +213,7 @@ def test_pictures_without_pillow(
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert main(["run", str(picture_program), "--inputs", "cat.jpg"]) == 1
-    assert "'cat.jpg': pictures need Pillow: pip install pillow" in capsys.readouterr().err
+    assert "'cat.jpg': images need Pillow: pip install pillow" in capsys.readouterr().err
 
 
 def test_kernels(capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""Quantized programs become operators over whole numbers that compute the same, within one quantum."""
+"""Quantized programs become operators over integers that compute the same, within one quantum."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ rl = torch.ops.rushlight
 aten = torch.ops.aten
 
 
-class Picture(torch.nn.Module):
+class Image(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
@@ -46,7 +46,7 @@ def fused(
 def test_static_programs_are_int8_from_end_to_end() -> None:
     torch.manual_seed(0)
     inputs = (torch.randn(2, 3, 12, 12),)
-    program, result, found = fused(Picture(), inputs, static_int8())
+    program, result, found = fused(Image(), inputs, static_int8())
     assert found[rl.quantized_convolution.default] == 3
     assert found[rl.quantized_linear.default] == 1
     assert found[qd.add.default] == 1 and found[rl.quantized_mul.default] == 1
@@ -64,7 +64,7 @@ def test_static_programs_are_int8_from_end_to_end() -> None:
 
 def test_what_the_target_lacks_stays() -> None:
     inputs = (torch.randn(2, 3, 12, 12),)
-    _, _, found = fused(Picture(), inputs, static_int8(), lambda op, dtype: "convolution" not in op)
+    _, _, found = fused(Image(), inputs, static_int8(), lambda op, dtype: "convolution" not in op)
     assert found[rl.quantized_linear.default] == 1
     assert found[rl.quantized_convolution.default] == 0 and found[aten.convolution.default] == 3
 

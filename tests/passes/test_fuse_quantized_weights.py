@@ -1,4 +1,4 @@
-"""Linear layers and embeddings read stored whole numbers."""
+"""Linear layers and embeddings read stored integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dequantize, compute, quantize become one operator over whole numbers."""
+"""Dequantize, compute, quantize become one operator over integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements are moved as whole numbers, and dequantized after that."""
+"""Elements are moved as integers, and dequantized after that."""
 
 from __future__ import annotations
 

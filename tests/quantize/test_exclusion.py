@@ -31,7 +31,7 @@ class Net(torch.nn.Module):
 
 
 def quantized(quantizer: Any) -> set[str]:
-    """The operators that read whole numbers, and have such weights or give such numbers."""
+    """The operators that read integers and have integer weights or results."""
     torch.manual_seed(0)
     inputs = (torch.randn(1, 3, 12, 12),)
     program = quantize(Net(), inputs, quantizer, [inputs])

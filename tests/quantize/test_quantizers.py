@@ -30,8 +30,8 @@ aten = torch.ops.aten
 qd = torch.ops.quantized_decomposed
 
 
-class Picture(torch.nn.Module):
-    """Every pattern of pictures."""
+class Image(torch.nn.Module):
+    """Every pattern of images."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,9 +62,9 @@ class Text(torch.nn.Module):
         return x + self.down(F.gelu(self.up(x)))
 
 
-def picture() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+def image() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
-    return Picture().eval(), (torch.randn(2, 3, 12, 12),)
+    return Image().eval(), (torch.randn(2, 3, 12, 12),)
 
 
 def text() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
@@ -94,7 +94,7 @@ def quantized_results(program: Any) -> set[Any]:
 
 @pytest.mark.parametrize("quantizer", [XNNPACKQuantizer, CpuQuantizer])
 def test_static_fuses_activations_and_keeps_every_pattern_in_int8(quantizer: Any) -> None:
-    model, inputs = picture()
+    model, inputs = image()
     program = quantize(model, inputs, quantizer().set_global(static_int8()), [inputs])
     assert snr(model, program, inputs) > 25
     results = quantized_results(program)
@@ -110,7 +110,7 @@ def test_static_fuses_activations_and_keeps_every_pattern_in_int8(quantizer: Any
 
 
 def test_per_channel_axes_are_those_of_output_channels() -> None:
-    model, inputs = picture()
+    model, inputs = image()
     program = quantize(model, inputs, XNNPACKQuantizer().set_global(static_int8()), [inputs])
     axes = {}
     for node in program.graph.nodes:
@@ -120,7 +120,7 @@ def test_per_channel_axes_are_those_of_output_channels() -> None:
 
 
 def test_shared_parameters_are_equal() -> None:
-    model, inputs = picture()
+    model, inputs = image()
     program = quantize(model, inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     for node in program.graph.nodes:
         if node.target in (aten.max_pool2d.default, aten.cat.default, aten.mean.dim):
@@ -152,7 +152,7 @@ def test_text(config: Any, floor: float) -> None:
 
 
 def test_int16_activations_lose_less_than_int8_ones() -> None:
-    model, inputs = picture()
+    model, inputs = image()
     wide = quantize(model, inputs, CpuQuantizer().set_global(static_int16()), [inputs])
     narrow = quantize(model, inputs, CpuQuantizer().set_global(static_int8()), [inputs])
     assert any(
@@ -165,7 +165,7 @@ def test_int16_activations_lose_less_than_int8_ones() -> None:
 
 def test_training_folds_batch_norm_and_learns_ranges() -> None:
     torch.manual_seed(0)
-    model, inputs = Picture(), (torch.randn(4, 3, 12, 12),)
+    model, inputs = Image(), (torch.randn(4, 3, 12, 12),)
     program = torch.export.export(model.train(), inputs)
     quantizer = XNNPACKQuantizer().set_global(
         get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
@@ -189,7 +189,7 @@ def test_training_folds_batch_norm_and_learns_ranges() -> None:
 
 @pytest.mark.parametrize("how", ["name", "type", "operator", "filter"])
 def test_parts_are_left_in_float(how: str) -> None:
-    model, inputs = picture()
+    model, inputs = image()
     quantizer = CpuQuantizer().set_global(static_int8())
     if how == "name":
         quantizer.set_module_name("stem", None)
@@ -210,7 +210,7 @@ def test_parts_are_left_in_float(how: str) -> None:
 
 
 def test_the_nearest_configuration_applies() -> None:
-    model, inputs = picture()
+    model, inputs = image()
     quantizer = CpuQuantizer().set_global(static_int8())
     quantizer.set_module_type(torch.nn.Linear, weight_only_int8()).set_module_name("head", dynamic_int8())
     program = quantize(model, inputs, quantizer, [inputs])
@@ -301,12 +301,12 @@ class TestBadInput:
 
     @pytest.mark.parametrize("data", [None, []])
     def test_calibration_without_data(self, data: Any) -> None:
-        model, inputs = picture()
+        model, inputs = image()
         with pytest.raises(QuantizationError, match="no data was given"):
             quantize(model, inputs, CpuQuantizer().set_global(static_int8()), data)
 
     def test_conversion_without_calibration_names_the_place(self) -> None:
-        model, inputs = picture()
+        model, inputs = image()
         prepared = prepare_pt2e(torch.export.export(model, inputs), CpuQuantizer().set_global(static_int8()))
         with pytest.raises(QuantizationError, match="no data was seen at input x"):
             convert_pt2e(prepared)
@@ -314,7 +314,7 @@ class TestBadInput:
     def test_torchaos_own_flow_warns(self) -> None:
         from torchao.quantization.pt2e import quantize_pt2e
 
-        model, inputs = picture()
+        model, inputs = image()
         module = torch.export.export(model, inputs).module()
         with pytest.warns(UserWarning, match="no configuration; call set_global"):
             quantize_pt2e.prepare_pt2e(torch.export.export(model, inputs).module(), XNNPACKQuantizer())
@@ -324,7 +324,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize(("value", "word"), [(float("nan"), "NaN"), (float("inf"), "infinity")])
     def test_values_that_are_not_finite(self, value: float, word: str) -> None:
-        model, inputs = picture()
+        model, inputs = image()
         bad = inputs[0].clone()
         bad[0, 0, 0, 0] = value
         with pytest.raises(QuantizationError, match=rf"1 of 864 values at input x .*\({word}\)"):

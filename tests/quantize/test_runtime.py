@@ -98,7 +98,7 @@ def table() -> nn.Module:
     return nn.Embedding(40, 64)
 
 
-def over_pictures() -> nn.Module:
+def over_images() -> nn.Module:
     """What has the parameters of its input: movement, clamps, means."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -115,14 +115,14 @@ def functions() -> nn.Module:
     return Chain(linear(), lambda x: tuple(kind(x) for kind in kinds))  # type: ignore[operator]
 
 
-ROWS, ROW, PICTURE, WORDS, WAVE = "rows", "row", "picture", "words", "wave"
+ROWS, ROW, IMAGE, WORDS, WAVE = "rows", "row", "image", "words", "wave"
 
 
 def example(kind: str, seed: int) -> tuple[torch.Tensor, ...]:
     generator = torch.Generator().manual_seed(seed)
     if kind == WORDS:
         return (torch.randint(0, 40, (3, 7), generator=generator),)
-    shape = {ROWS: (5, 64), ROW: (1, 64), PICTURE: (2, 3, 9, 9), WAVE: (5, 64)}[kind]
+    shape = {ROWS: (5, 64), ROW: (1, 64), IMAGE: (2, 3, 9, 9), WAVE: (5, 64)}[kind]
     return (torch.randn(shape, generator=generator),)
 
 
@@ -141,17 +141,17 @@ CASES = [
     Case("static linear", linear, ROWS, static_int8),
     Case("static linear per tensor", linear, ROWS, lambda: static_int8(per_channel=False)),
     Case("static perceptron", perceptron, ROWS, static_int8),
-    Case("static conv, batch norm, clamp", conv, PICTURE, static_int8),
-    Case("static depthwise", depthwise, PICTURE, static_int8),
-    Case("static grouped", grouped, PICTURE, static_int8),
+    Case("static conv, batch norm, clamp", conv, IMAGE, static_int8),
+    Case("static depthwise", depthwise, IMAGE, static_int8),
+    Case("static grouped", grouped, IMAGE, static_int8),
     Case("static line", line, WAVE, static_int8),
-    Case("static transposed", transposed, PICTURE, static_int8),
+    Case("static transposed", transposed, IMAGE, static_int8),
     Case("static add, relu", Add, ROWS, static_int8),
     Case("static mul", Mul, ROWS, static_int8),
-    Case("static pictures", over_pictures, PICTURE, static_int8),
+    Case("static images", over_images, IMAGE, static_int8),
     Case("static functions", functions, ROWS, static_int8),
     Case("static int16 linear", linear, ROWS, static_int16),
-    Case("static int16 conv", conv, PICTURE, static_int16),
+    Case("static int16 conv", conv, IMAGE, static_int16),
     Case("static int16 add", Add, ROWS, static_int16),
     Case("dynamic linear", linear, ROWS, dynamic_int8),
     Case("dynamic linear per tensor", linear, ROWS, lambda: dynamic_int8(per_channel=False)),
@@ -250,7 +250,7 @@ def trained(
     ("make", "kind", "config"),
     [
         (linear, ROWS, lambda: static_int8(qat=True)),
-        (conv, PICTURE, lambda: get_symmetric_quantization_config(is_per_channel=True, is_qat=True)),
+        (conv, IMAGE, lambda: get_symmetric_quantization_config(is_per_channel=True, is_qat=True)),
         (perceptron, ROW, lambda: dynamic_int8(qat=True)),
     ],
     ids=["linear", "conv, batch norm, clamp", "dynamic"],

@@ -1,4 +1,4 @@
-// Quantized nodes by way of floats: what has no loop over whole numbers runs as its float counterpart.
+// Quantized nodes by way of floats: what has no loop over integers runs as its float counterpart.
 #include <new>
 
 #include "backends/xnnpack/quantized.h"

@@ -97,9 +97,9 @@ float resized(const Node& node, const Operand* inputs, const float* floats, cons
   const int64_t channels = out.dims[3], channel = index % channels;
   const Neighbours x(index / channels % out.dims[2], in.dims[2], out.dims[2], aligns_corners);
   const Neighbours y(index / channels / out.dims[2] % out.dims[1], in.dims[1], out.dims[1], aligns_corners);
-  const float* picture = floats + index / channels / out.dims[2] / out.dims[1] * in.dims[1] * in.dims[2] * channels;
+  const float* image = floats + index / channels / out.dims[2] / out.dims[1] * in.dims[1] * in.dims[2] * channels;
   const auto row = [&](int64_t at) {
-    const float* pixels = picture + at * in.dims[2] * channels + channel;
+    const float* pixels = image + at * in.dims[2] * channels + channel;
     return pixels[x.first * channels] * (1 - x.weight) + pixels[x.second * channels] * x.weight;
   };
   return row(y.first) * (1 - y.weight) + row(y.second) * y.weight;

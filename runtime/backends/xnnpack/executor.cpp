@@ -22,7 +22,7 @@ bool ends_with_page(const void* data, size_t size) {
   return last / kPage != (last + kBeyond) / kPage;
 }
 
-// The order in which the payload names the axes of a tensor: channels-last for pictures with this dim order, and the
+// The order in which the payload names the axes of a tensor: channels-last for images with this dim order, and the
 // plain order for all others. These may differ from it only in axes of one element, which have no place in memory.
 Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
   static constexpr uint32_t kChannelsLast[] = {0, 2, 3, 1};

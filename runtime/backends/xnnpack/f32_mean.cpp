@@ -1,4 +1,4 @@
-// Means over the pixels of channels-last float32 pictures.
+// Means over the pixels of channels-last float32 images.
 #include <algorithm>
 
 #include "backends/xnnpack/f32_step.h"

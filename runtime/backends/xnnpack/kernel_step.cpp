@@ -9,7 +9,7 @@ namespace {
 // How a value's memory is read as a tensor.
 enum class View : uint8_t {
   Plain,
-  Picture,     // [n, h, w, c] as n, c, h, w
+  Image,       // [n, h, w, c] as n, c, h, w
   Depthwise,   // filter [1, h, w, c] as c, 1, h, w
   Transposed,  // filter [o, h, w, i] as i, o, h, w
   Rows,        // [..., k] as rows, k
@@ -57,11 +57,11 @@ class Arguments {
       sizes[i] = shape.dims[i];
       order[i] = i;
     }
-    const bool is_picture = view == View::Picture;
-    if (is_picture || view == View::Depthwise || view == View::Transposed) {
+    const bool is_image = view == View::Image;
+    if (is_image || view == View::Depthwise || view == View::Transposed) {
       // Axes as the tensor counts them, in the order of the memory.
       static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
-      const uint8_t* axes = orders[is_picture ? 0 : view == View::Depthwise ? 1 : 2];
+      const uint8_t* axes = orders[is_image ? 0 : view == View::Depthwise ? 1 : 2];
       for (uint8_t i = 0; i < 4; ++i) {
         order[i] = axes[i];
         sizes[axes[i]] = shape.dims[i];
@@ -277,28 +277,28 @@ class KernelStep final : public Step {
         arguments_.flag(false);
         arguments_.flag(false);
         arguments_.none();
-        arguments_.tensor(out, View::Picture);
+        arguments_.tensor(out, View::Image);
         break;
       case Kind::XNNMaxPooling2d: {
         pool_parameters(operands);
         arguments_.pair(window.dilation_height, window.dilation_width);
         arguments_.flag(!is_symmetric(window));
-        arguments_.tensor(out, View::Picture);
-        arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Picture);
+        arguments_.tensor(out, View::Image);
+        arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Image);
         break;
       }
       case Kind::XNNGlobalAvgPooling2d: {
         const Operand& in = operands[node_.inputs[0]];
-        Operand picture = out;
-        picture.shape = Shape{4, {in.shape[0], 1, 1, in.shape.last()}};
-        arguments_.tensor(in, View::Picture);
+        Operand image = out;
+        image.shape = Shape{4, {in.shape[0], 1, 1, in.shape.last()}};
+        arguments_.tensor(in, View::Image);
         arguments_.pair(in.shape[1], in.shape[2]);
         arguments_.pair(in.shape[1], in.shape[2]);
         arguments_.pair(0, 0);
         arguments_.flag(false);
         arguments_.flag(false);
         arguments_.none();
-        arguments_.tensor(picture, View::Picture);
+        arguments_.tensor(image, View::Image);
         break;
       }
       case Kind::XNNStaticConstantPad: {
@@ -339,7 +339,7 @@ class KernelStep final : public Step {
  private:
   void pool_parameters(const Operand* operands) {
     const PayloadWindow& window = node_.window;
-    arguments_.tensor(operands[node_.inputs[0]], View::Picture);
+    arguments_.tensor(operands[node_.inputs[0]], View::Image);
     arguments_.pair(window.height, window.width);
     arguments_.pair(window.stride_height, window.stride_width);
     arguments_.pair(window.top, window.left);
@@ -373,8 +373,8 @@ class KernelStep final : public Step {
     const bool is_transposed = node_.kind == Kind::XNNConvTranspose2d;
     const View filter = is_transposed                            ? View::Transposed
                         : node_.kind == Kind::XNNDepthwiseConv2d ? View::Depthwise
-                                                                 : View::Picture;
-    arguments_.tensor(operands[node_.inputs[0]], View::Picture);
+                                                                 : View::Image;
+    arguments_.tensor(operands[node_.inputs[0]], View::Image);
     arguments_.tensor(operands[node_.inputs[1]], filter);
     bias(operands);
     arguments_.pair(window.stride_height, window.stride_width);
@@ -383,7 +383,7 @@ class KernelStep final : public Step {
     arguments_.flag(is_transposed);
     arguments_.pair(window.adjustment_height, window.adjustment_width);
     arguments_.number(int64_t{window.groups});
-    arguments_.tensor(operands[node_.output], View::Picture);
+    arguments_.tensor(operands[node_.output], View::Image);
   }
 
   const Kernel& kernel_;

@@ -237,7 +237,7 @@ Error read_node(const schema::XNode& table, Node* node) {
       node->height = part.new_height();
       node->width = part.new_width();
       RL_REQUIRE(node->height - 1 < kMaxWindow && node->width - 1 < kMaxWindow, InvalidProgram,
-                 "a picture is resized to %u x %u", node->height, node->width);
+                 "an image is resized to %u x %u", node->height, node->width);
       break;
     }
     case Kind::XNNELU:

@@ -1,4 +1,4 @@
-// XNNConvert between floats and whole numbers.
+// XNNConvert between floats and integers.
 #include <algorithm>
 #include <cmath>
 #include <new>

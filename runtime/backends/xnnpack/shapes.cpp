@@ -213,7 +213,7 @@ Error infer(const Graph& graph, const Node& node, const Shape* shapes, Shape* ou
       }
       return Error::Ok;
     case Kind::XNNStaticResizeBilinear2D:
-      if (in.rank != 4) return mismatch(node, "a picture has four dimensions");
+      if (in.rank != 4) return mismatch(node, "an image has four dimensions");
       *out = Shape{4, {in.dims[0], node.height, node.width, in.dims[3]}};
       return Error::Ok;
     case Kind::XNNPReLU:

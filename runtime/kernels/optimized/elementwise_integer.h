@@ -9,8 +9,8 @@
 
 namespace rushlight::optimized {
 
-// Of int8, uint8, int16, int32 and int64. Each is false where it does not cover the arguments: tensors of different
-// types, numbers that the type does not hold, operations that whole numbers leave.
+// Operations on int8, uint8, int16, int32 and int64. A function returns false if it cannot take the arguments: tensors
+// of different types, numbers that the type does not hold, operations that integers do not have.
 bool is_integer(const Tensor& tensor);
 bool integer_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Tensor& b,
                     const Tensor& out);

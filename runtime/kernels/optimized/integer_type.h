@@ -5,7 +5,7 @@
 
 namespace rushlight::optimized {
 
-// A type of whole numbers that tiles have, and its range.
+// An integer type of the microkernels, and its range.
 struct Whole {
   microkernels::IntegerType type;
   int64_t least, most;

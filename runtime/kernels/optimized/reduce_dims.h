@@ -24,7 +24,7 @@ enum class Reduction : uint8_t { Sum, Mean, Largest, Smallest };
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out);
 
-// What reduce_dims() calls for float16 and bfloat16, and for whole numbers, where results of sums are int64.
+// What reduce_dims() calls for float16 and bfloat16, and for integers, where results of sums are int64.
 bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,
                 const Tensor& out);
 bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,

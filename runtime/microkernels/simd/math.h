@@ -20,7 +20,7 @@ RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
 }
 RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
 
-// e^(x - n log 2) for the whole number n next to x / log 2, of which n is set.
+// e^(x - n log 2) for the integer n next to x / log 2, of which n is set.
 RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
   // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
   const float magic = 12582912.0f;

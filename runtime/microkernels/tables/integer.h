@@ -1,4 +1,4 @@
-// Inner loops over whole numbers, and over elements of any type, one set of them for each instruction set.
+// Inner loops over integers, and over elements of any type, one set of them for each instruction set.
 #pragma once
 
 #include <cstdint>

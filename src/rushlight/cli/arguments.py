@@ -15,7 +15,7 @@ import numpy as np
 from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo, load_library
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
-_PICTURES = (".png", ".jpg", ".jpeg")
+_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -167,8 +167,8 @@ def _load_arrays(path: str) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]
 def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
     """What one value of --inputs gives, the first of which is the input `index`."""
     path = Path(text)
-    if path.suffix.lower() in _PICTURES:
-        return [_read_picture(path, meta, index)]
+    if path.suffix.lower() in _IMAGE_SUFFIXES:
+        return [_read_image(path, meta, index)]
     if path.suffix in (".npy", ".npz") or path.is_file():
         arrays = _load_arrays(text)
         return arrays if isinstance(arrays, list) else [arrays]
@@ -180,12 +180,12 @@ def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
         ) from None
 
 
-def _read_picture(path: Path, meta: MethodMeta, index: int) -> np.ndarray[Any, Any]:
-    """A picture as the tensor that an input takes: [1, channels, height, width], or without the first dim."""
+def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray[Any, Any]:
+    """An image as the tensor that an input takes: [1, channels, height, width], or without the first dim."""
     try:
         from PIL import Image
     except ImportError:
-        raise NotSupportedError(f"{str(path)!r}: pictures need Pillow: pip install pillow") from None
+        raise NotSupportedError(f"{str(path)!r}: images need Pillow: pip install pillow") from None
     where = f"{str(path)!r} is given for input {index} of method {meta.name()!r}"
     if index >= meta.num_inputs() or meta.input_tag(index) != "Tensor":
         raise InvalidArgumentError(f"{where}, which is no tensor")
@@ -194,15 +194,15 @@ def _read_picture(path: Path, meta: MethodMeta, index: int) -> np.ndarray[Any, A
     if len(sizes) not in (3, 4) or sizes[-3] not in (1, 3) or 0 in sizes:
         shape = ", ".join(map(str, sizes))
         raise InvalidArgumentError(
-            f"{where}, which has the shape [{shape}]: a picture is [1, 3, height, width] or, without "
+            f"{where}, which has the shape [{shape}]: an image is [1, 3, height, width] or, without "
             "colours, [1, 1, height, width]"
         )
     try:
-        with Image.open(path) as picture:
-            picture = picture.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
+        with Image.open(path) as image:
+            image = image.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
     except (SyntaxError, ValueError) as error:
-        raise InvalidArgumentError(f"{str(path)!r} is no picture: {error}") from None
-    levels = np.asarray(picture).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
+        raise InvalidArgumentError(f"{str(path)!r} is no image: {error}") from None
+    levels = np.asarray(image).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
     values = levels if dtype.kind in "iu" else levels / np.float32(255)
     return np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape)), dtype)
 

@@ -27,7 +27,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run a method and print or save its outputs",
-        epilog="example: rushlight run model.pte --inputs picture.png --outputs results",
+        epilog="example: rushlight run model.pte --inputs image.png --outputs results",
     )
     add_program_options(parser)
     parser.add_argument("--outputs", type=Path, metavar="DIR", help="save output i as DIR/output_i.npy")

@@ -58,7 +58,7 @@ def mul(
 
 
 def _centred(q: Tensor, zero_point: int) -> Tensor:
-    """Whole numbers in float64, whose sums are exact."""
+    """Integers in float64, whose sums are exact."""
     return q.to(torch.float64) - zero_point
 
 

@@ -16,7 +16,7 @@ Parameters = dict[str, Any]
 def extract_io_quant_params(
     edge_prog: Any, *, input_idxs: Sequence[int] = (0,), output_idxs: Sequence[int] = (0,)
 ) -> dict[str, dict[str, Parameters]]:
-    """Scale and zero point of inputs and outputs, which a caller needs to hand over whole numbers.
+    """Scale and zero point of inputs and outputs, which a caller needs to hand over integers.
 
     edge_prog: an edge manager or an exported program; it stays as it is. Gives
     {"inputs": {placeholder: {"scale": float, "zero_point": int}}, "outputs": {quantized node: ...}}.

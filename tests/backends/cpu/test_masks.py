@@ -1,4 +1,4 @@
-"""Comparisons, logic, whole numbers and choices beside float32 steps."""
+"""Comparisons, logic, integers and choices beside float32 steps."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_quantized() -> None:
 
 
 def test_quantization_at_the_edge_of_a_part() -> None:
-    """A quantize node without its dequantize in the part gives whole numbers, and the other way round."""
+    """A quantize node without its dequantize in the part gives integers, and the other way round."""
     operators = torch.ops.quantized_decomposed
 
     class Ends(nn.Module):

@@ -196,8 +196,8 @@ def test_a_mean_with_two_dynamic_sizes() -> None:
     dynamic = ({0: Dim("batch", max=6), 1: Dim("channels", max=9)},)
     program = compiled(module, x, dynamic=dynamic, whole=False)
     for shape in ((6, 9), (1, 1), (0, 3)):
-        picture = torch.randn(*shape, 5, 6)
-        assert_equal(program(picture), module(picture))
+        image = torch.randn(*shape, 5, 6)
+        assert_equal(program(image), module(image))
 
 
 def test_an_input_beyond_its_bounds_is_refused() -> None:

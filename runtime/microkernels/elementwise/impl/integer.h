@@ -1,4 +1,4 @@
-// Loops over whole numbers that compilers vectorize, in namespace rushlight::microkernels::RL_ISA.
+// Loops over integers that compilers vectorize, in namespace rushlight::microkernels::RL_ISA.
 #pragma once
 
 #include <type_traits>

@@ -47,7 +47,7 @@ DATATYPES = {
 
 
 class Layout(enum.Enum):
-    """How the memory of a value is ordered: as its dimensions are, or a picture's with channels last."""
+    """How the memory of a value is ordered: as its dimensions are, or an image's with channels last."""
 
     PLAIN = "plain"
     NHWC = "nhwc"
@@ -299,8 +299,8 @@ class GraphBuilder:
         """The id of what `node` computes, in that layout."""
         op = self.quantized_op
         if op is not None and op.dynamic is not None and node is op.dynamic.dequantize:
-            is_picture = operation(op.node) is torch.ops.aten.convolution.default
-            return self._quantize_dynamically(op.dynamic.source, layout, 3 if is_picture else 1)
+            is_image = operation(op.node) is torch.ops.aten.convolution.default
+            return self._quantize_dynamically(op.dynamic.source, layout, 3 if is_image else 1)
         node = self._read_node(node)
         if self.facts.is_constant(node):
             tensor = self.facts.constant(node)
@@ -317,7 +317,7 @@ class GraphBuilder:
             raise CompileError(f"{node.name} is used before it is computed")
         source = self._ids[node, other]
         target = self.define(node, layout)
-        shape = self._reshaped_picture(node, layout)
+        shape = self._reshaped_image(node, layout)
         if self.tensor_value(source).flags == 0 and shape is not None:
             self.add(g.XNNStaticReshape(4, shape, source, target, 0), node)
         else:
@@ -325,8 +325,8 @@ class GraphBuilder:
             self.add(g.XNNStaticTranspose(4, list(perm), source, target, 0), node)
         return target
 
-    def _reshaped_picture(self, node: Node, layout: Layout) -> list[int] | None:
-        """The shape that changes the layout of a picture of one pixel without a move, if there is one."""
+    def _reshaped_image(self, node: Node, layout: Layout) -> list[int] | None:
+        """The shape that changes the layout of an image of one pixel without a move, if there is one."""
         tensor = self.tensor(node)
         if self._dims(node, Layout.PLAIN)[2:] != [1, 1] or len(dynamic_axes(tensor)) > 1:
             return None

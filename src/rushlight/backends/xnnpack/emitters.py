@@ -33,7 +33,7 @@ from rushlight.ir.errors import CompileError
 
 aten = torch.ops.aten
 INFINITY = float("inf")
-_IN_NHWC = [TO_NHWC.index(axis) for axis in range(4)]  # where an axis of a picture is in memory
+_IN_NHWC = [TO_NHWC.index(axis) for axis in range(4)]  # where an axis of an image is in memory
 
 Emit = Callable[[GraphBuilder, Node], None]
 
@@ -61,7 +61,7 @@ def emit(builder: GraphBuilder, node: Node) -> None:
 
 
 def _common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
-    """Channels-last if one of the pictures is there only in that layout and all may be."""
+    """Channels-last if one of the images is there only in that layout and all may be."""
     computed = [node for node in nodes if not builder.facts.is_constant(node)]
     if not all(rank_of(node) == 4 for node in computed):
         return Layout.PLAIN
@@ -139,11 +139,11 @@ def _elu(builder: GraphBuilder, node: Node) -> None:
 def _prelu(builder: GraphBuilder, node: Node) -> None:
     source, weight = node.args[0], node.args[1]
     assert isinstance(source, Node) and isinstance(weight, Node)
-    is_picture = rank_of(source) == 4
-    layout = Layout.NHWC if is_picture else Layout.PLAIN
+    is_image = rank_of(source) == 4
+    layout = Layout.NHWC if is_image else Layout.PLAIN
     channels = upper_dims(builder.tensor(source))[1]
     slopes = builder.facts.constant(weight).flatten().expand(channels)
-    slopes_id = builder.constant(slopes.reshape((1, 1, 1, channels) if is_picture else (channels,)))
+    slopes_id = builder.constant(slopes.reshape((1, 1, 1, channels) if is_image else (channels,)))
     in_id = builder.value(source, layout)
     builder.add(g.XNNPReLU(in_id, slopes_id, builder.define(node, layout), 0), node)
 
@@ -250,7 +250,7 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
     padding = _spatial(node.args[4], is_flat, 0)
     dilation = _spatial(node.args[5], is_flat, 1)
     extra = _spatial(node.args[7], is_flat, 0)
-    in_id = _as_picture(builder, source) if is_flat else builder.value(source, Layout.NHWC)
+    in_id = _as_image(builder, source) if is_flat else builder.value(source, Layout.NHWC)
     if quantized is not None:
         axis = None if quantized.axis is None else 3 if is_depthwise else 0
         filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
@@ -292,22 +292,22 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
     builder.same(node, result)
 
 
-def _as_picture(builder: GraphBuilder, source: Node) -> int:
-    """A line [n, c, l] as the picture [n, l, 1, c] in memory."""
+def _as_image(builder: GraphBuilder, source: Node) -> int:
+    """A line [n, c, l] as the image [n, l, 1, c] in memory."""
     dims = upper_dims(builder.tensor(source))
     transposed = builder.temporary(source, [dims[0], dims[2], dims[1]])
     builder.add(g.XNNStaticTranspose(3, [0, 2, 1], builder.value(source), transposed, 0), source)
-    picture = builder.temporary(source, [dims[0], dims[2], 1, dims[1]])
+    image = builder.temporary(source, [dims[0], dims[2], 1, dims[1]])
     shape = _reshape_to(builder, source, [0, 2, -1, 1])
-    builder.add(g.XNNStaticReshape(4, shape, transposed, picture, 0), source)
-    return picture
+    builder.add(g.XNNStaticReshape(4, shape, transposed, image, 0), source)
+    return image
 
 
-def _as_line(builder: GraphBuilder, result: Node, picture: int) -> None:
+def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
     dims = upper_dims(builder.tensor(result))
     line = builder.temporary(result, [dims[0], dims[2], dims[1]])
     shape = _reshape_to(builder, result, [0, 2, 1])
-    builder.add(g.XNNStaticReshape(3, shape, picture, line, 0), result)
+    builder.add(g.XNNStaticReshape(3, shape, image, line, 0), result)
     out = builder.define(result)
     builder.add(g.XNNStaticTranspose(3, [0, 2, 1], line, out, 0), result)
 

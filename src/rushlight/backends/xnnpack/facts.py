@@ -121,7 +121,7 @@ def is_static(tensor: torch.Tensor) -> bool:
 
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
-    """Whether the memory of a picture is [n, h, w, c], by the dim order that the program file gives it.
+    """Whether the memory of an image is [n, h, w, c], by the dim order that the program file gives it.
 
     The executor reads the same dim order. Only that decides where sizes of 1 make both layouts fit.
     """

@@ -84,7 +84,7 @@ def _layout_kept(node: Node, facts: SupportContext) -> str | None:
     return None if is_channels_last(source) == is_channels_last(result) else "the dim order changes"
 
 
-def _is_picture(node: Node, facts: SupportContext) -> str | None:
+def _is_image(node: Node, facts: SupportContext) -> str | None:
     return None if rank_of(node.args[0]) == 4 else f"the input has {rank_of(node.args[0])} dimensions, not 4"
 
 
@@ -182,7 +182,7 @@ def _max_pool(node: Node, facts: SupportContext) -> str | None:
         return "ceil mode with dynamic sizes"
     if operation(node) == aten.max_pool2d_with_indices.default and not _first_item_only(node):
         return "the indices are used"
-    return _is_picture(node, facts)
+    return _is_image(node, facts)
 
 
 def _avg_pool(node: Node, facts: SupportContext) -> str | None:
@@ -195,13 +195,13 @@ def _avg_pool(node: Node, facts: SupportContext) -> str | None:
         return "the divisor is not the window's size"
     if kernel == (1, 1):
         return "the window is one element"
-    return _is_picture(node, facts)
+    return _is_image(node, facts)
 
 
 def _mean(node: Node, facts: SupportContext) -> str | None:
     dims = argument(node, 1)
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
-        return "only means over height and width of pictures are supported"
+        return "only means over height and width of images are supported"
     source = tensor_of(node.args[0])
     assert source is not None
     if not argument(node, 2, False) and {0, 1} <= set(dynamic_axes(source)):

@@ -93,7 +93,7 @@ def choose(lowering: Lowering, node: Node, condition: Any, a: Any, b: Any) -> No
 def check_same_types(node: Node, result: Node | None = None) -> str | None:
     """Whether both operands have one type, numbers that of the other, and the result too if it is given."""
     if argument(node, 2, 1) != 1 and aten_op(node.target) in ARITHMETIC:
-        return "it multiplies whole numbers as it adds them"
+        return "it multiplies integers as it adds them"
     types = {dtype_of(item) for item in node.all_input_nodes} | {
         dtype_of(item) for item in (result,) if item is not None
     }
@@ -102,7 +102,7 @@ def check_same_types(node: Node, result: Node | None = None) -> str | None:
     is_whole = types != {torch.float32}
     numbers = [item for item in node.args[:2] if not isinstance(item, Node)]
     if any(not isinstance(item, int) if is_whole else not isinstance(item, (int, float)) for item in numbers):
-        return "it compares whole numbers with one that is not"
+        return "it compares integers with a number that is no integer"
     return None
 
 

@@ -112,14 +112,14 @@ def check_index_put(node: Node, constants: Constants) -> str | None:
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
-        return "its indices are not one row of whole numbers"
+        return "its indices are not one row of integers"
     return "it accumulates" if argument(node, 3, False) else check_same_source(arguments[0], arguments[2])
 
 
 def check_index_copy(node: Node, constants: Constants) -> str | None:
     target, _, index, source = node.args
     if rank_of(target) < 1 or rank_of(index) != 1:
-        return "its indices are not one row of whole numbers"
+        return "its indices are not one row of integers"
     return check_same_source(target, source)  # type: ignore[arg-type]
 
 
