@@ -15,7 +15,7 @@ using Floats = std::vector<float>;
 
 NodePtr tensor(const Floats& elements, std::vector<int32_t> sizes = {2}, int8_t dtype = 6) {
   std::vector<uint8_t> bytes(elements.size() * sizeof(float)), order;
-  std::memcpy(bytes.data(), elements.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
   for (uint8_t i = 0; i < sizes.size(); ++i) order.push_back(i);
   auto node = Node::table();
   node->set(0, dtype).set(1, Node::numbers(sizes)).set(2, Node::numbers(bytes)).set(3, Node::numbers(order));
