@@ -15,12 +15,15 @@ import torch
 from model import digits, train
 
 import rushlight
+from rushlight.cli.main import main as rushlight_command
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 
 
-def image(path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40) -> None:
+def draw_predictions(
+    path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40
+) -> None:
     """The mistakes first, then others: image, predicted digit, its probability, true digit if it differs."""
     predicted = logits.argmax(1)
     shifted = np.exp(logits - logits.max(1, keepdims=True))
@@ -53,8 +56,9 @@ def main() -> None:
     train_images, train_labels, images, labels = digits()
     net = train(train_images, train_labels)
     trained = time.perf_counter()
-    compiled = rushlight.compile(net, (torch.zeros(1, 1, 8, 8),))
+    compiled = rushlight.compile(net, (torch.zeros(1, 1, 8, 8),), generate_etrecord=True)
     compiled.save(out / "digits.pte")
+    compiled.manager.get_etrecord().save(out / "digits.etrecord")
     done = time.perf_counter()
 
     np.save(out / "images.npy", images)
@@ -70,7 +74,7 @@ def main() -> None:
             begin = time.perf_counter()
             net(image[None])
             eager_seconds.append(time.perf_counter() - begin)
-    image(out / "predictions.png", images, labels, logits)
+    draw_predictions(out / "predictions.png", images, labels, logits)
 
     def percent(scores: np.ndarray) -> str:
         return f"{(scores.argmax(1) == labels).mean():.2%}"
@@ -85,6 +89,9 @@ def main() -> None:
     print(f"file: {size / 1024:.1f} KiB, planned memory: {native['planned_bytes'] / 1024:.1f} KiB")
     print(f"torch loaded by the runtime's process: {'yes' if native['torch_loaded'] else 'no'}")
     print(f"images of predictions: {out / 'predictions.png'}")
+    profile = ["profile", str(out / "digits.pte"), "--by", "module"]
+    print(f"\nrushlight {' '.join(profile)}", flush=True)
+    rushlight_command(profile)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,19 @@ import sys
 from collections.abc import Sequence
 
 from rushlight import __version__
-from rushlight.cli import bench, compile, completion, config, diff, info, kernels, quantize, run, size
+from rushlight.cli import (
+    bench,
+    compile,
+    completion,
+    config,
+    diff,
+    info,
+    kernels,
+    profile,
+    quantize,
+    run,
+    size,
+)
 from rushlight.cli.exit_codes import EPILOG, ERROR, OK
 
 # These modules log warnings about their own build and deprecations while they are imported.
@@ -24,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (compile, run, info, size, diff, bench, quantize, kernels, config, completion):
+    for module in (compile, run, info, size, diff, profile, bench, quantize, kernels, config, completion):
         module.add_to(commands)
     return top
 

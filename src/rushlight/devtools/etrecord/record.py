@@ -176,6 +176,10 @@ class ETRecord:
             self._fingerprint = program_fingerprint(self._program.buffer)
         return self._fingerprint
 
+    def forget_program(self) -> None:
+        """Lets the record serve all programs with the same instructions, such as one with other weights."""
+        self._program, self._fingerprint = None, 0
+
     # ---- Adding parts ----
 
     def add_exported_program(self, exported_program: Any) -> None:

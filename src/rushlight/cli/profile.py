@@ -1,0 +1,150 @@
+"""`rushlight profile`: prints the lines of the user's Python on which a program spends most time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rushlight.cli.arguments import Commands, add_program_options, read_inputs
+from rushlight.cli.records import RUNS, add_record_options, record_of, traced
+from rushlight.devtools.inspector.events import Event
+from rushlight.devtools.inspector.inspector import Inspector
+from rushlight.devtools.inspector.table import text_table
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "profile",
+        help="print the most expensive lines of the model's Python",
+        description="Runs a method and prints the lines of the model's Python on which it spends most time, "
+        "also inside delegates.",
+        epilog="example: rushlight profile model.pte --etrecord model.etrecord --trace trace.json",
+    )
+    add_program_options(parser)
+    add_record_options(parser)
+    parser.add_argument("--runs", type=int, default=RUNS, help="the number of runs (default: %(default)s)")
+    parser.add_argument("--top", type=int, default=10, help="the number of rows (default: %(default)s)")
+    parser.add_argument(
+        "--by",
+        choices=("line", "module", "operator"),
+        default="line",
+        help="what the rows stand for (default: %(default)s)",
+    )
+    parser.add_argument("--events", action="store_true", help="also print the table of all events")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write a trace for Perfetto (ui.perfetto.dev)"
+    )
+    parser.add_argument("--etdump", type=Path, metavar="FILE", help="write the ETDump")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the most expensive lines."""
+    record = record_of(options)
+    inspector, dump = traced(
+        options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record
+    )
+    if options.etdump:
+        options.etdump.write_bytes(dump)
+    if options.trace:
+        inspector.save_chrome_trace(options.trace)
+    rows = costs(inspector, options.by)
+    total = sum(row.time for row in rows)
+    if options.json:
+        facts = [{**vars(row), "share": row.time / total if total else 0.0} for row in rows]
+        print(
+            json.dumps(
+                {"runs": options.runs, "unit": "ms", "total": total, f"{options.by}s": facts}, indent=2
+            )
+        )
+        return
+    if options.events:
+        inspector.print_data_tabular()
+    cells = [
+        [
+            f"{row.time:.4g}",
+            f"{row.time / total:.1%}" if total else "",
+            row.name or f"({options.by} unknown)",
+            row.code,
+            _some(row.modules),
+            _some(row.operators),
+        ]
+        for row in rows[: options.top]
+    ]
+    print(f"{total:.4g} ms in operators, median of {options.runs} runs")
+    print(text_table(["ms", "share", options.by, "code", "in modules", "operators"], cells))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
+
+
+@dataclass
+class Cost:
+    """What a line of the user's Python, a module or an operator costs.
+
+    Attributes:
+        name: "file:line", the path of the module, or the operator; "" if it is not known.
+        code: the text of the line.
+        time: the sum of the medians of its operators in ms. A step that computes operators of several lines
+            or modules counts for each of them by an equal share.
+        modules: the modules that called the line.
+        operators: the operators that it became.
+    """
+
+    name: str
+    code: str = ""
+    time: float = 0.0
+    modules: list[str] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+
+
+def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
+    """Returns the cost of each line, module or operator of the model, the largest first.
+
+    Args:
+        inspector: the events of runs.
+        by: "line", "module" or "operator".
+    """
+    found: dict[str, Cost] = {}
+    for event in counted_events(inspector):
+        assert event.perf_data is not None
+        known = [(_name(operator, by), operator) for operator in event.operators]
+        names = list(dict.fromkeys(name for name, _ in known)) or [""]
+        for name in names:
+            row = found.setdefault(name, Cost(name))
+            row.time += event.perf_data.p50 / len(names)
+            for own, operator in known:
+                if own == name:
+                    row.code = operator.code if by == "line" else ""
+                    _note(row.modules, operator.module if by != "module" else "")
+                    _note(row.operators, operator.op if by != "operator" else "")
+            if not known:
+                _note(row.operators, event.step_name or event.name)
+    return sorted(found.values(), key=lambda row: -row.time)
+
+
+def _name(operator: Any, by: str) -> str:
+    name = {"line": operator.line, "module": operator.module, "operator": operator.op}[by]
+    return str(name or "")
+
+
+def counted_events(inspector: Inspector) -> list[Event]:
+    """The events whose times add up to the run: kernels, steps, and delegates that report no steps."""
+    chosen = []
+    for block in inspector.event_blocks:
+        stepped = {event.instruction for event in block.events if event.is_delegated_op}
+        for event in block.events:
+            is_whole = event.name == "DELEGATE_CALL" and event.instruction not in stepped
+            if event.perf_data is not None and (is_whole or not event.is_framework):
+                chosen.append(event)
+    return chosen
+
+
+def _note(names: list[Any], name: Any) -> None:
+    if name and name not in names:
+        names.append(name)

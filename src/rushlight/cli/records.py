@@ -1,0 +1,124 @@
+"""The ETRecord that belongs to a program of the command line, and traced runs of the program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import rushlight
+from rushlight.cli.arguments import load_libraries, method_name
+from rushlight.cli.backends import add_backend_options, partitioners
+from rushlight.cli.diff import instruction_names
+from rushlight.cli.factory import load_model
+from rushlight.devtools.etrecord.record import ETRecord, parse_etrecord
+from rushlight.devtools.inspector.inspector import Inspector
+from rushlight.devtools.inspector.perf import TimeScale
+from rushlight.format.program import Program
+from rushlight.format.pte import read_pte
+from rushlight.runtime import Method, Runtime
+from rushlight.runtime.errors import InvalidArgumentError
+
+RUNS = 20
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that name the record of a program, or the model that it was compiled from."""
+    parser.add_argument(
+        "--etrecord",
+        type=Path,
+        metavar="FILE",
+        help="the ETRecord of the program, which `rushlight compile --etrecord` writes (default: the file "
+        "beside the program with the ending .etrecord)",
+    )
+    parser.add_argument(
+        "--module",
+        metavar="FILE.py:FACTORY",
+        help="the model that the program was compiled from, or a .pt2 file; give its compile options too",
+    )
+    add_backend_options(parser)
+
+
+def record_of(options: argparse.Namespace) -> ETRecord:
+    """Finds or makes the record of the program of the options.
+
+    Raises:
+        InvalidArgumentError: there is no record, or the model compiles to other instructions.
+        DevtoolsError: the record is damaged.
+    """
+    path = Path(options.program)
+    beside = path.with_suffix(".etrecord")
+    if options.etrecord is not None or (options.module is None and beside.exists()):
+        return parse_etrecord(options.etrecord or beside)
+    if options.module is None:
+        raise InvalidArgumentError(
+            f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
+            "writes, or --module FILE.py:FACTORY"
+        )
+    _, model, inputs = load_model(options.module)
+    program = rushlight.compile(model, inputs, partitioner=partitioners(options), generate_etrecord=True)
+    theirs = _instructions(program.manager.executorch_program)
+    ours = _instructions(read_pte(path.read_bytes()).program)
+    for name, wanted in theirs.items():
+        found = ours.get(name)
+        if found != wanted:
+            raise InvalidArgumentError(
+                f"{path} was not compiled from {options.module} with these options: the instructions of "
+                f"method {name!r} are {_short(found)}, and compiling gives {_short(wanted)}; give the "
+                "options of its compile, such as --backend, or its --etrecord"
+            )
+    record = program.get_etrecord()
+    record.forget_program()  # weights may differ
+    return record
+
+
+def _instructions(program: Program) -> dict[str, list[str]]:
+    return {plan.name: instruction_names(plan) for plan in program.execution_plan}
+
+
+def _short(names: list[str] | None) -> str:
+    if names is None:
+        return "not there"
+    return ", ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
+
+
+def traced(
+    options: argparse.Namespace, inputs: Any, runs: int, record: ETRecord | None, buffer_bytes: int = 0
+) -> tuple[Inspector, bytes]:
+    """Runs a method with an event trace.
+
+    Args:
+        options: the parsed options of the program.
+        inputs: a function from the method to its inputs.
+        runs: the number of runs.
+        record: the record of the program, or None.
+        buffer_bytes: the size of the buffer for values; 0 records none.
+
+    Returns:
+        The inspector, with times in ms, and the dump.
+    """
+    load_libraries(options)
+    program = Runtime.get().load_program(
+        options.program,
+        data_path=options.data or None,
+        threads=options.threads,
+        enable_etdump=True,
+        debug_buffer_size=buffer_bytes,
+    )
+    method: Method = program.load_method(method_name(program.method_names, options))
+    given = inputs(method)
+    for _ in range(runs):
+        method.execute(given)
+    with tempfile.TemporaryDirectory() as folder:
+        dump, values = os.path.join(folder, "run.etdp"), os.path.join(folder, "values.bin")
+        program.write_etdump_result_to_file(dump, values if buffer_bytes else None)
+        data = Path(dump).read_bytes()
+        inspector = Inspector(
+            etdump_data=data,
+            etrecord=record,
+            target_time_scale=TimeScale.MS,
+            debug_buffer=Path(values).read_bytes() if buffer_bytes else None,
+        )
+    return inspector, data
