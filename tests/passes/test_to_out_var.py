@@ -61,5 +61,5 @@ def test_operators_without_out_variants_are_listed_with_their_lines() -> None:
         run_passes(program, [SpecPropPass(), ToOutVarPass()])
     text = str(error.value)
     assert "rushlight_tests.twice.default" in text and "float32" in text
-    assert "test_out_variants.py:" in text and "rushlight_tests::twice.out" in text
+    assert "test_to_out_var.py:" in text and "rushlight_tests::twice.out" in text
     run_passes(program, [SpecPropPass(), ToOutVarPass(ignore_to_out_var_failure=True)])

@@ -88,9 +88,7 @@ def test_methods_are_loaded_once(add_program: Build) -> None:
     assert program.load_method("forward") is program.load_method("forward")
 
 
-def test_event_traces_are_refused(add_program: Build) -> None:
-    with pytest.raises(NotSupportedError, match="event traces"):
-        runtime.load_program(add_program(2), enable_etdump=True)
+def test_no_event_trace_without_enable_etdump(add_program: Build) -> None:
     with pytest.raises(RushlightError, match="without enable_etdump"):
         runtime.load_program(add_program(2)).write_etdump_result_to_file("x", "y")
 

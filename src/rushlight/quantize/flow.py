@@ -43,9 +43,9 @@ class _Strict(Quantizer):  # type: ignore[misc]
         return annotated
 
     def validate(self, model: GraphModule) -> None:
+        self._quantizer.validate(model)  # first: a quantizer knows best why it found nothing
         if not quantizes(model):
             raise QuantizationError(nothing_reason(self._quantizer, model))
-        self._quantizer.validate(model)
 
     def prepare_obs_or_fq_callback(self, model: GraphModule, edge_or_node_to_obs_or_fq: Any) -> None:
         self._quantizer.prepare_obs_or_fq_callback(model, edge_or_node_to_obs_or_fq)

@@ -54,7 +54,7 @@ def test_an_operation_has_its_parts(name: str) -> None:
     assert made == 1, f"no file of runtime/backends/cpu/steps/ makes the step of {name}"
     produced = calls(PYTHON / "lower") | calls(PYTHON / "optimize") | calls(PYTHON)
     assert name in produced, f"neither lower/ nor optimize/ gives a {name}"
-    tests = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    tests = "\n".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
     assert re.search(rf"\b{name}\b", tests), f"no test in tests/backends/cpu/ names {name}"
     assert getattr(tables, name).__doc__, f"schema/cpu_plan.fbs does not say what {name} does"
 
