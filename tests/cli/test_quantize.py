@@ -129,6 +129,15 @@ def test_what_is_quantized(
     assert {row["layer"] for row in weighted if row["how"] == "float"} == left
 
 
+def test_layers_left_in_float_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quantize", "quantized_model.py:net", "--config", "weight_only_int8"]) == 0
+    warning = capsys.readouterr().err
+    assert (
+        warning.startswith("rushlight: warning: CpuQuantizer leaves 1 layer in float")
+        and "conv.conv2d" in warning
+    )
+
+
 def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["quantized_model.py:net", "--data", "quantized_model.py:data", "--json"]
     assert main(["quantize", *arguments, "--sensitivity"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -129,6 +130,27 @@ def test_shape_errors_name_the_line_and_the_module(name: str) -> None:
     model, message = WRONG_SHAPES[name]
     with pytest.raises(ExportError, match=message):
         rushlight.compile(model, (torch.randn(1, 3, 8, 8),))
+
+
+def test_what_torch_logs_of_a_shape_error_is_not_printed() -> None:
+    records: list[logging.LogRecord] = []
+
+    class Recorder(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    handler = Recorder()
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addHandler(handler)
+    try:
+        with pytest.raises(ExportError, match="same reduction dim"):
+            rushlight.compile(Function(torch.mm), (X, X))
+        assert records == []
+        with pytest.raises(RuntimeError, match="same reduction dim"):
+            torch.export.export(Function(torch.mm), (X, X))
+        assert "failed while attempting to run meta for aten.mm" in records[0].getMessage()
+    finally:
+        log.removeHandler(handler)
 
 
 def test_errors_that_a_model_raises_itself_stay_as_they_are() -> None:

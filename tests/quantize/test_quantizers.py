@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,7 @@ from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric
 from rushlight.quantize import (
     ComposableQuantizer,
     QuantizationError,
+    QuantizationWarning,
     convert_pt2e,
     dynamic_int8,
     dynamic_int8_weight_int4,
@@ -341,3 +343,45 @@ class TestBadInput:
         quantizer = CpuQuantizer().set_global(dynamic_int8()).set_module_name("wrods", None)
         with pytest.warns(UserWarning, match="no module named 'wrods'"):
             quantize(model, inputs, quantizer)
+
+
+def warned(quantizer: Any) -> list[str]:
+    """The warnings of a quantizer about a model of images."""
+    inputs = (torch.randn(1, 3, 8, 8),)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quantize(Image(), inputs, quantizer, [inputs])
+    return [str(one.message) for one in caught if one.category is QuantizationWarning]
+
+
+CONVOLUTIONS = "stem.0.conv2d, depthwise.conv2d_1, up.conv_transpose2d"
+
+
+@pytest.mark.parametrize(
+    ("config", "mode"),
+    [(weight_only_int8(), "weight-only"), (weight_only_int4(), "weight-only"), (dynamic_int8(), "dynamic")],
+)
+def test_layers_left_in_float_are_named(config: Any, mode: str) -> None:
+    (message,) = warned(CpuQuantizer().set_global(config))
+    assert message.startswith(
+        f"CpuQuantizer leaves 3 layers in float, because {mode} configurations do not apply to them: "
+        f"{CONVOLUTIONS}. static_int8() "
+    )
+
+
+def test_layers_that_are_meant_to_stay_in_float_are_not_named() -> None:
+    quantizer = CpuQuantizer().set_global(weight_only_int8())
+    quantizer.set_operator_type(aten.conv2d, None).set_module_name("up", None)
+    assert warned(quantizer) == []
+    assert warned(CpuQuantizer().set_global(static_int8())) == []
+
+
+def test_a_backend_that_has_the_form_leaves_fewer() -> None:
+    (message,) = warned(XNNPACKQuantizer().set_global(dynamic_int8()))
+    assert "leaves 1 layer in float" in message and "depthwise.conv2d_1. " in message
+
+
+def test_convolutions_that_16_bits_make_slower_are_named() -> None:
+    (message,) = warned(CpuQuantizer().set_global(static_int16()))
+    assert message.startswith("static_int16() makes 3 convolutions slower than float32 and no smaller: ")
+    assert CONVOLUTIONS in message and message.endswith("static_int8() is faster and smaller")

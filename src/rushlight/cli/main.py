@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
 from rushlight import __version__
 from rushlight.cli import (
@@ -41,6 +43,18 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Prints a warning without the line of the library that gave it."""
+    print(f"rushlight: warning: {message}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -54,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        return int(options.command(options) or OK)
+        with warnings.catch_warnings():
+            warnings.showwarning = _print_warning
+            return int(options.command(options) or OK)
     except BrokenPipeError:
         sys.stderr.close()
     except (OSError, RuntimeError, ValueError, ImportError) as error:

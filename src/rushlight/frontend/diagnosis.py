@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -110,16 +111,35 @@ def _place(node: Node) -> str:
     return f"{node.target} ({node.name})" + (f" from {source}" if source is not None else "")
 
 
+class _FailedShapes(logging.Filter):
+    """Drops the traceback that torch logs before it raises the error of an operator's shape function."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("failed while attempting to run meta for")
+
+
+@contextmanager
+def _without_logged_tracebacks() -> Iterator[None]:
+    log, drop = logging.getLogger("torch._subclasses.fake_tensor"), _FailedShapes()
+    log.addFilter(drop)
+    try:
+        yield
+    finally:
+        log.removeFilter(drop)
+
+
 @contextmanager
 def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
-    """Raises ExportError, with the user's line, for torch's errors of whose cause something can be said.
+    """Raises ExportError, with the user's line, for torch's errors of whose cause something can be said. What
+    torch logs of these errors is dropped, since the error has it.
 
     Args:
         model: the module that is exported. An error that torch raises while it runs one of the model's
             modules becomes an ExportError that names this module too.
     """
     try:
-        yield
+        with _without_logged_tracebacks():
+            yield
     except CompileError:
         raise
     except Exception as error:

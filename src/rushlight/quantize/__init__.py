@@ -17,7 +17,7 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from rushlight.quantize.comparison import compare
-from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.errors import QuantizationError, QuantizationWarning
 from rushlight.quantize.exclusion import ExcludeFromQuantization
 from rushlight.quantize.flow import (
     calibrate,
@@ -48,6 +48,7 @@ __all__ = [
     "QuantizationAnnotation",
     "QuantizationConfig",
     "QuantizationError",
+    "QuantizationWarning",
     "QuantizationSpec",
     "Quantizer",
     "Report",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from torchao.quantization.pt2e.quantizer import (
 
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.layers import is_quantization
+from rushlight.quantize.layers import is_quantization, layer_name, listed
 from rushlight.quantize.pattern_quantizer import nothing_reason, type_name
 
 
@@ -113,24 +113,12 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
         if what == "layer":
             if name in paths:
                 return f"a module has this name: say modules=[{name!r}]"
-            layers = [_layer_name(unit[0]) for unit in units_of(model)]
-            return f"its quantized layers are {_listed(layers)}"
+            layers = [layer_name(unit[0]) for unit in units_of(model)]
+            return f"its quantized layers are {listed(layers)}"
         if what == "module":
-            return f"its modules are {_listed(sorted(path for path in paths if path))}"
+            return f"its modules are {listed(sorted(path for path in paths if path))}"
         kinds = {kind.rpartition(".")[2] for node in model.graph.nodes for kind in modules_of(node)[1]}
-        return f"its modules have the types {_listed(sorted(kinds))}"
-
-
-def _layer_name(node: Node) -> str:
-    """The innermost module of a node, and the node."""
-    paths = modules_of(node)[0]
-    return f"{paths[-1]}.{node.name}" if paths and paths[-1] else node.name
-
-
-def _listed(names: Sequence[str], limit: int = 12) -> str:
-    """The names, the first of them if there are many."""
-    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return (", ".join(names[:limit]) or "none") + rest
+        return f"its modules have the types {listed(sorted(kinds))}"
 
 
 def modules_of(node: Node) -> tuple[list[str], list[str]]:

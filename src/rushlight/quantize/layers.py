@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,18 @@ class Layer:
     def moves_only(self) -> bool:
         """Whether the operator moves values without changing them."""
         return self.node.target in MOVEMENT
+
+
+def layer_name(node: Node) -> str:
+    """Returns the innermost module of a node and the name of the node, such as `features.2.conv2d_3`."""
+    stack = meta.module_types_of(node)
+    return f"{stack[-1][0]}.{node.name}" if stack and stack[-1][0] else node.name
+
+
+def listed(names: Sequence[str], limit: int = 12) -> str:
+    """Returns the names as text, only the first of them if there are many."""
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (", ".join(names[:limit]) or "none") + rest
 
 
 def is_quantization(node: Node) -> bool:

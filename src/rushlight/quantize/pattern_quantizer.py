@@ -5,7 +5,7 @@ operator.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import torch
@@ -22,7 +22,8 @@ from typing_extensions import Self
 
 from rushlight.ir import meta
 from rushlight.quantize import specs
-from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.errors import QuantizationError, QuantizationWarning
+from rushlight.quantize.layers import layer_name, listed
 from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
 
 _HISTOGRAM_LIMIT = 3.4e15
@@ -156,9 +157,41 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Warns if nothing in the model is quantized. In this package's flow that is an error."""
+        """Warns if nothing in the model is quantized, which is an error in this package's flow, and of what
+        `concerns` says.
+        """
         if not quantizes(model):
-            warnings.warn(self.explain_nothing(model), stacklevel=3)
+            warnings.warn(self.explain_nothing(model), QuantizationWarning, stacklevel=3)
+            return
+        for concern in self.concerns(model):
+            warnings.warn(concern, QuantizationWarning, stacklevel=3)
+
+    def concerns(self, model: GraphModule) -> Iterator[str]:
+        """Gives what users should know about an annotated model, such as the layers that stay in float
+        because their configuration does not apply to them.
+        """
+        left: dict[str, list[str]] = {}
+        for node, pattern, config in self.weighted(model):
+            if not is_annotated(node) and not _applies(node, pattern, config):
+                left.setdefault(specs.mode(config), []).append(layer_name(node))
+        for mode, layers in left.items():
+            yield (
+                f"{self.name} leaves {len(layers)} layer{'s' * (len(layers) > 1)} in float, because "
+                f"{mode} configurations do not apply to them: {listed(layers)}. static_int8() with "
+                "calibration data quantizes them; set_operator_type(operator, None) says that they stay in "
+                "float"
+            )
+
+    def weighted(self, model: GraphModule) -> Iterator[tuple[Node, Pattern, QuantizationConfig]]:
+        """Gives the linear layers and convolutions with constant weights that have a configuration."""
+        for node in model.graph.nodes:
+            pattern = self._by_target.get(node.target) if node.op == "call_function" else None
+            if pattern is None or pattern.kind is not Kind.WEIGHTED or not _is_float32(node):
+                continue
+            config = self.config_of(node)
+            weight = node.args[1]
+            if config is not None and isinstance(weight, Node) and weight.op == "get_attr":
+                yield node, pattern, config
 
     def explain_nothing(self, model: GraphModule) -> str:
         """Returns why nothing in a model is quantized."""
@@ -194,13 +227,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     # ---- Annotation ----
 
     def _annotate(self, node: Node, pattern: Pattern, config: QuantizationConfig, model: GraphModule) -> None:
-        dynamic, weight_only = specs.is_dynamic(config), specs.is_weight_only(config)
         if pattern.kind is Kind.TABLE:
-            if (dynamic or weight_only) and pattern.weight_only and config.weight is not None:
+            ranges_from_data = specs.mode(config) == "static"
+            if not ranges_from_data and pattern.weight_only and config.weight is not None:
                 _set(node, {node.args[0]: specs.without_sums(config.weight)}, None)
             return
-        wanted = pattern.dynamic if dynamic else pattern.weight_only if weight_only else pattern.static
-        if not wanted or not pattern.accept(node, dynamic):
+        if not _applies(node, pattern, config):
             return
         match = find_match(node, pattern, config.is_qat)
         if any(is_annotated(part) for part in match.nodes):
@@ -262,6 +294,13 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         first = next((source for source in nodes if output_spec(source) is not None), nodes[0])
         shared = SharedQuantizationSpec((first, node))
         _set(node, {source: shared for source in nodes} | {first: config.input_activation}, shared)
+
+
+def _applies(node: Node, pattern: Pattern, config: QuantizationConfig) -> bool:
+    """Whether a configuration can quantize an operator of a pattern."""
+    mode = specs.mode(config)
+    wanted = {"dynamic": pattern.dynamic, "weight-only": pattern.weight_only, "static": pattern.static}
+    return wanted[mode] and pattern.accept(node, mode == "dynamic")
 
 
 def _sources(match: Match) -> list[Any]:

@@ -244,6 +244,13 @@ def is_dynamic(config: QuantizationConfig) -> bool:
     return spec is not None and (bool(spec.is_dynamic) or _class_of(spec) is PerTokenObserver)
 
 
+def mode(config: QuantizationConfig) -> str:
+    """Returns where the ranges of activations come from: "static" (from data), "dynamic" (computed at run
+    time) or "weight-only" (nowhere, because activations stay float).
+    """
+    return "dynamic" if is_dynamic(config) else "weight-only" if is_weight_only(config) else "static"
+
+
 def is_grouped(spec: QuantizationSpec) -> bool:
     """Returns whether weights have one scale for each group along the input."""
     return _class_of(spec) is GroupWeightObserver

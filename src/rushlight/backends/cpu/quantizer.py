@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
+import torch
+from torch.fx import GraphModule
+
 from rushlight.quantize import patterns as p
-from rushlight.quantize.pattern_quantizer import PatternQuantizer
+from rushlight.quantize.layers import layer_name, listed
+from rushlight.quantize.pattern_quantizer import PatternQuantizer, is_annotated
 from rushlight.quantize.patterns import Kind, Pattern, aten
 
 _POOLS = frozenset({aten.avg_pool2d.default})
@@ -50,3 +55,21 @@ class CpuQuantizer(PatternQuantizer):
         Pattern("function", _FUNCTIONS, Kind.UNARY, always=False),
         Pattern("shared", p.MOVEMENT | p.MEANS | _POOLS | p.CLAMP, Kind.SHARED, always=False),
     )
+
+    def concerns(self, model: GraphModule) -> Iterator[str]:
+        """Gives also the convolutions with 16-bit activations, which are slow."""
+        yield from super().concerns(model)
+        layers = [
+            layer_name(node)
+            for node, pattern, config in self.weighted(model)
+            if pattern.targets is not p.LINEAR
+            and is_annotated(node)
+            and config.input_activation is not None
+            and config.input_activation.dtype == torch.int16
+        ]
+        if layers:
+            yield (
+                f"static_int16() makes {len(layers)} convolution{'s' * (len(layers) > 1)} slower than "
+                f"float32 and no smaller: {listed(layers)}. There are no 16-bit convolutions: they convert "
+                "to float32 and back, with weights stored in float32. static_int8() is faster and smaller"
+            )
