@@ -78,13 +78,21 @@ struct Sums {
     taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
     terms = round_up(divide_up(part.k, of_tap), 4);
   }
+  bool is_one(const PanelTile& part) const { return part.taps <= taps && part.k <= terms; }
 };
 
+void multiply_sum(const Panels& p, int rows, int vectors, const PanelTile& tile) {
+  if (is_low(p)) {
+    p.kernels->packed->f16_panel(p.b.type, rows, vectors, tile);
+  } else {
+    p.kernels->packed->panel(rows, vectors, tile);
+  }
+}
+
 // A tile of a part, sum by sum; what was summed up before waits in a small block.
-void multiply_tile(const Panels& p, int rows, int vectors, const PanelTile& part) {
+void multiply_sums(const Panels& p, int rows, int vectors, const PanelTile& part, const Sums& sums) {
   const int64_t step = vectors * p.kernels->width;
   const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
-  const Sums sums(part);
   alignas(64) float before[kMostTile];
   PanelTile tile = part;
   tile.addend_step = step;
@@ -99,11 +107,7 @@ void multiply_tile(const Panels& p, int rows, int vectors, const PanelTile& part
       tile.c_step = is_last ? part.c_step : step;
       tile.columns = is_last ? part.columns : step;
       tile.epilogue = is_last ? part.epilogue : Epilogue{};
-      if (is_low(p)) {
-        p.kernels->packed->f16_panel(p.b.type, rows, vectors, tile);
-      } else {
-        p.kernels->packed->panel(rows, vectors, tile);
-      }
+      multiply_sum(p, rows, vectors, tile);
       const int64_t terms = tile.taps * tile.k;
       tile.b = static_cast<const char*>(tile.b) + terms * step * item;
       if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
@@ -160,6 +164,8 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   tile.epilogue.applies = false;
   const int64_t most = most_rows(p, vectors);
   const RowDivision division(p.m, most);
+  const Sums sums(tile);
+  const bool is_one_sum = sums.is_one(tile);
   // A slice with each tile. One alone may fetch every other line: processors fetch lines in pairs.
   if (ahead.bytes > 0) {
     tile.ahead = ahead.from;
@@ -179,8 +185,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     }
     if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
+    } else if (is_one_sum) {
+      multiply_sum(p, static_cast<int>(count), vectors, tile);
     } else {
-      multiply_tile(p, static_cast<int>(count), vectors, tile);
+      multiply_sums(p, static_cast<int>(count), vectors, tile, sums);
     }
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
     m += count;

@@ -113,7 +113,7 @@ static void panel_tile(const PanelTile& t) {
     --residual_rows;
   };
   // Terms between two such rows: operands would wait for all at once.
-  const int64_t piece = t.k / (residual_rows + 1) / kTerms * kTerms + kTerms;
+  const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
