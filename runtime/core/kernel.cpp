@@ -1,6 +1,7 @@
 #include "rushlight/core/kernel.h"
 
 #include "core/all_tensors.h"
+#include "core/kernel_rows.h"
 
 namespace rushlight {
 
@@ -108,6 +109,25 @@ const char* to_string(ArgKind kind) noexcept {
       return "TensorList (written)";
   }
   return "?";
+}
+
+bool have_same_kinds(const BoxedKernel& a, const BoxedKernel& b) {
+  if (a.arity != b.arity) return false;
+  for (uint16_t i = 0; i < a.arity; ++i) {
+    if (a.kinds[i] != b.kinds[i]) return false;
+  }
+  return true;
+}
+
+bool covers(const Kernel& row, const Kernel& other) {
+  if (!have_same_kinds(row.boxed, other.boxed)) return false;
+  for (uint16_t i = 0; i < row.boxed.arity; ++i) {
+    const uint32_t taken = row.dtypes_of(i).bits();
+    const uint32_t wanted = other.dtypes_of(i).bits();
+    if (!is_tensor_kind(row.boxed.kinds[i]) || taken == 0) continue;
+    if (wanted == 0 || (taken & wanted) != wanted) return false;
+  }
+  return true;
 }
 
 DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments) {

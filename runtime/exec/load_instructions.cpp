@@ -2,6 +2,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/kernel_rows.h"
 #include "exec/method_loader.h"
 #include "exec/operator_text.h"
 
@@ -10,14 +11,6 @@ namespace {
 
 // Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
 constexpr uint16_t kMaxGuardedArity = 16;
-
-bool has_same_kinds(const BoxedKernel& a, const BoxedKernel& b) {
-  if (a.arity != b.arity) return false;
-  for (uint16_t i = 0; i < a.arity; ++i) {
-    if (a.kinds[i] != b.kinds[i]) return false;
-  }
-  return true;
-}
 
 // Names, as many as fit, separated by commas.
 class NameList {
@@ -209,7 +202,7 @@ Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionV
   if (!mismatch.found) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
     const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
-    if (!other || other == *kernel || !has_same_kinds(other->boxed, (*kernel)->boxed)) continue;
+    if (!other || other == *kernel || !have_same_kinds(other->boxed, (*kernel)->boxed)) continue;
     if (find_dtype_mismatch(*other, arguments).found) continue;
     *kernel = other;
     return Error::Ok;

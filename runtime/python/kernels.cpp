@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel_rows.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/tensor_view.h"
@@ -72,21 +73,46 @@ std::vector<std::string> kernel_names(const std::optional<std::string>& library)
   return names;
 }
 
-std::vector<std::pair<std::string, std::vector<std::string>>> kernel_table(const std::optional<std::string>& library) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> table;
-  // If several libraries have a name, its dtypes are those of all of them.
+std::vector<std::string> names_of(DtypeSet dtypes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < kScalarTypeCount; ++i) {
+    if (dtypes.contains(static_cast<ScalarType>(i))) names.emplace_back(dtype_name(static_cast<ScalarType>(i)));
+  }
+  return names;
+}
+
+// Arguments and the dtypes that their tensors may have. No arguments stand for all others.
+using DtypesOfArguments = std::pair<std::vector<int>, std::vector<std::string>>;
+
+std::vector<DtypesOfArguments> dtypes_of(const Kernel& row) {
+  std::vector<DtypesOfArguments> dtypes{{{}, names_of(row.dtypes)}};
+  for (const ArgumentDtypes& other : row.others) {
+    std::vector<int> arguments;
+    for (int i = 0; i < 32; ++i) {
+      if (((other.arguments >> i) & 1u) != 0) arguments.push_back(i);
+    }
+    if (!arguments.empty()) dtypes.emplace_back(std::move(arguments), names_of(other.dtypes));
+  }
+  return dtypes;
+}
+
+// Gives the rows of each operator that no other row of it covers: a program needs one that takes all of its tensors.
+std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> kernel_table(
+    const std::optional<std::string>& library) {
+  std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> table;
   const std::vector<KernelTable> tables = tables_of(library);
-  for (const Kernel* row : rows_of(library)) {
-    DtypeSet dtypes;
+  for (const Kernel* first : rows_of(library)) {
+    std::vector<const Kernel*> rows;
     for (const KernelTable& one : tables) {
-      const Kernel* other = find_kernel(Span<const KernelTable>(&one, 1), row->name);
-      if (other) dtypes = dtypes | other->dtypes;
+      const Kernel* row = find_kernel(Span<const KernelTable>(&one, 1), first->name);
+      const auto is_covered = [&](const Kernel* other) { return covers(*other, *row); };
+      if (!row || !have_same_kinds(row->boxed, first->boxed)) continue;
+      if (std::any_of(rows.begin(), rows.end(), is_covered)) continue;
+      rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const Kernel* other) { return covers(*row, *other); }),
+                 rows.end());
+      rows.push_back(row);
     }
-    std::vector<std::string> names;
-    for (int i = 0; i < kScalarTypeCount; ++i) {
-      if (dtypes.contains(static_cast<ScalarType>(i))) names.emplace_back(dtype_name(static_cast<ScalarType>(i)));
-    }
-    table.emplace_back(row->name, std::move(names));
+    for (const Kernel* row : rows) table.emplace_back(row->name, dtypes_of(*row));
   }
   return table;
 }

@@ -225,16 +225,49 @@ def test_what_the_target_lacks_is_one_table(lower: Any, cases: Any) -> None:
         lower(make(), args, target=table)
     refused = {r.operator: r for r in caught.value.refusals}
     assert set(refused) == {"aten::max.dim_max", "aten::native_layer_norm.out"}
-    assert refused["aten::max.dim_max"].dtypes == "float32"
+    assert refused["aten::max.dim_max"].dtypes == "self: float32"
     assert refused["aten::max.dim_max"].help == "cast to one of int32, int64"
     assert "cases.py:" in refused["aten::native_layer_norm.out"].source
     assert "torch.max(a, dim=1)" in str(caught.value)
 
 
+class Gather(torch.nn.Module):
+    def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        return torch.gather(x, 0, rows)
+
+
+def test_a_later_argument_that_no_kernel_takes_is_named(lower: Any) -> None:
+    inputs = (torch.randn(3), torch.zeros(2, dtype=torch.int64))
+    table = parse_kernel_table("aten::gather.out float32,float64 2:int32\naten::gather.out float16 2:int64\n")
+    with pytest.raises(UnsupportedOperatorsError) as caught:
+        lower(Gather(), inputs, target=table)
+    (refusal,) = caught.value.refusals
+    assert (refusal.operator, refusal.dtypes) == ("aten::gather.out", "index: int64")
+    assert refusal.help == "cast to one of int32" and "return torch.gather(x, 0, rows)" in refusal.source
+    lower(Gather(), inputs, target=parse_kernel_table("aten::gather.out float32 2:int64"))
+
+
+class Pick(torch.nn.Module):
+    def forward(self, x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        return x[rows, :, columns] + torch.cat([x[0, 0], x[1, 0]])[:2].unsqueeze(1)
+
+
+def test_tensors_in_lists_are_checked(lower: Any) -> None:
+    ints = torch.zeros(2, dtype=torch.int64)
+    table = parse_kernel_table(
+        "aten::index.Tensor_out float32 1:int32\naten::add.out\naten::cat.out float64\n"
+    )
+    with pytest.raises(UnsupportedOperatorsError) as caught:
+        lower(Pick(), (torch.randn(2, 3, 4), ints, ints), target=table)
+    refused = {r.operator: r.dtypes for r in caught.value.refusals}
+    assert refused["aten::index.Tensor_out"] == "indices: int64"
+    assert refused["aten::cat.out"] == "tensors: float32"
+
+
 def test_a_sufficient_target_is_silent(lower: Any, lowered: Any, cases: Any) -> None:
     make, args, _ = cases["many_outputs"]
     names = {f"{o.name}.{o.overload}" for o in plan_of(lowered("many_outputs")).operators}
-    lower(make(), args, target=parse_kernel_table("\n".join(f"{name} float32" for name in names)))
+    lower(make(), args, target=parse_kernel_table("\n".join(f"{name} float32,int64" for name in names)))
 
 
 def test_the_host_runs_every_case(lower: Any, cases: Any) -> None:

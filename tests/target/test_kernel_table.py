@@ -8,7 +8,8 @@ import pytest
 from rushlight.emit.errors import UnsupportedOperatorsError
 from rushlight.ir.report import Refusal
 from rushlight.target.kernel_table import (
-    KernelTable,
+    DtypeMismatch,
+    KernelRow,
     host_kernel_table,
     parse_kernel_table,
     read_kernel_table,
@@ -20,6 +21,8 @@ aten::add.out float32,int64
 aten::sym_size.int          # any
 aten::add.out float64
 aten::copy_
+aten::gather.out float32,float64 2:int32,int64
+aten::where.self_out float32 0:bool,uint8 1,2:
 """
 
 
@@ -28,42 +31,75 @@ def test_a_table_is_read_from_text(tmp_path: Path) -> None:
     path.write_text(TEXT)
     table = read_kernel_table(path)
     assert table == parse_kernel_table(TEXT)
-    assert table.dtypes("aten::add.out") == {"float32", "float64", "int64"}
-    assert table.dtypes("aten::copy_") is None
+    assert [row.dtypes for row in table.kernels["aten::add.out"]] == [{"float32", "int64"}, {"float64"}]
+    assert table.kernels["aten::copy_"] == (KernelRow(),)
+    (gather,) = table.kernels["aten::gather.out"]
+    assert gather.dtypes_of(2) == {"int32", "int64"} and gather.dtypes_of(3) == {"float32", "float64"}
+    (where,) = table.kernels["aten::where.self_out"]
+    assert where.dtypes_of(0) == {"bool", "uint8"} and where.dtypes_of(2) is None
+
+
+FLOATS = frozenset({"float32", "float64"})
 
 
 @pytest.mark.parametrize(
-    "operator, dtype, runs",
+    "operator, dtypes, mismatch",
     [
-        ("aten::add.out", "float32", True),
-        ("aten::add.out", "bool", False),
-        ("aten::add.out", None, True),
-        ("aten::sym_size.int", "float16", True),
-        ("aten::mul.out", "float32", False),
+        ("aten::add.out", ["float32", "float32", "float32"], None),
+        ("aten::add.out", ["float32", "int64", "float32"], None),
+        ("aten::add.out", ["float64", "float64", "float64"], None),
+        (
+            "aten::add.out",
+            ["float32", "float64", "float32"],
+            DtypeMismatch(1, "float64", frozenset({"float32", "int64"})),
+        ),
+        ("aten::add.out", [], None),
+        ("aten::sym_size.int", ["float16"], None),
+        ("aten::gather.out", ["float32", "", "int32", "float32"], None),
+        (
+            "aten::gather.out",
+            ["float32", "", "int16", "float32"],
+            DtypeMismatch(2, "int16", frozenset({"int32", "int64"})),
+        ),
+        ("aten::gather.out", ["float32", "", "int64", "int64"], DtypeMismatch(3, "int64", FLOATS)),
+        ("aten::where.self_out", ["bool", "int8", "int8", "float32"], None),
     ],
 )
-def test_what_a_table_runs(operator: Any, dtype: str | None, runs: Any) -> None:
-    assert parse_kernel_table(TEXT).runs(operator, dtype) is runs
+def test_what_a_table_runs(operator: Any, dtypes: list[str], mismatch: DtypeMismatch | None) -> None:
+    given = [(position, dtype) for position, dtype in enumerate(dtypes) if dtype]
+    assert parse_kernel_table(TEXT).mismatch(operator, given) == mismatch
 
 
 def test_operators_can_be_added() -> None:
-    table = KernelTable().with_operators(["mine::op.out"])
-    assert table.runs("mine::op.out", "float32") and "mine::op.out" in table
+    table = parse_kernel_table(TEXT).with_operators(["mine::op.out", "aten::add.out"])
+    assert table.mismatch("mine::op.out", [(0, "float32")]) is None
+    assert table.mismatch("aten::add.out", [(0, "bool")]) is None
 
 
-def test_operators_may_be_trusted() -> None:
-    table = KernelTable({"aten::add.out": frozenset({"float32"})}, trusts_unknown=True)
-    assert table.runs("aten::addbmm.out", "float32") and table.runs("mine::op.out", None)
-    assert "aten::addbmm.out" not in table and not table.runs("aten::add.out", "bool")
+def test_a_table_and_another() -> None:
+    table = parse_kernel_table(TEXT).with_table(parse_kernel_table("aten::add.out bool\nmine::op.out\n"))
+    assert table.mismatch("aten::add.out", [(0, "bool"), (1, "bool")]) is None
+    assert table.mismatch("aten::add.out", [(0, "float64")]) is None
+    assert "mine::op.out" in table and "aten::gather.out" in table
 
 
 def test_the_host_runs_what_it_is_made_for() -> None:
     host = host_kernel_table()
-    assert host.runs("aten::convolution.out", "float32") and not host.runs("aten::convolution.out", "bool")
+    convolution = "aten::convolution.out"
+    assert host.mismatch(convolution, [(0, "float32"), (1, "float32")]) is None
+    assert host.mismatch(convolution, [(0, "bool")]) is not None
     assert len(host.kernels) > 200
 
 
-@pytest.mark.parametrize("line", ["add.out float32", "aten::add.out float32 int64"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "add.out float32",
+        "aten::add.out float32 int64",
+        "aten::add.out one:int64",
+        "aten::add.out int8 :int64",
+    ],
+)
 def test_other_lines_are_refused(line: Any) -> None:
     with pytest.raises(ValueError, match="line 2 of the kernel table"):
         parse_kernel_table(f"\n{line}\n")

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "core/kernel_rows.h"
+
 namespace rushlight {
 namespace {
 
@@ -37,6 +39,19 @@ TEST(Dtypes, AreDeclaredForAllTensors) {
   EXPECT_EQ(find_dtype_mismatch(row, arguments).dtype, ScalarType::QInt32);
   const Kernel any = {"a::x.out", boxed<&nothing>, {}};
   EXPECT_FALSE(find_dtype_mismatch(any, arguments).found);
+}
+
+TEST(Dtypes, OfOneRowMayCoverThoseOfAnother) {
+  const Kernel narrow = {"a::x.out", boxed<&nothing>, DtypeSet(ScalarType::Float), {{args(1), dtypes::kIndex}}};
+  const Kernel wide = {"a::x.out", boxed<&nothing>, dtypes::kFloat, {{args(1), dtypes::kInt}}};
+  const Kernel plain = {"a::x.out", boxed<&nothing>, dtypes::kReal};
+  const Kernel any = {"a::x.out", boxed<&nothing>, {}};
+  EXPECT_TRUE(covers(wide, narrow));
+  EXPECT_FALSE(covers(narrow, wide));
+  EXPECT_TRUE(covers(plain, wide));
+  EXPECT_FALSE(covers(wide, plain)) << "argument 1 takes no float there";
+  EXPECT_TRUE(covers(any, plain));
+  EXPECT_FALSE(covers(plain, any));
 }
 
 TEST(Dtypes, OfNoTypeAreInNoSet) {

@@ -25,6 +25,6 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints one kernel in each line: the operator, then the dtypes of its first tensor argument."""
+    """Prints one kernel in each line: the operator, then the dtypes of its tensors."""
     load_libraries(options)
     print(kernel_table(options.library), end="")

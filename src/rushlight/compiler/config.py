@@ -160,8 +160,10 @@ class ExecutorchBackendConfig:
     target: KernelTable | None = field(default_factory=host_kernel_table)
 
     def has_kernel(self, operator: str, dtype: str) -> bool:
-        """Whether the target has a kernel for an operator, such as "aten::add.out", and a dtype."""
-        return self.target is not None and operator in self.target and self.target.runs(operator, dtype)
+        """Whether the target has a kernel for an operator, such as "aten::add.out", and the dtype of its
+        first argument."""
+        target = self.target
+        return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
 
     def _plans_in_place(self) -> bool:
         planners = self.memory_planning_pass

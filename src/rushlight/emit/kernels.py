@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from rushlight.emit.errors import at_node
 from rushlight.emit.state import MethodState
 from rushlight.emit.tensors import SCALAR_TYPES, empty_tensor
 from rushlight.emit.values import Emitted, Ref
-from rushlight.format.program import Bool, Double, Int, KernelTypes, Tensor, TensorList
+from rushlight.format.program import Bool, Double, Int, KernelTypes, OptionalTensorList, TensorList
 from rushlight.ir import meta
 from rushlight.ir.out_variants import is_out_variant, written_arguments
 from rushlight.ir.report import Refusal
@@ -51,9 +51,11 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
         if argument.name in written_names:
             written.append(value)
     results = _results(state, node, op, written)
+    own = len(arguments)
     arguments.extend(_result_arguments(state, results))
     overload = "" if op._overloadname == "default" else op._overloadname
-    _check_target(state, node, op, arguments)
+    # Results that are also arguments stand twice in the call.
+    _check_target(state, node, op, arguments[:own] if written else arguments)
     state.call(schema.name, overload, arguments, node)
     return results
 
@@ -97,38 +99,48 @@ def scalar_placeholder(value: object) -> KernelTypes:
     return Int(0)
 
 
-def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: list[Ref]) -> None:
-    """Note a refusal if the target's kernel table lacks the operator or the dtype."""
+def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: Sequence[Ref]) -> None:
+    """Note a refusal if the target's kernel table lacks the operator, or the dtype of an argument."""
     table = state.options.target
     if table is None:
         return
     schema = op._schema
     name = schema.name if op._overloadname == "default" else f"{schema.name}.{op._overloadname}"
-    dtype = _dtype(state, arguments)
-    if table.runs(name, dtype):
+    dtypes = _dtypes(state, arguments)
+    if name not in table:
+        if not table.trusts_unknown:
+            state.refusals.append(Refusal(name, dtypes[0][1] if dtypes else "-", _where(node), _remedy(name)))
         return
-    source = meta.source_of(node)
-    where = f"{source}: {source.code}" if source is not None else node.name
-    state.refusals.append(Refusal(name, dtype or "-", where, _remedy(state, name)))
+    found = table.mismatch(name, dtypes)
+    if found is None:
+        return
+    outs = len(schema.arguments) <= found.argument
+    argument = "result" if outs else schema.arguments[found.argument].name
+    taken = ", ".join(sorted(found.taken))
+    state.refusals.append(
+        Refusal(name, f"{argument}: {found.dtype}", _where(node), f"cast to one of {taken}")
+    )
 
 
-def _dtype(state: MethodState, arguments: list[Ref]) -> str | None:
-    """torch's name of the dtype of the first tensor among the arguments."""
-    for ref in arguments:
+def _dtypes(state: MethodState, arguments: Sequence[Ref]) -> list[tuple[int, str]]:
+    """The positions and dtypes of the tensors among the arguments, those in lists too."""
+    found = []
+    for position, ref in enumerate(arguments):
         value = state.values.items[ref.index].val
-        if isinstance(value, TensorList) and value.items:
-            value = state.values.items[value.items[0]].val
-        if isinstance(value, Tensor):
-            return _DTYPE_NAMES[value.scalar_type]
-    return None
+        items = value.items if isinstance(value, (TensorList, OptionalTensorList)) else [ref.index]
+        for item in items:
+            tensor = state.values.tensor(Ref(item)) if item >= 0 else None
+            if tensor is not None:
+                found.append((position, _DTYPE_NAMES[tensor.scalar_type]))
+    return found
 
 
-def _remedy(state: MethodState, name: str) -> str:
-    table = state.options.target
-    assert table is not None
-    if name in table:
-        dtypes = ", ".join(sorted(table.dtypes(name) or ()))
-        return f"cast to one of {dtypes}"
+def _where(node: Node) -> str:
+    source = meta.source_of(node)
+    return f"{source}: {source.code}" if source is not None else node.name
+
+
+def _remedy(name: str) -> str:
     if not name.startswith(("aten::", "dim_order_ops::", "executorch_prim::")):
         return (
             "load the library of its kernel with rushlight.load_library before compiling, or declare it: "

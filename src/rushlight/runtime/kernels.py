@@ -48,14 +48,23 @@ def kernel_names(library: str | None = None) -> list[str]:
 
 
 def kernel_table(library: str | None = None) -> str:
-    """Returns a table of kernels and dtypes, one kernel in each line, such as `aten::add.out
-    float32,float64`.
+    """Returns a table of kernels and dtypes, one kernel in each line, such as `aten::gather.out
+    float32,float64 2:int64`.
 
-    The dtypes are those of the first tensor argument. A kernel without tensors has none.
+    The dtypes are those that all tensors of a call may have, outs included. Arguments that may have other
+    dtypes follow with their positions, which begin at 0. A kernel that takes any dtype has none. If several
+    libraries have kernels for other dtypes of an operator, it has several lines.
 
     Args:
         library: the name of a kernel library; None means all.
     """
     return "".join(
-        f"{name} {','.join(dtypes)}".rstrip() + "\n" for name, dtypes in _native.kernel_table(library)
+        " ".join([name, *(word for word in map(_dtypes, row) if word)]) + "\n"
+        for name, row in _native.kernel_table(library)
     )
+
+
+def _dtypes(item: tuple[Sequence[int], Sequence[str]]) -> str:
+    """The dtypes of some arguments as text."""
+    arguments, dtypes = item
+    return (",".join(map(str, arguments)) + ":" if arguments else "") + ",".join(dtypes)

@@ -1,4 +1,4 @@
-"""The kernels of the runtime as text: in each line an operator and its dtypes."""
+"""The kernels of the runtime as text: in each line an operator and the dtypes of its arguments."""
 
 from __future__ import annotations
 

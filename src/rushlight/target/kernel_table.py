@@ -1,82 +1,139 @@
 """What a target can run: operator names with the dtypes of their kernels.
 
-The text form has one line per kernel, `aten::add.out float32,int64,...`; a line without dtypes stands for a
-kernel that takes any. The dtype meant is that of the first tensor argument, or of the result where there is
-none. Empty lines and what follows a `#` say nothing.
+The text form has one line for each kernel, such as `aten::gather.out float32,float64 2:int32,int64`. The
+line has the operator, the dtypes that all tensors of a call may have, outs included, and other dtypes of some
+arguments with their positions, which begin at 0 (`1,2:bool,uint8`). Without dtypes any will do. An operator
+with several lines runs if one of them takes all tensors of the call. Empty lines and what follows a `#` say
+nothing.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from rushlight.target.host_kernels import host_kernels, loaded_kernels
 
-Rows = Mapping[str, "frozenset[str] | None"]
+Dtypes = frozenset[str] | None
+"""Names of dtypes as torch has them; None for any."""
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """The dtypes that one kernel takes.
+
+    Attributes:
+        dtypes: those of all tensor arguments, list items and outs included.
+        others: positions of arguments that may have other dtypes, with these.
+    """
+
+    dtypes: Dtypes = None
+    others: tuple[tuple[frozenset[int], Dtypes], ...] = ()
+
+    def dtypes_of(self, argument: int) -> Dtypes:
+        """The dtypes that the tensors of an argument may have."""
+        return next((dtypes for positions, dtypes in self.others if argument in positions), self.dtypes)
+
+
+@dataclass(frozen=True)
+class DtypeMismatch:
+    """A tensor argument whose dtype no kernel of an operator takes beside the arguments before it.
+
+    Attributes:
+        argument: its position.
+        dtype: its dtype.
+        taken: the dtypes that the kernel would take there.
+    """
+
+    argument: int
+    dtype: str
+    taken: frozenset[str]
 
 
 @dataclass(frozen=True)
 class KernelTable:
-    """Kernels by operator name with overload; the dtypes are torch's names, None where any will do.
+    """Kernels by operator name with overload.
 
     With `trusts_unknown`, operators that have no kernel here are taken to have theirs elsewhere.
     """
 
-    kernels: Rows = field(default_factory=dict)
+    kernels: Mapping[str, tuple[KernelRow, ...]] = field(default_factory=dict)
     trusts_unknown: bool = False
 
     def __contains__(self, operator: str) -> bool:
         return operator in self.kernels
 
-    def runs(self, operator: str, dtype: str | None) -> bool:
-        """Whether a kernel for the operator takes the dtype."""
-        if operator not in self.kernels:
-            return self.trusts_unknown
-        dtypes = self.kernels[operator]
-        return dtypes is None or dtype is None or dtype in dtypes
+    def mismatch(self, operator: str, dtypes: Sequence[tuple[int, str]]) -> DtypeMismatch | None:
+        """Returns the argument that an operator of this table cannot take; None if one of its kernels takes
+        all.
 
-    def dtypes(self, operator: str) -> frozenset[str] | None:
-        """The dtypes that the operator's kernel takes, None for any."""
-        return self.kernels[operator]
+        Args:
+            operator: a name of the table.
+            dtypes: the position and the dtype of each tensor argument, in the order of the positions.
+        """
+        nearest: DtypeMismatch | None = None
+        for row in self.kernels[operator]:
+            found = _first_mismatch(row, dtypes)
+            if found is None:
+                return None
+            if nearest is None or found.argument > nearest.argument:
+                nearest = found
+        return nearest
 
     def with_operators(self, operators: Iterable[str]) -> KernelTable:
         """This table and kernels of any dtype for `operators` such as `mine::op.out`, which the program will
         find where it runs."""
-        return replace(self, kernels={**self.kernels, **dict.fromkeys(operators)})
+        return replace(self, kernels={**self.kernels, **dict.fromkeys(operators, (KernelRow(),))})
 
     def with_table(self, other: KernelTable) -> KernelTable:
         """This table and the rows of another, such as one that describes a device's own kernels."""
-        return replace(self, kernels=_union(self.kernels, other.kernels))
+        kernels = dict(self.kernels)
+        for name, rows in other.kernels.items():
+            kernels[name] = tuple(dict.fromkeys((*kernels.get(name, ()), *rows)))
+        return replace(self, kernels=kernels)
+
+
+def _first_mismatch(row: KernelRow, dtypes: Sequence[tuple[int, str]]) -> DtypeMismatch | None:
+    for argument, dtype in dtypes:
+        taken = row.dtypes_of(argument)
+        if taken is not None and dtype not in taken:
+            return DtypeMismatch(argument, dtype, taken)
+    return None
 
 
 def parse_kernel_table(text: str) -> KernelTable:
     """Read the text form. Raises ValueError with the line number for a line that is not of it."""
-    kernels: dict[str, frozenset[str] | None] = {}
+    kernels: dict[str, tuple[KernelRow, ...]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("#")[0].split()
         if not words:
             continue
-        if len(words) > 2 or "::" not in words[0]:
-            raise ValueError(f"line {number} of the kernel table is no `operator dtype,dtype`: {line!r}")
-        dtypes = frozenset(words[1].split(",")) if len(words) == 2 else None
-        known = kernels.get(words[0], frozenset())
-        kernels[words[0]] = _either(known, dtypes)
+        row = _parse_row(words[1:])
+        if "::" not in words[0] or row is None:
+            raise ValueError(
+                f"line {number} of the kernel table is no `operator dtype,dtype argument:dtype`: {line!r}"
+            )
+        kernels[words[0]] = (*kernels.get(words[0], ()), row)
     return KernelTable(kernels)
 
 
-def _union(kernels: Rows, added: Rows) -> dict[str, frozenset[str] | None]:
-    """All rows; a kernel of both takes the dtypes of either."""
-    result = dict(kernels)
-    for name, dtypes in added.items():
-        result[name] = _either(result.get(name, frozenset()), dtypes)
-    return result
-
-
-def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    return None if one is None or other is None else one | other
+def _parse_row(words: Sequence[str]) -> KernelRow | None:
+    """The row of the words after an operator; None if they are not of the text form."""
+    dtypes: Dtypes = None
+    if words and ":" not in words[0]:
+        dtypes, words = frozenset(words[0].split(",")), words[1:]
+    others = []
+    for word in words:
+        positions, colon, names = word.partition(":")
+        if not colon or not all(position.isdecimal() for position in positions.split(",")):
+            return None
+        others.append(
+            (frozenset(map(int, positions.split(","))), frozenset(names.split(",")) if names else None)
+        )
+    return KernelRow(dtypes, tuple(others))
 
 
 def read_kernel_table(path: str | Path) -> KernelTable:
