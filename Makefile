@@ -7,6 +7,7 @@
 # make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; the first build takes
 #              two hours of a core
 # make tsan    the C++ tests and the tests marked `threads` under ThreadSanitizer; the first build takes an hour of a core
+# make untraced the runtime without event tracing and its tests, a build of two minutes
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
@@ -22,20 +23,21 @@ PEERS := .venv-peers
 BUILD := build/dev
 POISON := build/poison
 ASAN := build/asan
+UNTRACED := build/untraced
 TSAN := build/tsan
 INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) -e .
 WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint tidy types unit cpp api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo test venv build lint tidy types unit cpp untraced api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
 	$(BIN)/python examples/digits/demo.py
 
 # Some unit tests run the released executorch too, so that its environment comes first.
-test: build lint tidy types cpp $(INTEROP)/.installed unit interop
+test: build lint tidy types cpp untraced $(INTEROP)/.installed unit interop
 
 system:
 	scripts/system-packages
@@ -129,6 +131,7 @@ asan: build
 	$(BIN)/cmake --build $(ASAN) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
 	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../tests/golden/format
+	cd $(ASAN) && runtime/fuzz/fuzz_bundled_program --seconds 60 --seed $(SEED) ../../tests/golden/devtools
 	$(with_asan) $(call tests_on,$(ASAN),damage)
 	$(call torture_on,$(ASAN),--sanitized)
 
@@ -139,6 +142,12 @@ tsan: build
 	$(BIN)/cmake --build $(TSAN) -j $(WORKERS)
 	TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1 $(BIN)/ctest --test-dir $(TSAN) --output-on-failure -j $(WORKERS)
 	$(with_tsan) $(call tests_on,$(TSAN),threads)
+
+# Kernels do not record events, and take minutes to compile.
+untraced: build
+	$(call configure,$(UNTRACED),-DCMAKE_BUILD_TYPE=Release -DRUSHLIGHT_TRACING=OFF -DRUSHLIGHT_BUILD_KERNELS=OFF)
+	$(BIN)/cmake --build $(UNTRACED) -j $(WORKERS) -t executor_runner rushlight_exec_tests rushlight_trace_tests
+	$(BIN)/ctest --test-dir $(UNTRACED) --output-on-failure -j $(WORKERS) -R '^(Method|Trace|ETDump)\.'
 
 avx512: build
 	$(BIN)/python scripts/test_avx512.py

@@ -177,7 +177,7 @@ void note_failure(MethodState& state, const DelegateOperator& failed) {
 
 Error call_delegate(MethodState& state, const Instruction& instruction, size_t chain, size_t index) {
   BackendExecutionContext context{
-      state.memory.temporary, state.threads, kHasTracing ? state.tracer : nullptr, event_id(state, chain, index), {}};
+      state.memory.temporary, state.threads, enabled_tracer(state.tracer), event_id(state, chain, index), {}};
   const DelegateState& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(context, delegate.handle,
                                                 Span<EValue* const>(instruction.arguments, instruction.argument_count));
@@ -228,7 +228,7 @@ Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
     if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);
   }
-  EventTracer* const tracer = kHasTracing ? state.tracer : nullptr;
+  EventTracer* const tracer = enabled_tracer(state.tracer);
   KernelRuntimeContext context(state.memory.temporary, state.threads, tracer);
   MemoryAllocator* const temporary = state.memory.temporary;
   EventTracerEntry entry;
@@ -307,7 +307,7 @@ Error Method::execute() {
   RL_TRY(check_input_relations(*state_));
   RL_TRY(check_relations(*state_));
   clear_last_error_message();
-  EventTracer* const tracer = kHasTracing ? state_->tracer : nullptr;
+  EventTracer* const tracer = enabled_tracer(state_->tracer);
   if (RL_UNLIKELY(tracer)) tracer->create_event_block("Execute");
   Error error;
   {

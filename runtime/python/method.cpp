@@ -118,7 +118,8 @@ class MethodObject {
     run();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (outputs_[i].is_direct) continue;
-      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), to_python(method().get_output(i)).release().ptr());
+      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i),
+                      to_python(method().get_output(i), library_).release().ptr());
     }
     return nb::borrow<nb::list>(results);
   }
@@ -128,7 +129,7 @@ class MethodObject {
     auto tensor = method().get_attribute(name);
     if (!tensor.ok()) raise_if(tensor.error());
     library_ = loaded_torch();
-    return to_python(EValue(tensor.get()));
+    return to_python(EValue(tensor.get()), library_);
   }
 
   MetadataOfMethod metadata() const { return {program_.program, loaded_->method().meta()}; }
@@ -338,50 +339,6 @@ class MethodObject {
       inside = nb::int_(op.number);
     }
     raise_at(error, last_error_message(), method().meta().name(), failure.instruction, inside);
-  }
-
-  nb::object to_python(const Tensor& tensor) {
-    const TensorImpl& impl = *tensor.impl();
-    NewArray array = new_array(library_, impl.dtype, tensor.sizes(), impl.dim_order);
-    if (tensor.nbytes() != 0) std::memcpy(array.data, impl.data, tensor.nbytes());
-    return std::move(array.object);
-  }
-
-  nb::object to_python(const EValue& value) {
-    switch (value.tag()) {
-      case Tag::None:
-        return nb::none();
-      case Tag::Tensor:
-        return to_python(value.to_tensor());
-      case Tag::Int:
-        return nb::int_(value.to_int());
-      case Tag::Double:
-        return nb::float_(value.to_double());
-      case Tag::Bool:
-        return nb::bool_(value.to_bool());
-      case Tag::String:
-        return to_str(value.to_string_view());
-      case Tag::IntList:
-        return list_of(value.to_int_list(), [](int64_t item) { return nb::int_(item); });
-      case Tag::DoubleList:
-        return list_of(value.to_double_list(), [](double item) { return nb::float_(item); });
-      case Tag::BoolList:
-        return list_of(value.to_bool_list(), [](bool item) { return nb::bool_(item); });
-      case Tag::TensorList:
-        return list_of(value.to_tensor_list(), [this](const Tensor& item) { return to_python(item); });
-      case Tag::OptionalTensorList:
-        return list_of(value.to_optional_tensor_list(), [this](const std::optional<Tensor>& item) {
-          return item ? to_python(*item) : nb::object(nb::none());
-        });
-    }
-    return nb::none();
-  }
-
-  template <typename Items, typename Convert>
-  static nb::object list_of(const Items& items, const Convert& convert) {
-    nb::list list;
-    for (const auto& item : items) list.append(convert(item));
-    return list;
   }
 
   ProgramObject program_;

@@ -11,4 +11,5 @@ NB_MODULE(_native, module) {
   rushlight::python::bind_metadata(module);
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);
+  rushlight::python::bind_bundled(module);
 }

@@ -1,7 +1,9 @@
 #include "python/new_array.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "python/errors.h"
@@ -123,6 +125,54 @@ const ExchangeApi* loaded_torch() {
   if (!torch) return nullptr;
   const nb::object tensor = nb::getattr(nb::handle(torch), "Tensor", nb::none());
   return PyType_Check(tensor.ptr()) ? exchange_api(reinterpret_cast<PyTypeObject*>(tensor.ptr())) : nullptr;
+}
+
+namespace {
+
+nb::object array_of(const Tensor& tensor, const ExchangeApi* api) {
+  const TensorImpl& impl = *tensor.impl();
+  NewArray array = new_array(api, impl.dtype, tensor.sizes(), impl.dim_order);
+  if (tensor.nbytes() != 0) std::memcpy(array.data, impl.data, tensor.nbytes());
+  return std::move(array.object);
+}
+
+template <typename Items, typename Convert>
+nb::object list_of(const Items& items, const Convert& convert) {
+  nb::list list;
+  for (const auto& item : items) list.append(convert(item));
+  return list;
+}
+
+}  // namespace
+
+nb::object to_python(const EValue& value, const ExchangeApi* api) {
+  switch (value.tag()) {
+    case Tag::None:
+      return nb::none();
+    case Tag::Tensor:
+      return array_of(value.to_tensor(), api);
+    case Tag::Int:
+      return nb::int_(value.to_int());
+    case Tag::Double:
+      return nb::float_(value.to_double());
+    case Tag::Bool:
+      return nb::bool_(value.to_bool());
+    case Tag::String:
+      return to_str(value.to_string_view());
+    case Tag::IntList:
+      return list_of(value.to_int_list(), [](int64_t item) { return nb::int_(item); });
+    case Tag::DoubleList:
+      return list_of(value.to_double_list(), [](double item) { return nb::float_(item); });
+    case Tag::BoolList:
+      return list_of(value.to_bool_list(), [](bool item) { return nb::bool_(item); });
+    case Tag::TensorList:
+      return list_of(value.to_tensor_list(), [api](const Tensor& item) { return array_of(item, api); });
+    case Tag::OptionalTensorList:
+      return list_of(value.to_optional_tensor_list(), [api](const std::optional<Tensor>& item) {
+        return item ? array_of(*item, api) : nb::object(nb::none());
+      });
+  }
+  return nb::none();
 }
 
 }  // namespace rushlight::python

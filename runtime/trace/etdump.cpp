@@ -66,7 +66,11 @@ constexpr uint16_t kDelegateProfile[] = {20,
                                          profile::kStart,
                                          profile::kEnd};
 constexpr uint16_t kAllocation[] = {8, allocation::kSize, allocation::kAllocator, allocation::kBytes};
-constexpr uint16_t kDebug[] = {
+// ExecuTorch's Inspector pairs values with times by their identifiers, and takes an empty text for another one than
+// none.
+constexpr uint16_t kDebug[] = {16, debug::kSize, debug::kChain, debug::kInstruction, debug::kEntry, debug::kNumber,
+                               0,  debug::kName};
+constexpr uint16_t kDelegateDebug[] = {
     16, debug::kSize, debug::kChain, debug::kInstruction, debug::kEntry, debug::kNumber, debug::kText, debug::kName};
 constexpr uint16_t kTensor[] = {12, tensor::kSize, tensor::kType, tensor::kSizes, tensor::kStrides, tensor::kOffset};
 constexpr uint16_t kNumber[] = {6, number::kSize, number::kBits};
@@ -210,6 +214,7 @@ void ETDumpGen::write_fixed() {
   fixed_.delegate_vtable = vtable(kDelegateProfile);
   fixed_.allocation_vtable = vtable(kAllocation);
   fixed_.debug_vtable = vtable(kDebug);
+  fixed_.delegate_debug_vtable = vtable(kDelegateDebug);
   fixed_.tensor_vtable = vtable(kTensor);
   fixed_.number_vtable = vtable(kNumber);
   fixed_.bool_vtable = fixed_.list_vtable = fixed_.allocator_vtable = vtable(kOneReference);
@@ -528,12 +533,15 @@ void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValu
   if (!opens_block()) return;
   char room[160];
   const Place text = add_text(name_of(id.kind, name, room));
+  const bool is_inside = id.kind == EventKind::DelegateOperator;
   const Place identifier = add_text(id.delegate_debug_name);
   const Place before = used_;
   const size_t debug_before = debug_used_;
   Place table = 0;
   const Place entry = text != 0 && identifier != 0 ? add_value(value, type) : 0;
-  if (entry != 0) table = add_table(fixed_.debug_vtable, debug::kSize, 8);
+  if (entry != 0) {
+    table = add_table(is_inside ? fixed_.delegate_debug_vtable : fixed_.debug_vtable, debug::kSize, 8);
+  }
   if (add_event(kDebugEvent, table) == 0) {
     used_ = before;
     debug_used_ = debug_before;
@@ -544,8 +552,8 @@ void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValu
   put(table, debug::kChain, static_cast<uint64_t>(static_cast<int64_t>(id.chain)));
   put(table, debug::kInstruction, id.instruction);
   put(table, debug::kNumber, static_cast<int32_t>(id.delegate_debug_id));
-  point(table, debug::kText, identifier);
   point(table, debug::kName, text);
+  if (is_inside) point(table, debug::kText, identifier);
 }
 
 }  // namespace rushlight

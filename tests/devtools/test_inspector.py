@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from torch.export import export
@@ -182,7 +183,6 @@ def test_outputs(kernels: Recorded, tmp_path: Path) -> None:
     assert part.getvalue().count("native_call") == 2 and "p90 (ms)" not in part.getvalue()
     inspector.save_data_to_tsv(lines)
     assert len(lines.getvalue().splitlines()) == 1 + len(inspector.rows())
-    pandas = pytest.importorskip("pandas")
     frame = inspector.to_dataframe()
     assert isinstance(frame, pandas.DataFrame) and len(frame) == len(inspector.rows())
     assert "avg (ms)" in frame.columns and "avg" in inspector.to_dataframe(include_units=False).columns
@@ -286,7 +286,6 @@ def test_numeric_gaps() -> None:
     assert all(gap.distance > 100 for gap in inspector.numeric_gaps("SNR"))
     with pytest.raises(ValueError, match="Unsupported distance metric 'none'"):
         inspector.numeric_gaps("none")
-    pytest.importorskip("pandas")
     frame = inspector.calculate_numeric_gap("MSE", reference_graph="edge_dialect_exported_program")
     assert {"aot_ops", "runtime_ops", "gap", "stacktraces"} <= set(frame.columns) and len(frame) == 3
 

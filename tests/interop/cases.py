@@ -146,12 +146,15 @@ def etrecord_facts(record: Any) -> dict[str, Any]:
 
 
 def inspector_facts(inspector: Any) -> list[list[Any]]:
-    """What both Inspectors must find in a dump: events of operators, their runs, backend and nodes."""
+    """What both Inspectors must find in a dump: events of operators, their runs, backend, nodes and
+    number of recorded values.
+    """
     rows = []
     for event in (event for block in inspector.event_blocks for event in block.events):
         if event.name.startswith("native_call_") or event.is_delegated_op:
             # ExecuTorch's Inspector ends the names of nodes with "_".
             nodes = sorted(name.rstrip("_") for name in event.stack_traces)
             assert event.perf_data is not None
-            rows.append([event.name, len(event.perf_data.raw), event.delegate_backend_name, nodes])
+            runs, values = len(event.perf_data.raw), len(event.debug_data)
+            rows.append([event.name, runs, event.delegate_backend_name, nodes, values])
     return rows

@@ -6,8 +6,8 @@ writes a quantized program with XNNPACK delegates and its own outputs; {"run": p
 path} replaces {"inputs": ...} there by {"outputs": ...}. {"etrecord": case, "folder": path} writes
 model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path} writes these. {"trace": case,
 "folder": path} also runs the program three times, and writes model.etdp, values.bin and what its Inspector
-finds; {"inspect": dump, "record": path, "facts": path} writes that for other files. The answer is
-{"ok": true} or {"error": text}.
+finds; {"inspect": dump, "record": path, "facts": path} writes that for other files, with the recorded values
+of the file "values" if it is named. The answer is {"ok": true} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -127,13 +127,14 @@ def trace_case(name: str, folder: Path) -> None:
     for _ in range(3):
         loaded.forward(list(inputs))
     loaded.write_etdump_result_to_file(str(folder / "model.etdp"), str(folder / "values.bin"))
-    inspect(folder / "model.etdp", folder / "model.etrecord", folder / "facts.json")
+    values = str(folder / "values.bin")
+    inspect(folder / "model.etdp", folder / "model.etrecord", folder / "facts.json", values)
 
 
-def inspect(dump: Path, record: Path, facts: Path) -> None:
+def inspect(dump: Path, record: Path, facts: Path, values: str | None = None) -> None:
     from executorch.devtools import Inspector
 
-    inspector = Inspector(etdump_path=str(dump), etrecord=str(record))
+    inspector = Inspector(etdump_path=str(dump), etrecord=str(record), debug_buffer_path=values)
     facts.write_text(json.dumps(inspector_facts(inspector)))
 
 
@@ -200,7 +201,8 @@ for line in sys.stdin:
         elif "trace" in request:
             trace_case(request["trace"], Path(request["folder"]))
         elif "inspect" in request:
-            inspect(Path(request["inspect"]), Path(request["record"]), Path(request["facts"]))
+            dump, record, facts = (Path(request[name]) for name in ("inspect", "record", "facts"))
+            inspect(dump, record, facts, request.get("values"))
         elif "bundle" in request:
             bundle_case(request["bundle"], Path(request["folder"]))
         elif "verify" in request:

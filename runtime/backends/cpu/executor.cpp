@@ -413,7 +413,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
                "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",
                needed_floats_ * sizeof(float), scratch_floats_ * sizeof(float));
   }
-  EventTracer* const tracer = kHasTracing ? context.tracer : nullptr;
+  EventTracer* const tracer = enabled_tracer(context.tracer);
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step* const step = steps_[i];
     run.next = first_weights_after(i, run.workers);

@@ -284,7 +284,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   RL_TRY(take_outputs(arguments));
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
-  EventTracer* const tracer = kHasTracing ? context.tracer : nullptr;
+  EventTracer* const tracer = enabled_tracer(context.tracer);
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step* step = steps_[i];
     if (is_idle(*step)) continue;

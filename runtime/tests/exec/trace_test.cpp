@@ -40,6 +40,7 @@ class Recorder final : public EventTracer {
 };
 
 TEST(Trace, TellsEveryInstruction) {
+  if (!kHasTracing) GTEST_SKIP() << "this build has no event tracing";
   Recorder recorder;
   Environment environment = test_environment();
   environment.tracer = &recorder;
@@ -63,6 +64,7 @@ TEST(Trace, TellsEveryInstruction) {
 }
 
 TEST(Trace, TellsOutputsAlone) {
+  if (!kHasTracing) GTEST_SKIP() << "this build has no event tracing";
   Recorder recorder;
   recorder.set_event_tracer_debug_level(EventTracerDebugLogLevel::ProgramOutputs);
   Environment environment = test_environment();
@@ -72,6 +74,18 @@ TEST(Trace, TellsOutputsAlone) {
   recorder.log.clear();
   ASSERT_EQ(fixture.method().execute(), Error::Ok);
   EXPECT_EQ(recorder.log, "[Execute]<forward@-1<test::add.out@0>2>1!Tensor@-1");
+}
+
+TEST(Trace, NeedsABuildWithTracing) {
+  Recorder recorder;
+  Environment environment = test_environment();
+  environment.tracer = &recorder;
+  const Fixture traced(add_program(), environment);
+  EXPECT_EQ(traced.ok(), kHasTracing);
+  environment.tracer = nullptr;
+  const Fixture plain(add_program(), environment);
+  EXPECT_TRUE(plain.ok()) << plain.message;
+  EXPECT_EQ(recorder.log.empty(), !kHasTracing);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rushlight.runtime._native import Method, MethodMeta, TensorInfo
+from rushlight.runtime.bundled import BundledModule
 from rushlight.runtime.errors import RushlightError
 from rushlight.runtime.kernels import call_kernel, kernel_names
 from rushlight.runtime.libraries import Library, load_library, loaded_libraries
@@ -11,6 +12,7 @@ from rushlight.runtime.program import BackendRegistry, OperatorRegistry, Program
 
 __all__ = [
     "BackendRegistry",
+    "BundledModule",
     "Library",
     "Method",
     "MethodMeta",

@@ -195,3 +195,28 @@ class Method:
 
     @input_names.setter
     def input_names(self, arg: Sequence[str], /) -> None: ...
+
+class BundledModule:
+    """A bundled program whose methods run on their test cases."""
+
+    def __init__(self, file: bytes) -> None: ...
+
+    def program(self) -> bytes:
+        """The bytes of the program inside."""
+
+    def method_names(self) -> list[str]:
+        """The methods that have test cases."""
+
+    def num_test_cases(self, method: str) -> int: ...
+
+    def inputs(self, method: str, test_case: int) -> list[Any]: ...
+
+    def expected_outputs(self, method: str, test_case: int) -> list[Any]: ...
+
+    def execute(self, method: str, test_case: int) -> list[Any]:
+        """Runs a method on the inputs of a test case."""
+
+    def verify(self, method: str, test_case: int, rtol: float, atol: float) -> list[Any]:
+        """
+        Runs a method on the inputs of a test case, and raises InvalidStateError if an output is not as expected.
+        """

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import MethodMeta, TensorInfo
+from rushlight.runtime.bundled import BundledModule
 from rushlight.runtime.program import DataSource, ProgramSource, Verification, load_native
-from rushlight.runtime.pybindings import ExecuTorchMethod, ExecuTorchModule, ExecuTorchProgram, Loaders
+from rushlight.runtime.pybindings import (
+    ExecuTorchMethod,
+    ExecuTorchModule,
+    ExecuTorchProgram,
+    Loaders,
+    trace_of,
+)
 
 __all__ = [
+    "BundledModule",
     "ExecuTorchMethod",
     "ExecuTorchModule",
     "ExecuTorchProgram",
@@ -20,8 +28,10 @@ __all__ = [
     "_get_operator_names",
     "_get_registered_backend_names",
     "_is_available",
+    "_load_bundled_program_from_buffer",
     "_load_for_executorch",
     "_load_for_executorch_from_buffer",
+    "_load_for_executorch_from_bundled_program",
     "_load_program",
     "_load_program_from_buffer",
     "_threadpool_get_thread_count",
@@ -41,6 +51,35 @@ _load_for_executorch = _LOADERS.module_of_file
 _load_for_executorch_from_buffer = _LOADERS.module_of_bytes
 _load_program = _LOADERS.program_of_file
 _load_program_from_buffer = _LOADERS.program_of_bytes
+
+
+def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 16384) -> BundledModule:
+    """Loads a bundled program.
+
+    Args:
+        buffer: the bytes of the .bpte file.
+        non_const_pool_size: has no effect: the runtime takes the memory that the methods need.
+    """
+    return BundledModule(buffer)
+
+
+def _load_for_executorch_from_bundled_program(
+    module: BundledModule,
+    data_map_buffer: DataSource | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+) -> ExecuTorchModule:
+    """Loads the program of a bundled program as a module.
+
+    Args:
+        module: the bundled program.
+        data_map_buffer: the path or the bytes of a .ptd file with the program's external data.
+        enable_etdump: record an event trace.
+        debug_buffer_size: the bytes for recorded tensors.
+    """
+    return ExecuTorchModule(
+        _open(module.program, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
+    )
 
 
 def _is_available(backend_name: str) -> bool:

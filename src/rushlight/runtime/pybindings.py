@@ -153,7 +153,8 @@ class ExecuTorchModule:
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
 
 
-def _trace(enable_etdump: bool, debug_buffer_size: int) -> tuple[int, int] | None:
+def trace_of(enable_etdump: bool, debug_buffer_size: int) -> tuple[int, int] | None:
+    """Returns the bytes for events and for recorded tensors, or None if no events are recorded."""
     return (ETDUMP_BUFFER_SIZE, debug_buffer_size) if enable_etdump else None
 
 
@@ -177,7 +178,9 @@ class Loaders:
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
         """Loads a module from a file."""
-        return ExecuTorchModule(self.open(program_path, data_path, _trace(enable_etdump, debug_buffer_size)))
+        return ExecuTorchModule(
+            self.open(program_path, data_path, trace_of(enable_etdump, debug_buffer_size))
+        )
 
     def module_of_bytes(
         self,
@@ -188,7 +191,9 @@ class Loaders:
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
         """Loads a module from bytes, and its external data from other bytes."""
-        return ExecuTorchModule(self.open(buffer, data_map_buffer, _trace(enable_etdump, debug_buffer_size)))
+        return ExecuTorchModule(
+            self.open(buffer, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
+        )
 
     def program_of_file(
         self,
@@ -199,7 +204,7 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from a file."""
-        return self.open(path, data_path, _trace(enable_etdump, debug_buffer_size))
+        return self.open(path, data_path, trace_of(enable_etdump, debug_buffer_size))
 
     def program_of_bytes(
         self,
@@ -210,4 +215,4 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from bytes."""
-        return self.open(buffer, data_path, _trace(enable_etdump, debug_buffer_size))
+        return self.open(buffer, data_path, trace_of(enable_etdump, debug_buffer_size))

@@ -95,6 +95,9 @@ class EventTracer {
   EventTracerProfilingLevel profiling_level_ = EventTracerProfilingLevel::ProfileAllEvents;
 };
 
+// Returns a tracer, or null in a build without event tracing: the compiler then removes the code that uses it.
+inline EventTracer* enabled_tracer(EventTracer* tracer) { return kHasTracing ? tracer : nullptr; }
+
 // Records an event from its creation to the end of its scope. `tracer` may be null.
 class EventTracerScope {
  public:

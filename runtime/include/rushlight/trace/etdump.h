@@ -50,8 +50,8 @@ class ETDumpGen final : public EventTracer {
 
   // What the dump needs besides its events.
   struct Fixed {
-    Place profile_vtable, delegate_vtable, allocation_vtable, debug_vtable, tensor_vtable, number_vtable, bool_vtable,
-        list_vtable, event_vtables[3], run_vtable, allocator_vtable, dump_vtable;
+    Place profile_vtable, delegate_vtable, allocation_vtable, debug_vtable, delegate_debug_vtable, tensor_vtable,
+        number_vtable, bool_vtable, list_vtable, event_vtables[3], run_vtable, allocator_vtable, dump_vtable;
     Place empty_text, true_value;
   };
   struct KnownText {
