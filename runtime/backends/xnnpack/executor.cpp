@@ -253,12 +253,13 @@ void Executor::poison_before(size_t step) {
 
 void Executor::trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
                          const MemoryAllocator* temporary) const {
-  tracer.end_profiling(entry);
+  const Node& node = step.node();
+  tracer.end_profiling(entry, {reinterpret_cast<const uint8_t*>(node.folded), node.num_folded * sizeof(uint32_t)});
   if (temporary && temporary->used() > 0) {
     tracer.track_allocation(tracer.track_allocator(kTemporaryAllocator), temporary->used());
   }
-  if (!tracer.wants_intermediate_outputs() || step.node().output == kNone) return;
-  const Operand& result = operands_[step.node().output];
+  if (!tracer.wants_intermediate_outputs() || node.output == kNone) return;
+  const Operand& result = operands_[node.output];
   SizesType sizes[kMaxRank];
   StridesType strides[kMaxRank];
   int64_t stride = 1;

@@ -40,7 +40,8 @@ class Executor {
   Error update_shapes(DelegateOperator* failed);
   Error take_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
-  // Ends the event of a step, and records its scratch memory and its result.
+  // Ends the event of a step, and records its scratch memory and its result. The metadata of the event are the debug
+  // handles of the nodes that fuse() folded into the step, as uint32 in little endian.
   void trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
                  const MemoryAllocator* temporary) const;
 

@@ -132,9 +132,14 @@ class Fusion {
       before->number = node.number;
     }
     before->output = node.output;
+    fold_handle(node, before);
     producers_[node.output] = before;
     node.kind = Kind::NONE;
     return true;
+  }
+
+  static void fold_handle(const Node& node, Node* into) {
+    if (into->num_folded < Node::kMaxFolded) into->folded[into->num_folded++] = node.debug_handle;
   }
 
   // The addition takes the place of the product, since its other operand may be computed in between.
@@ -162,6 +167,7 @@ class Fusion {
     added->min = node.min;
     added->max = node.max;
     added->output = node.output;
+    fold_handle(node, added);
     best->kind = Kind::NONE;
     return true;
   }

@@ -93,10 +93,13 @@ struct PayloadWindow {
 };
 
 struct Node {
-  static constexpr uint32_t kResidual = 3;  // the input of a convolution or a fully connected node that fuse() adds
+  static constexpr uint32_t kResidual = 3;   // the input of a convolution or a fully connected node that fuse() adds
+  static constexpr uint32_t kMaxFolded = 3;  // an addition, a clamp and an activation
 
   Kind kind = Kind::NONE;
   uint32_t debug_handle = 0;
+  uint32_t folded[kMaxFolded];  // debug handles of the nodes that fuse() folded into this one, in their order
+  uint32_t num_folded = 0;
   uint32_t flags = 0;
   bool has_bounds = false;  // results are clamped to [min, max]
   float min = 0, max = 0;

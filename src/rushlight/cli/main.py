@@ -12,6 +12,7 @@ from typing import TextIO
 from rushlight import __version__
 from rushlight.cli import (
     bench,
+    compare,
     compile,
     completion,
     config,
@@ -24,6 +25,21 @@ from rushlight.cli import (
     size,
 )
 from rushlight.cli.exit_codes import EPILOG, ERROR, OK
+
+_COMMANDS = (
+    compile,
+    run,
+    info,
+    size,
+    diff,
+    compare,
+    profile,
+    bench,
+    quantize,
+    kernels,
+    config,
+    completion,
+)
 
 # These modules log warnings about their own build and deprecations while they are imported.
 _CHATTY = ("torchao", "torch.utils._pytree")
@@ -38,7 +54,20 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (compile, run, info, size, diff, profile, bench, quantize, kernels, config, completion):
+    for module in (
+        compile,
+        run,
+        info,
+        size,
+        diff,
+        compare,
+        profile,
+        bench,
+        quantize,
+        kernels,
+        config,
+        completion,
+    ):
         module.add_to(commands)
     return top
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from rushlight.runtime import Method, Runtime
 from rushlight.runtime.errors import InvalidArgumentError
 
 RUNS = 20
+
+# Bytes for events and for values. Runs whose events do not fit are repeated with more.
+_FIRST_ROOM, _LAST_ROOM = 1 << 24, 1 << 33
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +60,7 @@ def record_of(options: argparse.Namespace) -> ETRecord:
             f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
             "writes, or --module FILE.py:FACTORY"
         )
+    load_libraries(options)
     _, model, inputs = load_model(options.module)
     program = rushlight.compile(model, inputs, partitioner=partitioners(options), generate_etrecord=True)
     theirs = _instructions(program.manager.executorch_program)
@@ -85,7 +89,11 @@ def _short(names: list[str] | None) -> str:
 
 
 def traced(
-    options: argparse.Namespace, inputs: Any, runs: int, record: ETRecord | None, buffer_bytes: int = 0
+    options: argparse.Namespace,
+    inputs: Callable[[Method], list[Any]],
+    runs: int,
+    record: ETRecord | None,
+    values: bool = False,
 ) -> tuple[Inspector, bytes]:
     """Runs a method with an event trace.
 
@@ -94,31 +102,36 @@ def traced(
         inputs: a function from the method to its inputs.
         runs: the number of runs.
         record: the record of the program, or None.
-        buffer_bytes: the size of the buffer for values; 0 records none.
+        values: record the outputs of all operators.
 
     Returns:
         The inspector, with times in ms, and the dump.
     """
     load_libraries(options)
-    program = Runtime.get().load_program(
-        options.program,
-        data_path=options.data or None,
-        threads=options.threads,
-        enable_etdump=True,
-        debug_buffer_size=buffer_bytes,
-    )
-    method: Method = program.load_method(method_name(program.method_names, options))
-    given = inputs(method)
-    for _ in range(runs):
-        method.execute(given)
-    with tempfile.TemporaryDirectory() as folder:
-        dump, values = os.path.join(folder, "run.etdp"), os.path.join(folder, "values.bin")
-        program.write_etdump_result_to_file(dump, values if buffer_bytes else None)
-        data = Path(dump).read_bytes()
-        inspector = Inspector(
-            etdump_data=data,
-            etrecord=record,
-            target_time_scale=TimeScale.MS,
-            debug_buffer=Path(values).read_bytes() if buffer_bytes else None,
+    room = _FIRST_ROOM
+    while True:
+        program = Runtime.get().load_program(
+            options.program,
+            data_path=options.data or None,
+            threads=options.threads,
+            enable_etdump=True,
+            debug_buffer_size=room if values else 0,
+            etdump_buffer_size=room,
         )
-    return inspector, data
+        method = program.load_method(method_name(program.method_names, options))
+        given = inputs(method)
+        for _ in range(runs):
+            method.execute(given)
+        with warnings.catch_warnings():
+            is_last = room >= _LAST_ROOM
+            warnings.simplefilter("default" if is_last else "ignore")
+            dump, buffer = program.etdump()
+            inspector = Inspector(
+                etdump_data=dump,
+                etrecord=record,
+                target_time_scale=TimeScale.MS,
+                debug_buffer=buffer if values else None,
+            )
+        if not inspector.dropped_events or is_last:
+            return inspector, dump
+        room *= 8

@@ -79,7 +79,7 @@ def locate(
         node = nodes.get(method, {}).get(instruction)
         found = [
             LocatedOperator(_operator(node), handle, meta.source_of(node))
-            for handle in sorted(wanted)
+            for handle in sorted(wanted)[:1]
             if node is not None and _operator(node)
         ]
     else:

@@ -142,6 +142,15 @@ def set_debug_handle(node: Node, handle: Any) -> None:
     node.meta[DEBUG_HANDLE] = handle
 
 
+def join_debug_handles(node: Node, part: Node) -> None:
+    """Gives a node, which computes what another one did too, the debug handles of both."""
+    joined: dict[int, None] = {}
+    for handles in (get_debug_handle(node), get_debug_handle(part)):
+        joined |= dict.fromkeys((handles,) if isinstance(handles, int) else handles or ())
+    if joined:
+        set_debug_handle(node, tuple(joined) if len(joined) > 1 else next(iter(joined)))
+
+
 def get_delegation_tag(node: Node) -> str | None:
     """Returns the tag of the part that a node belongs to, or None."""
     return node.meta.get(DELEGATION_TAG)

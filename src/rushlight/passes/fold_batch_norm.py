@@ -98,6 +98,7 @@ def _fold(
         constants[node.name] = tensor
         parts.append(node)
     conv.args = (conv.args[0], parts[0], parts[1], *conv.args[3:])
+    meta.join_debug_handles(conv, norm)
     item.replace_all_uses_with(conv)
 
 

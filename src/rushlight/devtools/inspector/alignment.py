@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
@@ -15,7 +16,10 @@ from torch.utils import _pytree as pytree
 from rushlight.delegate.lowered import get_lowered_submodules
 from rushlight.devtools.etrecord.record import ETRecord, as_handles
 from rushlight.devtools.inspector.events import Event
+from rushlight.devtools.inspector.operators import base_name
 from rushlight.ir import meta
+
+_Kernel: TypeAlias = tuple[int, str]
 
 EXPORTED, EDGE = "exported_program", "edge_dialect_exported_program"
 
@@ -28,6 +32,7 @@ class Pair:
         event: the instruction or delegate step that computed the runtime's value.
         handles: the debug handles of the event.
         node: the edge node whose value it is.
+        leaf: which of the node's values it is.
         reference: the counterpart.
         runtime: the runtime's value, in the shape and order of the counterpart.
     """
@@ -35,8 +40,13 @@ class Pair:
     event: Event
     handles: tuple[int, ...]
     node: Node
+    leaf: int
     reference: torch.Tensor
     runtime: torch.Tensor
+
+
+Replaced: TypeAlias = Mapping[Node, Mapping[int, torch.Tensor]]
+"""Values that stand for those of nodes, by their place among the values of the node."""
 
 
 class Reference:
@@ -62,42 +72,84 @@ class Reference:
         if program is None or (graph == EXPORTED and exported is None):
             known = [EXPORTED, EDGE, *(record.graph_map or {})]
             raise ValueError(f"the ETRecord has no graph {graph!r} of method {method!r}; there are {known}")
-        self.values = run_graph(program, inputs)
-        if exported is not None:
-            self._take_exported(run_graph(exported, inputs))
+        self._program, self._exported, self._inputs = program, exported, list(inputs)
+        self._twins = {} if exported is None else _twins(program, exported)
+        self.values = self._run({})
         self._by_handle: dict[int, list[Node]] = {}
         self._place = {node: place for place, node in enumerate(self.values)}
         for node in self.values:
             for handle in as_handles(meta.get_debug_handle(node)):
                 self._by_handle.setdefault(handle, []).append(node)
-        self._calls = _delegate_outputs(record.lowered_of(method))
+        self._by_name = {node.name: node for node in self.values}
+        self._places = _Places(record, method)
 
-    def _take_exported(self, exported: Mapping[Node, Any]) -> None:
-        """Replaces the value of the last edge node of each exported node by the latter's value."""
-        by_name = {node.name: value for node, value in exported.items()}
-        last = {meta.origin_of(node).rpartition(".")[0] or node.name: node for node in self.values}
-        for name, node in last.items():
-            value = by_name.get(name)
-            if _is_like(value, self.values[node]):
-                self.values[node] = value
+    def _run(self, replaced: Replaced) -> dict[Node, Any]:
+        """The value of each edge node; where an exported node is equal to it, that of the latter."""
+        values = run_graph(self._program, self._inputs, replaced)
+        if self._exported is not None:
+            also = {twin: replaced[node] for node, twin in self._twins.items() if node in replaced}
+            exported = run_graph(self._exported, self._inputs, also)
+            for node, twin in self._twins.items():
+                if _is_like(exported.get(twin), values[node]):
+                    values[node] = exported[twin]
+        return values
 
-    def pairs(self, event: Event) -> Iterator[Pair]:
-        """The pairs of an event; values without a counterpart are left out."""
-        handles = as_handles(event.debug_handles)
+    def isolated(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The pairs with other references: each is computed from what the runtime computed before it.
+
+        An error of a step then shows at this step alone, and not at those that read its value.
+        """
+        replaced: dict[Node, dict[int, torch.Tensor]] = {}
+        for pair in pairs:
+            value = torch.empty_like(pair.reference).copy_(pair.runtime)
+            replaced.setdefault(pair.node, {})[pair.leaf] = value
+        values = self._run(replaced)
+        return [replace(pair, reference=pytree.tree_leaves(values[pair.node])[pair.leaf]) for pair in pairs]
+
+    def pairs(self, events: Sequence[Event]) -> Iterator[Pair]:
+        """The pairs of a run's events in order; values without a counterpart are left out."""
+        kernels = Counter(key for key in map(_kernel, events) if key is not None)
+        done: Counter[_Kernel] = Counter()
+        for event in events:
+            handles = as_handles(event.debug_handles)
+            nodes = self._places.those_at(event, self._nodes(handles))
+            nodes.sort(key=self._place.__getitem__, reverse=True)
+            key = _kernel(event)
+            if key is not None:
+                nodes = self._of_kernel(key, nodes, done[key], kernels[key])
+                done[key] += 1
+            yield from self._pairs(event, handles, nodes)
+
+    def _of_kernel(self, key: _Kernel, nodes: list[Node], place: int, count: int) -> list[Node]:
+        """The nodes that the kernel at a place among equal ones may have computed.
+
+        Operators that one operator of the model became share its debug handle. Their kernels run in the order
+        of the nodes. If some of the nodes have no kernel, all are taken.
+
+        Args:
+            key: the kernel.
+            nodes: the nodes with its debug handle, the last one first.
+            place: the number of such kernels before this one.
+            count: the number of such kernels.
+        """
+        named = [node for node in nodes if base_name(getattr(node.target, "__name__", "")) == key[1]]
+        return [named[-1 - place]] if len(named) == count else named or nodes
+
+    def _pairs(self, event: Event, handles: tuple[int, ...], candidates: list[Node]) -> Iterator[Pair]:
         values = [value for value in pytree.tree_leaves(event.debug_data) if isinstance(value, torch.Tensor)]
         if event.name == "DELEGATE_CALL":
-            nodes = [self._last(found) for found in self._calls.get(frozenset(handles), ())]
-            if len(nodes) == len(values):
-                for node, value in zip(nodes, values, strict=True):
+            nodes = [self._by_name.get(name) for name in self._places.outputs_of(handles)]
+            if 0 < len(nodes) <= len(values):  # the arguments of the call: its inputs, then its outputs
+                for node, value in zip(nodes, values[-len(nodes) :], strict=True):
                     yield from self._pair(event, handles, [] if node is None else [node], value)
             return
-        candidates = sorted(self._nodes(handles), key=lambda node: -self._place[node])
         whole = next((n for n in candidates if _count(self.values[n]) == len(values) > 1), None)
         if whole is not None:
-            for reference, value in zip(pytree.tree_leaves(self.values[whole]), values, strict=True):
+            references = pytree.tree_leaves(self.values[whole])
+            for leaf, (reference, value) in enumerate(zip(references, values, strict=True)):
                 arranged = arrange(value, reference)
                 if arranged is not None:
-                    yield Pair(event, handles, whole, reference, arranged)
+                    yield Pair(event, handles, whole, leaf, reference, arranged)
             return
         for value in values:
             yield from self._pair(event, handles, candidates, value)
@@ -108,25 +160,85 @@ class Reference:
         """The pair of a value and the latest of some nodes that has its size and kind of dtype."""
         for node in nodes:
             for chosen in (node, *(user for user in node.users if _quantizes(user))):
-                for reference in pytree.tree_leaves(self.values.get(chosen)):
+                for leaf, reference in enumerate(pytree.tree_leaves(self.values.get(chosen))):
                     arranged = arrange(value, reference)
                     if arranged is not None:
-                        yield Pair(event, handles, chosen, reference, arranged)
+                        yield Pair(event, handles, chosen, leaf, reference, arranged)
                         return
 
     def _nodes(self, handles: Iterable[int]) -> list[Node]:
         return list(dict.fromkeys(node for handle in handles for node in self._by_handle.get(handle, ())))
 
-    def _last(self, handles: tuple[int, ...]) -> Node | None:
-        return max(self._nodes(handles), key=self._place.__getitem__, default=None)
+
+class _Places:
+    """Which nodes kernels compute, and which ones each delegate.
+
+    Operators that one operator of the model became share a debug handle, and may lie in several places.
+    """
+
+    def __init__(self, record: ETRecord, method: str) -> None:
+        lowered = record.lowered_of(method)
+        self._handles = record.handles_of(method)
+        self._kernels: set[str] | None = None
+        self._delegates: dict[frozenset[int], set[str]] = {}
+        self._outputs: dict[frozenset[int], list[str]] = {}
+        if lowered is None:
+            return
+        self._kernels = {node.name for node in lowered.graph.nodes}
+        for _, module, _ in get_lowered_submodules(lowered.graph_module):
+            graph = module.original_module.graph
+            nodes = [node for node in graph.nodes if node.op == "call_function"]
+            inside = [as_handles(meta.get_debug_handle(node)) for node in nodes]
+            key = frozenset(handle for handles in inside for handle in handles)
+            self._delegates[key] = {node.name for node in nodes}
+            self._outputs[key] = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
+
+    def those_at(self, event: Event, nodes: list[Node]) -> list[Node]:
+        """The nodes that lie in the place of an event: in its delegate, or in none."""
+        names = self._kernels
+        if event.is_delegated_op and event.instruction is not None:
+            names = self._delegates.get(frozenset(self._handles.get(event.instruction, ())))
+        found = nodes if names is None else [node for node in nodes if node.name in names]
+        return found or nodes
+
+    def outputs_of(self, handles: Iterable[int]) -> list[str]:
+        """The names of the outputs of the delegate with these debug handles."""
+        return self._outputs.get(frozenset(handles), [])
 
 
-def run_graph(program: ExportedProgram, inputs: Sequence[Any]) -> dict[Node, Any]:
+def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, Node]:
+    """The last of the edge nodes that a node of the program of torch.export became, to that node."""
+    by_name: dict[str, Node] = {}
+    by_history: dict[tuple[str, ...], Node | None] = {}
+    for node in exported.graph.nodes:
+        if node.op == "call_function":
+            history = tuple(meta.earlier_names_of(node))
+            by_name[node.name] = node
+            by_history[history] = None if history in by_history else node
+    last: dict[Node, Node] = {}
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            origin = meta.origin_of(node).rpartition(".")[0] or node.name
+            history = tuple(meta.earlier_names_of(node)) or (origin,)
+            for place, name in enumerate(history):
+                found = by_history.get(history[place:])
+                named = by_name.get(name)
+                if found is None and named is not None:
+                    is_earlier = len(meta.earlier_names_of(named)) < len(history) - place
+                    found = named if is_earlier else None
+                if found is not None:
+                    last[found] = node
+                    break
+    return {node: twin for twin, node in last.items()}
+
+
+def run_graph(program: ExportedProgram, inputs: Sequence[Any], replaced: Replaced) -> dict[Node, Any]:
     """Runs a program node by node on the CPU, and returns the value of each call in the graph's order.
 
     Args:
         program: an exported or edge program.
         inputs: the user's inputs, flat.
+        replaced: what later nodes read in the place of computed values.
 
     Raises:
         ValueError: the number of inputs is another one.
@@ -145,7 +257,7 @@ def run_graph(program: ExportedProgram, inputs: Sequence[Any]) -> dict[Node, Any
         else:
             value = program.constants.get(str(spec.target))
         arguments.append(value.clone() if isinstance(value, torch.Tensor) else value)
-    recorder = _Recorder(program.graph_module, garbage_collect_values=False)
+    recorder = _Recorder(program.graph_module, replaced)
     with torch.no_grad():
         recorder.run(*arguments)
     return recorder.values
@@ -154,14 +266,20 @@ def run_graph(program: ExportedProgram, inputs: Sequence[Any]) -> dict[Node, Any
 class _Recorder(Interpreter):
     """Keeps the value of each call as it is right after the call."""
 
-    def __init__(self, module: torch.fx.GraphModule, garbage_collect_values: bool) -> None:
-        super().__init__(module, garbage_collect_values)
+    def __init__(self, module: torch.fx.GraphModule, replaced: Replaced) -> None:
+        super().__init__(module)
         self.values: dict[Node, Any] = {}
+        self._replaced = replaced
 
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
         if n.op == "call_function":
             self.values[n] = pytree.tree_map_only(torch.Tensor, torch.clone, value)
+            given = self._replaced.get(n)
+            if given:
+                leaves, spec = pytree.tree_flatten(value)
+                chosen = (given.get(place, leaf) for place, leaf in enumerate(leaves))
+                value = pytree.tree_unflatten(chosen, spec)
         return value
 
 
@@ -190,19 +308,12 @@ def _distance(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     return difference.sum()
 
 
-def _delegate_outputs(program: ExportedProgram | None) -> dict[frozenset[int], list[tuple[int, ...]]]:
-    """For each lowered module, by all debug handles in it: the handles of each of its outputs."""
-    if program is None:
-        return {}
-    found = {}
-    for _, module, _ in get_lowered_submodules(program.graph_module):
-        nodes = module.original_module.graph.nodes
-        inside = [as_handles(meta.get_debug_handle(node)) for node in nodes if node.op == "call_function"]
-        outputs = module.original_module.graph.output_node().args[0]
-        found[frozenset(handle for handles in inside for handle in handles)] = [
-            as_handles(meta.get_debug_handle(node)) for node in pytree.tree_leaves(outputs)
-        ]
-    return found
+def _kernel(event: Event) -> _Kernel | None:
+    """The debug handle and the operator of a kernel's event; None for other events and fused operators."""
+    handles = as_handles(event.debug_handles)
+    if len(handles) != 1 or not event.name.startswith("native_call_"):
+        return None
+    return handles[0], base_name(event.name)
 
 
 def _count(value: Any) -> int:

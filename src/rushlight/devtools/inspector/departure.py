@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,11 @@ import torch
 
 from rushlight.devtools.inspector.alignment import Pair, Reference
 from rushlight.devtools.inspector.gaps import inputs_of, pairs_of
+from rushlight.devtools.inspector.numerical_comparator import (
+    MaxComparator,
+    NumericalComparatorBase,
+    comparator_of,
+)
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
 from rushlight.devtools.inspector.table import text_table
 
@@ -21,6 +27,8 @@ TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
 
 DEFAULT_TOLERANCE = 1e-3
 
+_MOST_NAMES = 4  # of the operators of a step, to be listed one by one
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -31,26 +39,30 @@ class Step:
         operators: the operators that the step computes, with module path and line.
         error: the largest absolute difference; infinite where only one of the values is NaN.
         scale: the largest finite absolute value of the reference.
-        tolerance: the error that is allowed, as a share of the scale.
+        allowed: the error that is allowed.
+        distance: the distance by the chosen comparator.
+        departs: whether the distance is larger than that of values with the allowed error.
     """
 
     pair: Pair
     operators: list[Operator]
     error: float
     scale: float
-    tolerance: float
+    allowed: float
+    distance: float
+    departs: bool
 
     @property
-    def departs(self) -> bool:
-        """Whether the error exceeds the tolerance; quantized values may differ by one step."""
-        if self.pair.reference.dtype in (torch.int8, torch.uint8):
-            return self.error > 1
-        return self.error > self.tolerance * max(self.scale, 1e-6)
+    def _names(self) -> str:
+        names = list(dict.fromkeys(found.op for found in self.operators)) or [self.pair.event.name]
+        if len(names) <= _MOST_NAMES:
+            return ", ".join(names)
+        return f"{names[0]} ... {getattr(self.pair.node.target, '__name__', names[-1])}"
 
     def describe(self) -> str:
         """Names the step with its operators, module and line."""
         event = self.pair.event
-        names = ", ".join(dict.fromkeys(found.op for found in self.operators)) or event.name
+        names = self._names
         place = f"instruction {event.instruction}"
         if event.delegate_backend_name:
             place = f"{event.delegate_backend_name}, {place}"
@@ -74,7 +86,8 @@ class Step:
             "lines": list(dict.fromkeys(found.line for found in self.operators)),
             "error": self.error,
             "scale": self.scale,
-            "tolerance": self.tolerance,
+            "allowed": self.allowed,
+            "distance": self.distance,
             "departs": self.departs,
         }
 
@@ -99,16 +112,19 @@ class Comparison:
         rows = [
             [
                 "<<" if step is self.first else "*" if step.departs else "",
-                ", ".join(dict.fromkeys(found.op for found in step.operators)) or step.pair.event.name,
+                step._names,
                 step.pair.event.delegate_backend_name or "",
                 f"{step.error:.3g}",
                 f"{step.scale:.3g}",
+                f"{step.distance:.3g}",
                 step.operators[-1].module if step.operators else "",
                 step.operators[-1].line if step.operators else "",
             ]
             for step in self.steps
         ]
-        return text_table(["", "operators", "backend", "error", "largest", "module", "line"], rows)
+        return text_table(
+            ["", "operators", "backend", "error", "largest", "distance", "module", "line"], rows
+        )
 
     def asdict(self) -> dict[str, Any]:
         """Returns the facts as plain data."""
@@ -125,8 +141,15 @@ def compare_values(
     inputs: Sequence[Any] | None = None,
     graph: str | None = None,
     tolerance: float | None = None,
+    *,
+    absolute: float = 0.0,
+    comparator: str | NumericalComparatorBase = "MAX",
+    accumulate: bool = False,
 ) -> Comparison:
     """Compares the recorded values of a run with those of the model on the same inputs.
+
+    Each operator of the model gets what the runtime computed before it, so that an error shows where it is
+    made.
 
     Args:
         inspector: has an ETDump with values and the ETRecord of the program.
@@ -134,6 +157,11 @@ def compare_values(
         graph: "exported_program" (the model as torch.export saw it), "edge_dialect_exported_program", or None
             for the first where the record has it.
         tolerance: the allowed error as a share of the largest value; None means a default for each dtype.
+        absolute: an error that is allowed besides. Values of 8-bit integers, which are quantized, may differ
+            by one in any case.
+        comparator: "MSE", "L1", "SNR", "COSINE", "MAX" or a comparator, which says what distance values with
+            the allowed error have.
+        accumulate: run the model on its own values instead; errors then add up along the program.
 
     Raises:
         ValueError: there is no record, no inputs, or no recorded value with a counterpart.
@@ -141,6 +169,7 @@ def compare_values(
     record = inspector._etrecord
     if record is None:
         raise ValueError("a comparison needs an ETRecord; give one to the Inspector")
+    measure = comparator_of(comparator, inspector)
     steps = []
     for block in inspector.event_blocks:
         if not any(event.debug_data for event in block.events):
@@ -148,18 +177,54 @@ def compare_values(
         method = inspector.method_of(block)
         given = inputs_of(record, method) if inputs is None else inputs
         operators = operators_of(record.edge_programs[method])
-        for pair in pairs_of(block, Reference(record, method, given, graph)):
-            error, scale = _errors(pair.reference, pair.runtime)
-            limit = (
-                TOLERANCES.get(pair.reference.dtype, DEFAULT_TOLERANCE) if tolerance is None else tolerance
-            )
-            steps.append(Step(pair, look_up(operators, pair.handles), error, scale, limit))
+        reference = Reference(record, method, given, graph)
+        pairs = list(pairs_of(block, reference))
+        for pair in pairs if accumulate else reference.isolated(pairs):
+            steps.append(_compare(pair, _computed(pair, operators), tolerance, absolute, measure))
     if not steps:
         raise ValueError(
             "no recorded value has a counterpart in the model: the run must record values, and the record "
             "must be that of the program"
         )
     return Comparison(steps)
+
+
+def _compare(
+    pair: Pair,
+    operators: list[Operator],
+    tolerance: float | None,
+    absolute: float,
+    measure: NumericalComparatorBase,
+) -> Step:
+    error, scale = _errors(pair.reference, pair.runtime)
+    share = TOLERANCES.get(pair.reference.dtype, DEFAULT_TOLERANCE) if tolerance is None else tolerance
+    allowed = absolute + share * max(scale, 1e-6)
+    allowed = max(allowed, _quantum(pair))
+    distance = error
+    departs = error > allowed
+    if not isinstance(measure, MaxComparator):
+        distance = measure.distances(pair.reference, pair.runtime)[0]
+        # A distance of equal values may be NaN, as 0 / 0; that of values of which one is NaN says nothing.
+        departs = error > 0 and (error == math.inf or measure.departs(distance, pair.reference, allowed))
+    return Step(pair, operators, error, scale, allowed, distance, departs)
+
+
+def _quantum(pair: Pair) -> float:
+    """The smallest difference of two quantized values, also of those that are dequantized; else 0."""
+    if pair.reference.dtype in (torch.int8, torch.uint8):
+        return 1.0
+    node = pair.node
+    is_dequantized = getattr(node.target, "__name__", "").endswith("dequantize_per_tensor.default")
+    scale = node.args[1] if is_dequantized else 0.0
+    return 1.0001 * scale if isinstance(scale, float) else 0.0
+
+
+def _computed(pair: Pair, operators: Mapping[int, list[Operator]]) -> list[Operator]:
+    """The operators that a step computes; of a delegate call that reports no steps, the one of the result."""
+    if pair.event.name != "DELEGATE_CALL":
+        return pair.event.operators
+    found = look_up(operators, pair.handles)
+    return [operator for operator in found if operator.node == pair.node.name] or found
 
 
 def _errors(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:

@@ -273,6 +273,7 @@ def _events(
 ) -> list[Event]:
     first = runs[0]
     timed = Counter(key.place for key in first.times)
+    done: Counter[tuple[int, int, int, str]] = Counter()
     events = []
     for key in first.times:
         event = _make(key)
@@ -284,7 +285,8 @@ def _events(
         event._delegate_debug_metadatas = metadatas if any(metadatas) else []
         values = first.values.get(key.place, [])
         if timed[key.place] == len(values) > 1 and key.number >= 0:
-            values = values[key.occurrence : key.occurrence + 1]
+            values = values[done[key.place] : done[key.place] + 1]
+        done[key.place] += 1
         event.debug_data = [inflate(value.debug_entry, buffer) for value in values]
         events.append(event)
     for place, values in first.values.items():

@@ -91,8 +91,7 @@ def numeric_gaps(
 
 def pairs_of(block: EventBlock, reference: Reference) -> Iterator[Pair]:
     """The pairs of a block in the order of execution; each value is compared once."""
-    for event in _valued(block.events):
-        yield from reference.pairs(event)
+    yield from reference.pairs(_valued(block.events))
 
 
 def _valued(events: Sequence[Event]) -> list[Event]:

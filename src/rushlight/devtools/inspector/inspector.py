@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import warnings
 from collections.abc import Iterator
@@ -104,6 +105,11 @@ class Inspector:
             self._resolve(self._etrecord)
 
     # ---- Events ----
+
+    @property
+    def dropped_events(self) -> int:
+        """The number of events and values that did not fit in the buffers of the tracer."""
+        return self._dump.dropped_events
 
     def events(self) -> Iterator[Event]:
         """All events of all blocks."""
@@ -323,7 +329,7 @@ class Inspector:
                 if index in delegates and (event.is_delegated_op or event.name == "DELEGATE_CALL"):
                     event.delegate_backend_name, steps = delegates[index]
                     if event.is_delegated_op:
-                        found = _step_handles(steps, event.delegate_debug_identifier)
+                        found = _handles_of_step(event, steps)
                 if found:
                     event.debug_handles = found
                     _describe(event, _own(event, look_up(operators.get(method, {}), found)))
@@ -375,6 +381,20 @@ def _method_name(block: str, methods: list[str]) -> str:
     return methods[0] if len(methods) == 1 else "forward"
 
 
+def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The debug handles of all operators that a step computes.
+
+    XnnpackBackend joins steps when it loads a program. The metadata of a joined step are the identifiers of
+    the other steps, as uint32 in little endian.
+    """
+    identifiers = [event.delegate_debug_identifier]
+    if event.delegate_backend_name == "XnnpackBackend":
+        metadata = bytes(next(iter(event.raw_delegate_debug_metadatas), b""))
+        if len(metadata) % 4 == 0:
+            identifiers += struct.unpack(f"<{len(metadata) // 4}I", metadata)
+    return tuple(dict.fromkeys(handle for key in identifiers for handle in _step_handles(steps, key)))
+
+
 def _step_handles(steps: dict[str, tuple[int, ...]], identifier: Any) -> tuple[int, ...]:
     """The debug handles of a step; a backend may add to the identifier of the map, as in "conv (3)"."""
     text = str(identifier)
@@ -387,7 +407,8 @@ def _step_handles(steps: dict[str, tuple[int, ...]], identifier: Any) -> tuple[i
 
 def _own(event: Event, operators: list[Operator]) -> list[Operator]:
     """The operators of a kernel's event, where several operators of the model share a debug handle."""
-    if event.is_delegated_op or not event.name.startswith("native_call_"):
+    is_fused = len({found.handle for found in operators}) > 1
+    if is_fused or event.is_delegated_op or not event.name.startswith("native_call_"):
         return operators
     name = base_name(event.name)
     return [found for found in operators if base_name(found.op) == name] or operators

@@ -30,6 +30,18 @@ class NumericalComparatorBase(ABC):
     def element_compare(self, a: Any, b: Any) -> float:
         """Returns the distance of a runtime's value `b` from a reference `a`."""
 
+    def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
+        """Whether a distance from a reference is larger than that of values with an allowed error.
+
+        A derived class with another unit than that of the values defines this.
+
+        Args:
+            distance: what `element_compare` gave; NaN departs.
+            reference: the reference.
+            allowed: the allowed error of one element.
+        """
+        return not distance <= allowed
+
     def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
         """Returns the pairs of values that are compared; a derived class may change them."""
         return mapping
@@ -112,6 +124,10 @@ class MSEComparator(NumericalComparatorBase):
         """Returns the distance."""
         return float((as_float(a) - as_float(b)).square().mean())
 
+    def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
+        """Whether the distance is larger than that of values with an allowed error."""
+        return not distance <= allowed**2
+
 
 class L1Comparator(NumericalComparatorBase):
     """The sum of the absolute differences."""
@@ -119,6 +135,10 @@ class L1Comparator(NumericalComparatorBase):
     def element_compare(self, a: Any, b: Any) -> float:
         """Returns the distance."""
         return float((as_float(a) - as_float(b)).abs().sum())
+
+    def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
+        """Whether the distance is larger than that of values with an allowed error."""
+        return not distance <= allowed * max(reference.numel(), 1)
 
 
 class MaxComparator(NumericalComparatorBase):
@@ -139,6 +159,10 @@ class SNRComparator(NumericalComparatorBase):
         noise = (reference - as_float(b)).square().mean()
         return float(10 * torch.log10(reference.square().mean() / noise))
 
+    def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
+        """Whether the ratio is smaller than that of values with an allowed error."""
+        return not distance >= self.element_compare(reference, as_float(reference) + allowed)
+
 
 class CosineComparator(NumericalComparatorBase):
     """One minus the cosine of the angle between the values as vectors."""
@@ -149,6 +173,11 @@ class CosineComparator(NumericalComparatorBase):
         if torch.equal(x, y):
             return 0.0
         return float(1 - torch.nn.functional.cosine_similarity(x, y, dim=0))
+
+    def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
+        """Whether the distance is larger than that of values with an allowed error."""
+        power = float(as_float(reference).square().mean())
+        return not distance * 2 * power <= allowed**2
 
 
 _BY_NAME: dict[str, Callable[[Any], NumericalComparatorBase]] = {

@@ -1,0 +1,100 @@
+"""`rushlight compare`: names the first operator whose value departs from that of the model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rushlight.cli.arguments import Commands, add_program_options, read_inputs
+from rushlight.cli.exit_codes import DIFFERENT, EPILOG, OK
+from rushlight.cli.records import add_record_options, record_of, traced
+from rushlight.runtime import Method
+
+_STAGES = {"eager": "exported_program", "edge": "edge_dialect_exported_program"}
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "compare",
+        help="name the first operator whose value departs from the model's",
+        description="Runs the model in PyTorch beside the program on the same inputs, and compares the "
+        "value of each operator, also inside delegates. By default the inputs are the model's examples.",
+        epilog=f"example: rushlight compare model.pte --module model.py:factory. {EPILOG}",
+    )
+    add_program_options(parser)
+    add_record_options(parser)
+    parser.add_argument(
+        "--stage",
+        metavar="NAME",
+        default="eager",
+        help="what the program is compared with: eager, the model as torch.export saw it; edge, the edge "
+        "program; or another graph of the ETRecord (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rtol",
+        type=float,
+        metavar="SHARE",
+        help="the allowed error as a share of the largest value (default: 0.001; 0.02 for float16, 0.05 "
+        "for bfloat16)",
+    )
+    parser.add_argument(
+        "--atol",
+        type=float,
+        default=0.0,
+        metavar="ERROR",
+        help="an error that is allowed besides (default: 0)",
+    )
+    parser.add_argument(
+        "--comparator",
+        choices=("max", "mse", "l1", "snr", "cosine"),
+        default="max",
+        help="the distance: the value departs if the distance is that of values with larger errors than the "
+        "allowed one (default: %(default)s, the largest error)",
+    )
+    parser.add_argument(
+        "--accumulate",
+        action="store_true",
+        help="let errors add up along the program (default: each operator of the model gets what the program "
+        "computed before it, so that an error shows where it is made)",
+    )
+    parser.add_argument("--all", action="store_true", help="print a table of all compared values")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the first operator that departs. Returns OK if there is none, else DIFFERENT."""
+    import torch
+
+    from rushlight.devtools.inspector.departure import compare_values
+    from rushlight.devtools.inspector.gaps import inputs_of
+
+    record = record_of(options)
+    given: list[Any] = []
+
+    def inputs(method: Method) -> list[Any]:
+        name = method.metadata.name()
+        given[:] = read_inputs(method.metadata, options.inputs) if options.inputs else inputs_of(record, name)
+        return given
+
+    inspector, _ = traced(options, inputs, 1, record, values=True)
+    flat = [torch.as_tensor(value) if hasattr(value, "__array__") else value for value in given]
+    comparison = compare_values(
+        inspector,
+        flat,
+        _STAGES.get(options.stage, options.stage),
+        options.rtol,
+        absolute=options.atol,
+        comparator=options.comparator,
+        accumulate=options.accumulate,
+    )
+    first = comparison.first
+    if options.json:
+        print(json.dumps(comparison.asdict(), indent=2))
+    else:
+        if options.all:
+            print(comparison.table())
+        print(f"{len(comparison.steps)} values compared with {options.stage}")
+        print("no value departs" if first is None else f"first departure: {first.describe()}")
+    return OK if first is None else DIFFERENT

@@ -1,0 +1,296 @@
+"""`rushlight compare`: planted errors are found where they are made, on kernels and inside delegates."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rushlight.backends.cpu.optimize import pipeline
+from rushlight.backends.cpu.optimize.context import Context
+from rushlight.backends.cpu.plan.node import Convolution, PlanNode
+from rushlight.backends.cpu.plan.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan.tables import Elementwise, UnaryFunction
+from rushlight.backends.xnnpack import graph as xnnpack
+from rushlight.backends.xnnpack.payload import read_payload, write_payload
+from rushlight.cli.exit_codes import DIFFERENT, ERROR, OK
+from rushlight.cli.main import main
+from rushlight.format.pte import PTEFile, read_pte, write_pte
+from rushlight.format.segments import NamedDataEntry
+from rushlight.passes import fold_batch_norm
+from rushlight.runtime.libraries import include_dir, library_dir
+
+MODEL = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 8, 3)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.second = torch.nn.Conv2d(8, 8, 3)
+        self.last = torch.nn.Linear(8, 4)
+        self.norm.running_mean.uniform_(-1, 1)
+        self.norm.running_var.uniform_(1, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.first(x)))
+        x = torch.nn.functional.hardswish(self.second(x))
+        x = torch.tanh(x.mean((2, 3)))
+        x = self.last(x)
+        return torch.softmax(x, -1)
+
+
+def make():
+    torch.manual_seed(0)
+    return Net().eval(), (torch.randn(1, 3, 8, 8),)
+"""
+BACKENDS = ("none", "cpu", "xnnpack")
+
+
+def line(text: str) -> str:
+    """The place of a line of the model, such as "model.py:18"."""
+    return f"model.py:{next(i for i, found in enumerate(MODEL.splitlines(), 1) if text in found)}"
+
+
+class Compared:
+    """A compiled model in a folder."""
+
+    def __init__(self, folder: Path, backend: str) -> None:
+        self.path = folder / "net.pte"
+        self.source = folder / "model.py"
+        self.source.write_text(MODEL)
+        self.backend = ["--backend", backend]
+        assert main(["compile", f"{self.source}:make", "-o", str(self.path), *self.backend]) == OK
+
+    def change(self, change: Callable[[PTEFile], None]) -> None:
+        file = read_pte(self.path.read_bytes())
+        change(file)
+        self.path.write_bytes(write_pte(file))
+
+    def first(self, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any] | None:
+        """What the command finds."""
+        capsys.readouterr()
+        module = ["--module", f"{self.source}:make"]
+        code = main(["compare", str(self.path), *module, *self.backend, "--json", *options])
+        found = json.loads(capsys.readouterr().out)
+        assert code == (OK if found["first_departure"] is None else DIFFERENT)
+        assert found["compared"] > 4
+        first: dict[str, Any] | None = found["first_departure"]
+        return first
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Callable[[str], Compared]:
+    return lambda backend: Compared(tmp_path, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_right_program(
+    backend: str, compared: Callable[[str], Compared], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = compared(backend)
+    for options in (
+        [],
+        ["--stage", "edge", "--comparator", "snr"],
+        ["--accumulate", "--comparator", "mse"],
+        ["--comparator", "l1"],
+        ["--comparator", "cosine"],
+    ):
+        assert program.first(capsys, *options) is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("comparator", ["max", "snr", "mse"])
+def test_a_wrong_weight(
+    backend: str, comparator: str, compared: Callable[[str], Compared], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = compared(backend)
+
+    def change(file: PTEFile) -> None:
+        """Changes the largest number in the largest weight, which is that of the second convolution."""
+        found = [bytes(memoryview(entry.data)) for entry in file.named_data.values()]
+        keys: list[Any] = list(file.named_data)
+        if not keys:
+            found, keys = [bytes(memoryview(item)) for item in file.constants], [*range(len(file.constants))]
+        key, data = max(zip(keys, found, strict=True), key=lambda item: len(item[1]))
+        values = np.frombuffer(data, np.float32).copy()
+        values[np.abs(values).argmax()] *= -3
+        if file.named_data:
+            file.named_data[key] = NamedDataEntry(values.tobytes(), 64)
+        else:
+            file.constants[key] = values.tobytes()
+
+    program.change(change)
+    first = program.first(capsys, "--comparator", comparator)
+    assert first is not None
+    assert "aten.convolution.default" in first["operators"] and "second" in first["modules"]
+    assert Path(first["lines"][0]).name == line("self.second(x)")
+
+
+def _plant_in_cpu_plan(payload: bytes) -> bytes:
+    plan = read_plan(payload)
+    for step in plan.steps:
+        if isinstance(step.operation, Elementwise):
+            for instruction in step.operation.code:
+                if instruction.unary == UnaryFunction.TANH:
+                    instruction.unary = UnaryFunction.SIGMOID
+    return write_plan(plan)
+
+
+def _plant_in_xnnpack_graph(payload: bytes) -> bytes:
+    graph, constants = read_payload(payload)
+    for node in graph.xnodes:
+        if isinstance(node.xnode_union, xnnpack.XNNTanh):
+            node.xnode_union = xnnpack.XNNSigmoid(**vars(node.xnode_union))
+    return write_payload(graph, bytes(constants))
+
+
+@pytest.mark.parametrize(
+    "backend, plant", [("cpu", _plant_in_cpu_plan), ("xnnpack", _plant_in_xnnpack_graph)]
+)
+def test_a_wrong_kernel_inside_a_delegate(
+    backend: str,
+    plant: Callable[[bytes], bytes],
+    compared: Callable[[str], Compared],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The step that computes tanh computes another function."""
+    program = compared(backend)
+
+    def change(file: PTEFile) -> None:
+        file.delegate_data[:] = [plant(bytes(memoryview(item))) for item in file.delegate_data]
+
+    program.change(change)
+    first = program.first(capsys)
+    assert first is not None
+    assert "aten.tanh.default" in first["operators"] and "aten.linear.default" not in first["operators"]
+    assert [Path(place).name for place in first["lines"]][-1] == line("torch.tanh")
+    assert (
+        main(["compare", str(program.path), "--module", f"{program.source}:make", *program.backend])
+        == DIFFERENT
+    )
+    assert f"{line('torch.tanh')}: x = torch.tanh(x.mean((2, 3)))" in capsys.readouterr().out
+
+
+KERNEL = """
+#include "rushlight/core/library.h"
+using namespace rushlight;
+static void twice(KernelRuntimeContext&, const Tensor& x, Tensor& out) {
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    out.mutable_data_ptr<float>()[i] = x.const_data_ptr<float>()[i] * (i == 5 ? 3 : 2);
+  }
+}
+static const Kernel rows[] = {{"planted::twice.out", boxed<&twice>, {}}};
+RUSHLIGHT_KERNEL_LIBRARY("planted", rows);
+"""
+KERNEL_MODEL = """
+import torch
+
+library = torch.library.Library("planted", "FRAGMENT")
+if not hasattr(torch.ops.planted, "twice"):
+    library.define("twice(Tensor x) -> Tensor")
+    library.define("twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+    library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        x = torch.sin(x)
+        x = torch.ops.planted.twice(x)
+        return torch.cos(x)
+
+
+def make():
+    return Net(), (torch.linspace(1, 2, 12).reshape(3, 4),)
+"""
+
+
+@pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="there is no C++ compiler")
+def test_a_wrong_kernel_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, library = tmp_path / "kernel.cpp", tmp_path / "libplanted.so"
+    source.write_text(KERNEL)
+    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DRUSHLIGHT_SHARED_LIBRARY"]
+    command = [os.environ.get("CXX", "c++"), *flags, f"-I{include_dir()}", str(source), "-o", str(library)]
+    subprocess.run([*command, f"-L{library_dir()}", "-lrushlight_core"], check=True)
+    (tmp_path / "planted_model.py").write_text(KERNEL_MODEL)
+    path = tmp_path / "net.pte"
+    options = ["--backend", "none", "--kernel-library", str(library)]
+    module = f"{tmp_path / 'planted_model.py'}:make"
+    assert main(["compile", module, "-o", str(path), *options]) == OK
+    capsys.readouterr()
+    assert main(["compare", str(path), "--module", module, "--json", *options]) == DIFFERENT
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["first_departure"]["operators"] == ["planted.twice.default"]
+    assert Path(facts["first_departure"]["lines"][0]).name == "planted_model.py:14"
+    # The cosine of the wrong value is right.
+    assert [step["departs"] for step in facts["steps"]] == [False, True, False]
+
+
+def test_a_wrong_fusion_in_a_plan(
+    compared: Callable[[str], Compared],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lose_activation(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+        """Fuses hardswish into the convolution before it as something else."""
+        for step in steps:
+            found = step.of(Convolution)
+            if found is not None and found.epilogue.function == UnaryFunction.HARDSWISH:
+                step.operation = replace(
+                    found, epilogue=replace(found.epilogue, function=UnaryFunction.SIGMOID)
+                )
+        return steps
+
+    monkeypatch.setattr(pipeline, "PASSES", (lose_activation, *pipeline.PASSES))
+    first = compared("cpu").first(capsys)
+    assert first is not None
+    assert first["operators"] == ["aten.convolution.default", "aten.hardswish.default"]
+    assert Path(first["lines"][0]).name == line("hardswish")
+
+
+def test_a_wrong_fusion_on_kernels(
+    compared: Callable[[str], Compared],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scaled = fold_batch_norm._scaled
+    monkeypatch.setattr(
+        fold_batch_norm, "_scaled", lambda weight, scale, *rest: scaled(weight, scale * 1.1, *rest)
+    )
+    first = compared("none").first(capsys)
+    assert first is not None
+    assert first["modules"] == ["first", "norm"]
+    assert Path(first["lines"][0]).name == line("self.norm(")
+
+
+def test_tolerances_inputs_and_stages(
+    compared: Callable[[str], Compared], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = compared("none")
+
+    def change(file: PTEFile) -> None:
+        values = np.frombuffer(bytes(memoryview(file.constants[-1])), np.float32)
+        file.constants[-1] = (values * 1.01).tobytes()
+
+    program.change(change)
+    assert program.first(capsys) is not None
+    assert program.first(capsys, "--rtol", "0.1") is None
+    assert program.first(capsys, "--atol", "1") is None
+    np.save(tmp_path / "zeros.npy", np.zeros((1, 3, 8, 8), np.float32))
+    assert program.first(capsys, "--inputs", str(tmp_path / "zeros.npy"), "--all") is not None
+    command = ["compare", str(program.path), "--module", f"{program.source}:make", *program.backend]
+    assert main([*command, "--stage", "none"]) == ERROR
+    assert "no graph 'none'" in capsys.readouterr().err
+    assert main([*command, "--all"]) == DIFFERENT
+    printed = capsys.readouterr().out
+    assert "<<" in printed and "first departure" in printed
