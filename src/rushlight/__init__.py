@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rushlight.api import compile as compile
+    from rushlight.ir.progress import show_progress as show_progress
     from rushlight.runtime.errors import RushlightError as RushlightError
     from rushlight.runtime.libraries import load_library as load_library
     from rushlight.runtime.module import Module as Module
@@ -25,9 +26,10 @@ _HOMES = {
     "compile": "rushlight.api",
     "load": "rushlight.runtime.module",
     "load_library": "rushlight.runtime.libraries",
+    "show_progress": "rushlight.ir.progress",
 }
 
-__all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_library"]
+__all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_library", "show_progress"]
 
 
 def __getattr__(name: str) -> Any:

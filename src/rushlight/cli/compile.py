@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> None:
     name, model, example_inputs = load_model(options.factory)
     output = options.output or Path(f"{name}.pte")
     has_record = options.etrecord is not None
-    program = rushlight.compile(model, example_inputs, partitioner=chosen, generate_etrecord=has_record)
+    with rushlight.show_progress():
+        program = rushlight.compile(model, example_inputs, partitioner=chosen, generate_etrecord=has_record)
     program.save(output)
     if has_record:
         program.get_etrecord().save(options.etrecord)

@@ -107,6 +107,13 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Quantizes, compiles and writes the files. If this fails, no incomplete file is left."""
+    with rushlight.show_progress():
+        printed = _run(options)
+    print(printed)
+
+
+def _run(options: argparse.Namespace) -> str:
+    """Does the work, and returns what to print."""
     if options.html is not None and not (options.report or options.sensitivity):
         raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
     check_output(options.output)
@@ -154,7 +161,7 @@ def run(options: argparse.Namespace) -> None:
         lines.append(f"layers in float: {', '.join(left)}")
     lines.append(f"{output}: {size_text(output.stat().st_size)}")
     facts |= {"file": str(output), "bytes": output.stat().st_size, "float": left}
-    print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
+    return json.dumps(facts, indent=2) if options.json else "\n".join(lines)
 
 
 def _quantize_package() -> Any:

@@ -27,6 +27,7 @@ from rushlight.frontend.edge import ToEdgeDialectPass
 from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir.facts import MethodProgram, facts_of
 from rushlight.ir.program import copy_program
+from rushlight.ir.progress import working
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.planning_pass import MemoryPlanningPass
@@ -88,7 +89,8 @@ def plain_to_core(
         config: names operators that the user wants kept.
         partitioners: asked for operators in their order.
     """
-    return CoreProgram(program, partitioners, config.preserve_ops)
+    with working("decompose operators"):
+        return CoreProgram(program, partitioners, config.preserve_ops)
 
 
 def core_to_edge(
@@ -210,7 +212,8 @@ def planned_to_program(
         target=config.target,
         state_names=config.emit_mutable_buffer_names,
     )
-    return emit_program(programs, prim_getters=constant_methods, options=options)
+    with working("write the program"):
+        return emit_program(programs, prim_getters=constant_methods, options=options)
 
 
 def _run(

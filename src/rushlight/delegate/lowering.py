@@ -18,6 +18,7 @@ from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram, facts_of, stored_targets, with_marks
 from rushlight.ir.program import copy_program, rebuild_program
+from rushlight.ir.progress import working
 from rushlight.ir.shared_state import shared_state
 
 
@@ -121,7 +122,8 @@ def lower_methods(
             raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
         cuts[method] = cut_program(program, partition.partition_tags)
     for backend_id in _backends(cuts):
-        _preprocess(backend_id, cuts, writer)
+        with working(f"lower to {backend_id}"):
+            _preprocess(backend_id, cuts, writer)
     for method, program in tagged.items():
         handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
         handle = max((h for h in handles if isinstance(h, int)), default=0) + 1

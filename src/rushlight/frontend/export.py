@@ -13,6 +13,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.progress import working
 from rushlight.passes.base import ProgramPass
 
 
@@ -47,7 +48,7 @@ def export_module(
         with suppress(NotImplementedError):  # a captured graph
             module.eval()
     try:
-        with plain_words(module):
+        with plain_words(module), working("export the model"):
             return torch.export.export(
                 module,
                 inputs,

@@ -20,6 +20,7 @@ from rushlight.ir.errors import PassError, VerificationError
 from rushlight.ir.facts import FactsOf, MethodProgram, with_marks
 from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.ir.program import copy_program, copy_signature, make_program
+from rushlight.ir.progress import counted
 from rushlight.ir.text import format_graph
 from rushlight.passes.base import ModulePass, Pass, ProgramPass, graph_modules, name_of
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
@@ -52,7 +53,7 @@ def run_passes(
             or lost a fact that later stages need.
     """
     runner = _Runner(program, verify, owned)
-    for item in passes:
+    for item in counted("run passes", list(passes)):
         runner.run(item)
     return ExportedProgramPassResult(runner.program if runner.modified else program, runner.modified)
 

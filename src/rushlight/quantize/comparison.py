@@ -11,6 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
+from rushlight.ir.progress import counted
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.graph_runner import GraphRunner, NodeValues
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
@@ -55,7 +56,7 @@ def compare(
     own = [Meter() for _ in pair.layers]
     ends: dict[str, _End] = {}
     items = 0
-    for inputs in data:
+    for inputs in counted("compare with the float program", data):
         arguments = as_arguments(inputs)
         check_arguments(pair.reference.module, arguments, f"comparison: item {items} of the data")
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)

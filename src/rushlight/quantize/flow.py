@@ -21,6 +21,7 @@ from torchao.quantization.pt2e import (
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.progress import counted, working
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
 from rushlight.quantize.observers import Checked
@@ -115,7 +116,7 @@ def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
     """
     count = 0
     with torch.no_grad():
-        for inputs in data:
+        for inputs in counted("calibrate", data):
             arguments = as_arguments(inputs)
             check_arguments(model, arguments, f"calibration: item {count} of the data")
             model(*arguments)
@@ -194,7 +195,8 @@ def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: An
     modes = {part: part.training for part in model.modules()}
     model.eval()
     try:
-        return torch.export.export(model, example, dynamic_shapes=dynamic_shapes, strict=False)
+        with working("export the model"):
+            return torch.export.export(model, example, dynamic_shapes=dynamic_shapes, strict=False)
     finally:
         for part, training in modes.items():
             part.training = training

@@ -13,6 +13,7 @@ from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.progress import counted
 from rushlight.ir.text_table import text_table
 from rushlight.quantize.comparison import Pair
 from rushlight.quantize.errors import QuantizationError
@@ -177,11 +178,11 @@ def sensitivity(
     pair = Pair(program, converted)
     units = [unit for nodes in units_of(converted) if (unit := _Unit.of(nodes, pair)) is not None]
     whole = Meter()
-    for arguments in inputs[:items]:
+    for arguments in counted("measure sensitivity", inputs[:items]):
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
         expected = tensors_of(pair.reference.result(floats))
         _add(whole, expected, tensors_of(pair.quantized.result(values)))
-        for unit in units:
+        for unit in counted("measure layers", units):
             value = pair.own(unit.last, floats, values, unit.nodes)
             unit.own.add(floats[unit.last.reference], value)
             changed = pair.reference.again(floats, {unit.last.reference: value})

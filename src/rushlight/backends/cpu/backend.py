@@ -36,6 +36,7 @@ from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constant_inputs, stored_tensor
 from rushlight.ir.errors import CompileError
+from rushlight.ir.progress import counted
 from rushlight.ir.spec import TensorSpec
 from rushlight.passes.spec_prop import with_known_layout
 
@@ -83,7 +84,7 @@ class CpuBackend(BackendDetails):
         buffers = edge_program.graph_signature.inputs_to_buffers
         by_name = {node.name: node for node in graph.nodes}
         states: list[tuple[Tensor, Node]] = []
-        for node in graph.nodes:
+        for node in counted("plan operators", graph.nodes):
             if node.op == "placeholder":
                 target = buffers.get(node.name)
                 if target in new_values:
