@@ -15,6 +15,7 @@ from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.edge import EdgeProgramManager, to_edge_transform_and_lower
 from rushlight.compiler.executorch import ExecutorchProgramManager
+from rushlight.compiler.garbage import heap_frozen
 from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.devtools.etrecord.record import ETRecord
@@ -63,6 +64,7 @@ class CompiledProgram:
         return f"CompiledProgram(methods={sorted(self.methods)}, bytes={len(self.buffer)})"
 
 
+@heap_frozen()
 def compile(
     model: torch.nn.Module | ExportedProgram | Mapping[str, torch.nn.Module | ExportedProgram],
     example_inputs: Sequence[Any] | torch.Tensor | Mapping[str, Any] | None = None,

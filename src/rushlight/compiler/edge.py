@@ -11,6 +11,7 @@ from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassMan
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
+from rushlight.compiler.garbage import heap_frozen
 from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
 from rushlight.compiler.preserve import CoreProgram, left_over
 from rushlight.compiler.to_backend import to_backend
@@ -28,6 +29,7 @@ from rushlight.passes.transform import transform_program
 Passes = Sequence[Any] | Mapping[str, Sequence[Any]] | GraphModulePassManager | ExportedProgramPassManager
 
 
+@heap_frozen()
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: dict[str, Any] | None = None,
@@ -55,6 +57,7 @@ def to_edge(
     return manager
 
 
+@heap_frozen()
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: Passes | None = None,
@@ -218,6 +221,7 @@ class EdgeProgramManager:
         manager._etrecord = self._etrecord
         return manager
 
+    @heap_frozen()
     def to_backend(self, partitioner: Partitioner | Mapping[str, Partitioner]) -> EdgeProgramManager:
         """Returns a manager with programs in which the tagged parts are lowered to a backend.
 
@@ -236,6 +240,7 @@ class EdgeProgramManager:
         manager._etrecord = self._etrecord
         return manager
 
+    @heap_frozen()
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Plans memory, emits the program, and returns the manager of the program file.
 
