@@ -199,6 +199,7 @@ MODULES: dict[str, Names] = {
             "ETRecord": "rushlight.devtools.etrecord:ETRecord",
             "Inspector": "rushlight.devtools.inspector:Inspector",
             "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
+            "inspector": "rushlight.devtools.inspector",
             "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
         }
     ),
@@ -234,9 +235,25 @@ MODULES: dict[str, Names] = {
     "executorch.devtools.inspector.numerical_comparator": Names(
         ("rushlight.devtools.inspector.numerical_comparator",)
     ),
+    "executorch.devtools.inspector.numerical_comparator.l1_numerical_comparator": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
+    "executorch.devtools.inspector.numerical_comparator.mse_numerical_comparator": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
+    "executorch.devtools.inspector.numerical_comparator.snr_numerical_comparator": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
+    "executorch.devtools.inspector.numerical_comparator.numerical_comparator_base": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
+    "executorch.devtools.intermediate_output_tap": Names(("rushlight.compat.intermediate_output_tap",)),
+    "executorch.devtools.size_analysis_tool": Names(),
+    "executorch.devtools.size_analysis_tool.size_analysis_tool": Names(("rushlight.compat.size_analysis",)),
     "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
+    "executorch.devtools.backend_debug.delegation_info": Names(("rushlight.delegate.info",)),
     "executorch.export": Names(("rushlight.export",)),
     "executorch.export.recipe": Names(("rushlight.export.recipe", "rushlight.export.recipe_parts")),
     "executorch.export.recipe_provider": Names(("rushlight.export.recipe",)),
