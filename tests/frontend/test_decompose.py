@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -140,3 +141,15 @@ def test_no_grad_blocks_are_inlined() -> None:
     core = decompose(program)
     x = torch.randn(3)
     torch.testing.assert_close(core.module()(x), x * 3 + 1)
+
+
+class Positive(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0]
+
+
+def test_torchs_own_decomposition_gives_no_warning() -> None:
+    program = torch.export.export(Positive(), (torch.randn(4),))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        decompose(program)

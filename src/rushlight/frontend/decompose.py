@@ -6,6 +6,7 @@ same and is slower.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -56,10 +57,18 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
             result = _decompose_fast(program, preserve)
         except NeedsFallback:
             _forget_pending_sizes(program)
-            core = program.run_decompositions(tables.general_table(preserve))
+            core = _decompose_by_torch(program, preserve)
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     result.facts = facts
     return result
+
+
+def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:
+    """Calls torch's decomposition without the warning that torch gives of a class of its own."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
+        core: ExportedProgram = program.run_decompositions(tables.general_table(preserve))
+    return core
 
 
 def read_facts(
