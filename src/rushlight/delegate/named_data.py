@@ -89,7 +89,33 @@ class NamedDataStore:
             tensor_layout = tensor_layout or _layout_of(tensor)
             dense = tensor.permute(tensor_layout.dim_order).contiguous()
             data = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
+        self._add(key, data, hashlib.sha256(data).digest(), alignment, external_tag, tensor_layout)
+
+    def add_by_content(self, data: bytes, alignment: int = 1, prefix: str = "") -> str:
+        """Stores data under a key that tells their bytes, and hashes them once.
+
+        Args:
+            data: the bytes.
+            alignment: the alignment in bytes.
+            prefix: the start of the key.
+
+        Returns:
+            The key: the prefix and the SHA-256 digest in hexadecimal digits.
+        """
         digest = hashlib.sha256(data).digest()
+        key = prefix + digest.hex()
+        self._add(key, data, digest, alignment, None, None)
+        return key
+
+    def _add(
+        self,
+        key: str,
+        data: bytes,
+        digest: bytes,
+        alignment: int,
+        external_tag: str | None,
+        tensor_layout: TensorLayout | None,
+    ) -> None:
         index = self._index_of_digest.setdefault(digest, len(self.buffers))
         if self._index_of_key.setdefault(key, index) != index:
             raise ValueError(f"two different blobs ({len(data)} bytes the second) are named {key!r}")

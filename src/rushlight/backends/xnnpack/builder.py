@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import enum
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -191,9 +190,8 @@ class GraphBuilder:
 
     def _entry(self, data: bytes) -> int:
         """The entry of the constant data for these bytes, stored once as named data under their digest."""
-        key = hashlib.sha256(data).hexdigest()
+        key = self.store.add_by_content(data, ALIGNMENT)
         if key not in self._entries:
-            self.store.add_named_data(key, data, ALIGNMENT)
             self._entries[key] = len(self.graph.constant_data)
             self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
         return self._entries[key]

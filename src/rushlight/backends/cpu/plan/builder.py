@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import torch
@@ -107,10 +106,7 @@ class Builder:
     def _keep(self, storage: Storage) -> str:
         assert storage.data is not None
         data = storage.data.detach().contiguous().flatten().view(torch.uint8).numpy()
-        view = memoryview(data)  # type: ignore[arg-type]
-        key = "cpu/" + hashlib.sha1(view, usedforsecurity=False).hexdigest()
-        self._store.add_named_data(key, bytes(view), ALIGNMENT)
-        return key
+        return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/")
 
     def value(self, tensor: Tensor) -> int:
         """The index of a view."""
