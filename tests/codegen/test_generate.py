@@ -1,5 +1,7 @@
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -174,16 +176,55 @@ def test_cpp_operands_and_bounds(tmp_path: Path) -> None:
         assert line in text.splitlines()
 
 
-def test_dataclasses(tmp_path: Path) -> None:
-    text = python_dataclasses(
-        parse_schema(parse(tmp_path, OPERATIONS)), "test.fbs", "rushlight.backends.cpu.plan.operation"
-    )
+@contextmanager
+def module_of(text: str) -> Iterator[Any]:
+    """A module with the text as its code; dataclasses find the types of their fields in it."""
     name = "generated_dataclasses"
     module = types.ModuleType(name)
     sys.modules[name] = module
     try:
         exec(text, vars(module))
-        scope: Any = module
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+def test_dataclasses_of_unions(tmp_path: Path) -> None:
+    schema = parse_schema(
+        parse(
+            tmp_path,
+            """
+file_identifier "TST0";
+attribute "optional";
+table Pair { a: int = 3; b: [int]; old: int (deprecated); }
+table Name { text: string; }
+union Item {
+  /// The sum of two numbers.
+  Sum: Pair,
+  Name,
+}
+/// What is listed.
+table Entry { item: Item (optional); factor: float; }
+root_type Entry;
+""",
+        )
+    )
+    with module_of(python_dataclasses(schema, "test.fbs")) as scope:
+        assert (scope.Sum.__doc__, scope.Entry.__doc__) == ("The sum of two numbers.", "What is listed.")
+        assert scope.Sum.__mro__[1] is scope.Pair and scope.Item == scope.Sum | scope.Name
+        assert (scope.Entry().item, scope.Sum(), scope.Pair(4, [5]).b) == (None, scope.Sum(3, []), [5])
+        tables: dict[str, Schema] = {}
+        exec(python_tables({"test": schema}), tables)
+        binding = bind(tables["TEST"], vars(scope))
+        for entry in (scope.Entry(scope.Sum(1, [2]), 0.5), scope.Entry(scope.Name("x")), scope.Entry()):
+            assert decode(binding, memoryview(bytes(encode(binding, entry)))) == entry
+
+
+def test_dataclasses_of_operations(tmp_path: Path) -> None:
+    text = python_dataclasses(
+        parse_schema(parse(tmp_path, OPERATIONS)), "test.fbs", "rushlight.backends.cpu.plan.operation"
+    )
+    with module_of(text) as scope:
         total = scope.Sum(inputs=[3, 4], output=5)
         assert (total.bias, total.function, total.range, total.limit) == (
             None,
@@ -199,14 +240,12 @@ def test_dataclasses(tmp_path: Path) -> None:
         assert [operand.in_place for operand in total.OPERANDS] == [True, False, False]
         tables: dict[str, Schema] = {}
         exec(python_tables({"test": parse_schema(tmp_path / "test.fbs")}), tables)
-        binding = bind(tables["TEST"], vars(module))
+        binding = bind(tables["TEST"], vars(scope))
         step = scope.Step(operation=total, debug_handle=9)
         assert decode(binding, memoryview(bytes(encode(binding, step)))) == step
         total.groups = 65
         with pytest.raises(EncodeError, match="Sum.groups: 65 is outside of 1 to 64"):
             encode(binding, step)
-    finally:
-        del sys.modules[name]
 
 
 @pytest.mark.parametrize(

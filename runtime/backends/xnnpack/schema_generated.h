@@ -9,6 +9,7 @@
 
 namespace rushlight::xnnpack::schema {
 
+// The element type of a value, by XNNPACK's own names.
 enum class XNNDatatype : int16_t {
   xnn_datatype_invalid = 0,
   xnn_datatype_fp32 = 1,
@@ -92,10 +93,14 @@ enum class XNodeUnion : uint8_t {
   XNNCos = 47,
 };
 
+// No longer written: constants are in the payload behind the tables, or in named data.
 struct Buffer : flatbuffer::Table {
   using Table::Table;
 };
 
+// One scale for each group of inputs of each output channel.
+// Scales are in `scale`, or, if num_scales is not 0, in constant_data[scale_buffer_idx]: bfloat16,
+// [channels, groups].
 struct PerChannelGroupQuant : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Vector<float> scale() const { return vector<float>(4); }
@@ -106,6 +111,8 @@ struct PerChannelGroupQuant : flatbuffer::Table {
   uint32_t num_scales() const { return scalar<uint32_t>(14, 0); }
 };
 
+// One scale for each channel.
+// Scales are in `scale`, or, if num_scales is not 0, in constant_data[scale_buffer_idx]: float32, [channels].
 struct PerChannelQuant : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Vector<float> scale() const { return vector<float>(4); }
@@ -115,29 +122,39 @@ struct PerChannelQuant : flatbuffer::Table {
   uint32_t num_scales() const { return scalar<uint32_t>(10, 0); }
 };
 
+// The value is quantized while the program runs.
+// The last num_nonbatch_dims dimensions together have one scale and one zero point.
 struct PerTokenDynamicQuant : flatbuffer::Table {
   using Table::Table;
   int32_t num_nonbatch_dims() const { return scalar<int32_t>(4, 0); }
 };
 
+// One scale and one zero point for the whole tensor.
 struct PerTensorQuant : flatbuffer::Table {
   using Table::Table;
   float scale() const { return scalar<float>(4, 0.0f); }
   int32_t zero_point() const { return scalar<int32_t>(6, 0); }
 };
 
+// A tensor.
 struct XNNTensorValue : flatbuffer::Table {
   using Table::Table;
   XNNDatatype datatype() const { return scalar<XNNDatatype>(4, XNNDatatype::xnn_datatype_invalid); }
   uint32_t num_dims() const { return scalar<uint32_t>(6, 0); }
+  // Sizes; upper bounds where a dimension is dynamic.
   flatbuffer::Vector<uint32_t> dims() const { return vector<uint32_t>(8); }
   bool has_dims() const { return field(8) != nullptr; }
+  // The index into XNNGraph.constant_data; 0 if the value is not constant.
   uint32_t constant_buffer_idx() const { return scalar<uint32_t>(10, 0); }
+  // The position among the delegate's arguments; 2^32 - 1 if the value is internal.
   uint32_t external_id() const { return scalar<uint32_t>(12, 0); }
+  // 1: external input, 2: external output.
   uint32_t flags() const { return scalar<uint32_t>(14, 0); }
+  // The value's id.
   uint32_t id_out() const { return scalar<uint32_t>(16, 0); }
 };
 
+// A quantized tensor.
 struct XNNQuantizedTensorValue : flatbuffer::Table {
   using Table::Table;
   XNNTensorValue tensor_value() const { return table<XNNTensorValue>(4); }
@@ -151,6 +168,7 @@ struct XNNQuantizedTensorValue : flatbuffer::Table {
   PerChannelGroupQuant quant_params_as_PerChannelGroupQuant() const { return quant_params_type() == XNNQuantParams::PerChannelGroupQuant ? table<PerChannelGroupQuant>(8) : PerChannelGroupQuant(); }
 };
 
+// A value: a tensor, quantized or not.
 struct XValue : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table xvalue_union() const { return table<flatbuffer::Table>(6); }
@@ -160,6 +178,7 @@ struct XValue : flatbuffer::Table {
   XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return xvalue_union_type() == XValueUnion::XNNQuantizedTensorValue ? table<XNNQuantizedTensorValue>(6) : XNNQuantizedTensorValue(); }
 };
 
+// An operator with one input and one output. All ids are those of values.
 struct Node1x1 : flatbuffer::Table {
   using Table::Table;
   uint32_t input_id() const { return scalar<uint32_t>(4, 0); }
@@ -167,6 +186,7 @@ struct Node1x1 : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(8, 0); }
 };
 
+// An operator with two inputs and one output.
 struct Node2x1 : flatbuffer::Table {
   using Table::Table;
   uint32_t input1_id() const { return scalar<uint32_t>(4, 0); }
@@ -175,6 +195,7 @@ struct Node2x1 : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(10, 0); }
 };
 
+// A concatenation of two to five inputs along an axis. The ids of absent inputs are 2^32 - 1.
 struct Concatenate : flatbuffer::Table {
   using Table::Table;
   uint32_t axis() const { return scalar<uint32_t>(4, 0); }
@@ -187,6 +208,8 @@ struct Concatenate : flatbuffer::Table {
   uint32_t input5_id() const { return scalar<uint32_t>(18, 0); }
 };
 
+// A convolution of images in NHWC order.
+// Padding, kernel, stride (subsampling) and dilation count pixels.
 struct Convolution : flatbuffer::Table {
   using Table::Table;
   uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
@@ -211,6 +234,7 @@ struct Convolution : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(42, 0); }
 };
 
+// A reduction of windows of images in NHWC order. Padding, window, stride and dilation count pixels.
 struct Pooling : flatbuffer::Table {
   using Table::Table;
   uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
@@ -228,6 +252,7 @@ struct Pooling : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(28, 0); }
 };
 
+// A permutation: dimension i of the output is dimension perm[i] of the input.
 struct XNNStaticTranspose : flatbuffer::Table {
   using Table::Table;
   uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
@@ -238,6 +263,7 @@ struct XNNStaticTranspose : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
+// Bilinear interpolation of images in NHWC order to new_height x new_width pixels.
 struct XNNStaticResizeBilinear2D : flatbuffer::Table {
   using Table::Table;
   uint32_t new_height() const { return scalar<uint32_t>(4, 0); }
@@ -247,6 +273,7 @@ struct XNNStaticResizeBilinear2D : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
+// Padding with a number, by pre_paddings before and post_paddings after each dimension.
 struct XNNStaticConstantPad : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Vector<uint32_t> pre_paddings() const { return vector<uint32_t>(4); }
@@ -259,6 +286,7 @@ struct XNNStaticConstantPad : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(14, 0); }
 };
 
+// x where x > 0, alpha * (exp(x) - 1) elsewhere.
 struct XNNELU : flatbuffer::Table {
   using Table::Table;
   float alpha() const { return scalar<float>(4, 0.0f); }
@@ -267,6 +295,8 @@ struct XNNELU : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(10, 0); }
 };
 
+// input1 [.., k] times the transpose of filter [n, k], plus bias [n].
+// The id of an absent bias is 2^32 - 1. Flag 1: filter is [k, n].
 struct XNNFullyConnected : flatbuffer::Table {
   using Table::Table;
   uint32_t input1_id() const { return scalar<uint32_t>(4, 0); }
@@ -276,6 +306,7 @@ struct XNNFullyConnected : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
+// The same elements with another shape. A dimension of 0 is what remains of the elements.
 struct XNNStaticReshape : flatbuffer::Table {
   using Table::Table;
   uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
@@ -286,6 +317,7 @@ struct XNNStaticReshape : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
+// A slice: sizes[i] elements from offsets[i] of each dimension i.
 struct XNNStaticSlice : flatbuffer::Table {
   using Table::Table;
   uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }
@@ -298,6 +330,7 @@ struct XNNStaticSlice : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(14, 0); }
 };
 
+// softmax(query * scale @ transpose(key) + mask) @ value.
 struct XNNScaledDotProductAttention : flatbuffer::Table {
   using Table::Table;
   uint32_t query_id() const { return scalar<uint32_t>(4, 0); }
@@ -309,6 +342,7 @@ struct XNNScaledDotProductAttention : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(16, 0); }
 };
 
+// The largest value of each window of an image in NHWC order, and its index.
 struct XNNArgMaxPooling2d : flatbuffer::Table {
   using Table::Table;
   uint32_t padding_top() const { return scalar<uint32_t>(4, 0); }
@@ -323,6 +357,7 @@ struct XNNArgMaxPooling2d : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(22, 0); }
 };
 
+// x where x > 0, negative_slope * x elsewhere.
 struct XNNLeakyReLU : flatbuffer::Table {
   using Table::Table;
   float negative_slope() const { return scalar<float>(4, 0.0f); }
@@ -331,12 +366,14 @@ struct XNNLeakyReLU : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(10, 0); }
 };
 
+// Bounds that results are clamped to.
 struct OutputMinMax : flatbuffer::Table {
   using Table::Table;
   float output_min() const { return scalar<float>(4, 0.0f); }
   float output_max() const { return scalar<float>(6, 0.0f); }
 };
 
+// An operator.
 struct XNode : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table xnode_union() const { return table<flatbuffer::Table>(6); }
@@ -394,6 +431,9 @@ struct XNode : flatbuffer::Table {
   bool has_output_min_max() const { return field(10) != nullptr; }
 };
 
+// Where constant data is.
+// It is at `offset` from the constants' place that the header gives, or, if offset is 2^64 - 1, in the named
+// data `named_key`.
 struct ConstantDataOffset : flatbuffer::Table {
   using Table::Table;
   uint64_t offset() const { return scalar<uint64_t>(4, 0); }
@@ -402,6 +442,7 @@ struct ConstantDataOffset : flatbuffer::Table {
   bool has_named_key() const { return field(8) != nullptr; }
 };
 
+// The root of a payload.
 struct XNNGraph : flatbuffer::Table {
   using Table::Table;
   std::string_view version() const { return string(4); }
@@ -415,6 +456,7 @@ struct XNNGraph : flatbuffer::Table {
   bool has_input_ids() const { return field(12) != nullptr; }
   flatbuffer::Vector<uint32_t> output_ids() const { return vector<uint32_t>(14); }
   bool has_output_ids() const { return field(14) != nullptr; }
+  // Entry 0 is reserved.
   flatbuffer::Vector<ConstantDataOffset> constant_data() const { return vector<ConstantDataOffset>(20); }
   bool has_constant_data() const { return field(20) != nullptr; }
 };

@@ -6,7 +6,7 @@ These have a meaning for the generators:
 
 - `min`, `max`: the bounds of a number, which the verifiers check; the default lies within them.
 - `closed`, of an enum: the verifiers refuse values that are no members.
-- `optional`, of a table: Python has None where it is absent, and not a table of defaults.
+- `optional`, of a table or union: Python has None where it is absent, and not a table of defaults.
 - `reads`, `writes`, `updates`: the number is an operand, the index of something that is read, written, or
   written in part. `in_place`: the output may take its memory.
 
@@ -62,10 +62,14 @@ class EnumDecl:
 
 @dataclass
 class UnionDecl:
-    """`members` maps the tag's name to the table's name; tags count from 1."""
+    """A union. Tags count from 1.
+
+    members: the table's name by the tag's. docs: the documentation by the tag's name.
+    """
 
     name: str
     members: dict[str, str]
+    docs: dict[str, str]
 
 
 EFFECTS = ("reads", "writes", "updates")
@@ -314,14 +318,17 @@ class _Parser:
         self._declare(name)
         self._mark("{")
         members: dict[str, str] = {}
+        docs: dict[str, str] = {}
         while not self._try("}"):
+            doc = self._tokens[self._at].doc if self._at < len(self._tokens) else ""
             member = self._take("word")
+            docs[member] = doc
             if member in members or member == "NONE":
                 raise self._fail(f"{name}.{member} is declared twice")
             members[member] = self._take("word") if self._try(":") else member
             if not self._try(",") and self._peek() != "}":
                 raise self._fail("expected ',' or '}'")
-        self._schema.unions[name] = UnionDecl(name, members)
+        self._schema.unions[name] = UnionDecl(name, members, docs)
 
     def _table(self, doc: str) -> None:
         name = self._take("word")

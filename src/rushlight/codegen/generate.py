@@ -1,7 +1,7 @@
 """Generates what is derived from `schema/*.fbs`: `python -m rushlight.codegen.generate [--check]`.
 
 Writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and the Python field tables
-(`**/wire_tables.py`); of a schema with operands also the dataclasses (`**/plan/tables.py`). `--check` writes
+(`**/wire_tables.py`); of some schemas also the dataclasses. `--check` writes
 nothing and fails if a file is not current.
 """
 
@@ -32,7 +32,8 @@ TABLES = {
     "src/rushlight/devtools/bundled_program/wire_tables.py": ("bundled_program",),
 }
 # By schema, the module of its dataclasses, and the module that defines what its operations have in common.
-DATACLASSES = {
+DATACLASSES: dict[str, tuple[str, str | None]] = {
+    "xnnpack": ("src/rushlight/backends/xnnpack/graph.py", None),
     "cpu_plan": ("src/rushlight/backends/cpu/plan/tables.py", "rushlight.backends.cpu.plan.operation"),
 }
 

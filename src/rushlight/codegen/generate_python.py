@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Mapping
 
-from rushlight.codegen.fbs import FieldDecl, SchemaDecl, TableDecl
+from rushlight.codegen.fbs import FieldDecl, SchemaDecl, TableDecl, UnionDecl
 
 _CODES = {
     "bool": "B",
@@ -93,11 +93,17 @@ def _literal(value: int | float | None) -> str:
 # ---- Dataclasses ----
 
 
-def python_dataclasses(schema: SchemaDecl, source: str, operations: str) -> str:
+def python_dataclasses(schema: SchemaDecl, source: str, operations: str | None = None) -> str:
     """Text of a module with an IntEnum for each enum and a dataclass for each table.
 
-    A table with operands is a subclass of `Operation`, which the module `operations` defines, generic in what
-    operands are: what the compiler knows of them at first, their indices in a file.
+    A member of a union that has another name than its table becomes a subclass of the table's class.
+
+    Args:
+        schema: the schema.
+        source: the name of its file.
+        operations: the module that defines `Operation`, the base class of tables with operands. These are
+            generic in what an operand is: what the compiler knows of it at first, its index in a file. None
+            if no table has operands.
     """
     lines = [
         f'"""Generated from schema/{source} by `python -m rushlight.codegen.generate`."""',
@@ -106,11 +112,7 @@ def python_dataclasses(schema: SchemaDecl, source: str, operations: str) -> str:
         "",
         "from dataclasses import dataclass, field",
         "from enum import IntEnum",
-        "from typing import ClassVar, Generic, TypeVar",
-        "",
-        f"from {operations} import Effect, Operand, Operation",
-        "",
-        'V = TypeVar("V")',
+        *(["from typing import TypeAlias"] if operations is None else _imports(operations)),
     ]
     for enum in schema.enums.values():
         lines += [
@@ -121,9 +123,39 @@ def python_dataclasses(schema: SchemaDecl, source: str, operations: str) -> str:
             "",
         ]
         lines += [f"    {member} = {value}" for member, value in enum.members.items()]
+    written: set[str] = set()
     for table in schema.tables.values():
-        lines += _dataclass(schema, table, source)
+        if operations is None:
+            targets = (member.target for member in table.fields if member.kind == "union")
+            unions = dict.fromkeys(name for name in targets if name not in written)
+            for name in unions:
+                lines += _union(schema.unions[name], source)
+            written.update(unions)
+        lines += _dataclass(schema, table, source, is_plain=operations is None)
     return "\n".join(lines) + "\n"
+
+
+def _imports(operations: str) -> list[str]:
+    return [
+        "from typing import ClassVar, Generic, TypeVar",
+        "",
+        f"from {operations} import Effect, Operand, Operation",
+        "",
+        'V = TypeVar("V")',
+    ]
+
+
+def _union(union: UnionDecl, source: str) -> list[str]:
+    """The classes of members with names of their own, and the union of all members."""
+    lines: list[str] = []
+    for tag, table in union.members.items():
+        if tag != table:
+            doc = _docstring(union.docs[tag] or f"See schema/{source}.", 4)
+            lines += ["", "", "@dataclass", f"class {tag}({table}):", *doc]
+    alias = f"{union.name}: TypeAlias = "
+    if len(alias + " | ".join(union.members)) <= 110:
+        return [*lines, "", "", alias + " | ".join(union.members)]
+    return [*lines, "", "", f"{alias}(", "    " + "\n    | ".join(union.members), ")"]
 
 
 def _docstring(doc: str, indent: int) -> list[str]:
@@ -149,12 +181,12 @@ def _targets(schema: SchemaDecl, member: FieldDecl) -> list[str]:
     return [member.target] if member.kind == "table" else []
 
 
-def _dataclass(schema: SchemaDecl, table: TableDecl, source: str) -> list[str]:
+def _dataclass(schema: SchemaDecl, table: TableDecl, source: str, is_plain: bool) -> list[str]:
     base = "(Operation[V], Generic[V])" if table.operands else ""
     lines = [
         "",
         "",
-        "@dataclass(kw_only=True)",
+        "@dataclass" if is_plain else "@dataclass(kw_only=True)",
         f"class {table.name}{base}:",
     ]
     lines += _docstring(table.doc or f"See schema/{source}.", 4)
@@ -167,7 +199,7 @@ def _dataclass(schema: SchemaDecl, table: TableDecl, source: str) -> list[str]:
     for member in table.fields:
         if member.deprecated:
             continue
-        lines.append(f"    {member.name}: {_annotation(schema, member)}{_initial(schema, member)}")
+        lines.append(f"    {member.name}: {_annotation(member, is_plain)}{_initial(schema, member)}")
         lines += _docstring(member.doc, 4) if member.doc else []
     return lines
 
@@ -183,12 +215,12 @@ def _operand(member: FieldDecl) -> str:
 _PYTHON_TYPES = {"bool": "bool", "string": "str"}
 
 
-def _annotation(schema: SchemaDecl, member: FieldDecl) -> str:
+def _annotation(member: FieldDecl, is_plain: bool) -> str:
     if member.effect is not None:
         name = "V"
     elif member.kind == "scalar":
         name = "float" if member.target.startswith("float") else "int"
-    elif member.kind == "union":
+    elif member.kind == "union" and not is_plain:
         name = "Operation[int]"
     else:
         name = _PYTHON_TYPES.get(member.kind, member.target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch.fx import GraphModule
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.passes.base import ModulePass, graph_modules
@@ -11,6 +12,7 @@ from rushlight.passes.base import ModulePass, graph_modules
 class AssignDebugHandlesPass(ModulePass):
     """Numbers nodes from 1 in graph order; nodes of the same origin share a number. Existing handles stay."""
 
+    @override
     def rewrite_all(self, graph_module: GraphModule) -> bool:
         handles: dict[str, int] = {}
         taken = 0

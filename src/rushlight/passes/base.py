@@ -15,6 +15,7 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
@@ -55,6 +56,7 @@ class GraphPass(ModulePass):
     of changed modules is generated anew.
     """
 
+    @override
     def rewrite_all(self, graph_module: GraphModule) -> bool:
         changed = False
         for module in list(graph_modules(graph_module)):

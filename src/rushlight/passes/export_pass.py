@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Graph, GraphModule, Node, Proxy
 from torch.fx.node import map_aggregate
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from typing_extensions import override
 
 from rushlight.ir import memory_ops
 from rushlight.ir import meta as keys
@@ -65,9 +66,11 @@ class NodeMetadata:
         return key in self.data
 
     def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or `default` if the node has none."""
         return self.data.get(key, default)
 
     def copy(self) -> NodeMetadata:
+        """A copy whose keys can be set without a change of this one."""
         return NodeMetadata(self.data)
 
 
@@ -80,23 +83,28 @@ class ProxyValue:
 
     @property
     def node(self) -> Node:
+        """The node of the new graph that computes the value."""
         value = self.proxy_or_node
         return value if isinstance(value, Node) else value.node
 
     @property
     def proxy(self) -> Proxy:
+        """The value as a torch.fx Proxy."""
         value = self.proxy_or_node
         return Proxy(value) if isinstance(value, Node) else value
 
     def is_tensor(self) -> bool:
+        """Whether the value is a tensor."""
         return isinstance(self.data, torch.Tensor)
 
     def to_tensor(self) -> torch.Tensor:
+        """The fake tensor of the value. Raises ExportPassBaseError if the value is not a tensor."""
         if not isinstance(self.data, torch.Tensor):
             raise ExportPassBaseError(f"{self.node.name} is {type(self.data).__name__}, not a tensor")
         return self.data
 
     def is_symint(self) -> bool:
+        """Whether the value is a symbolic integer."""
         return isinstance(self.data, torch.SymInt)
 
     def __iter__(self) -> Iterator[Any]:
@@ -195,6 +203,18 @@ class ExportPass(PassBase):
         inputs: Sequence[Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
+        """Visits torch.cond: rewrites both branches and adds the call to the new graph.
+
+        Args:
+            pred: the condition, a bool or a bool tensor of one element.
+            true_fn: the graph module that runs if the condition holds.
+            false_fn: the graph module that runs if it does not.
+            inputs: the arguments of both branches.
+            meta: metadata of the node.
+
+        Returns:
+            The results of the new call.
+        """
         branches = [self.call_submodule(branch, tuple(inputs)).graph_module for branch in (true_fn, false_fn)]
         return self._fx(
             "call_function", torch.ops.higher_order.cond, (pred, *branches, list(inputs)), {}, meta
@@ -208,6 +228,18 @@ class ExportPass(PassBase):
         additional_inputs: Sequence[Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
+        """Visits torch.while_loop: rewrites condition and body, and adds the call to the new graph.
+
+        Args:
+            cond_fn: the graph module that computes whether the loop continues.
+            body_fn: the graph module of one iteration; its results are the next carried inputs.
+            carried_inputs: the values that an iteration replaces.
+            additional_inputs: the values that all iterations share.
+            meta: metadata of the node.
+
+        Returns:
+            The results of the new call.
+        """
         inputs = (*carried_inputs, *additional_inputs)
         bodies = [self.call_submodule(body, inputs).graph_module for body in (cond_fn, body_fn)]
         args = (*bodies, carried_inputs, additional_inputs)
@@ -220,6 +252,17 @@ class ExportPass(PassBase):
         operands: Sequence[Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
+        """Visits torch.map: rewrites the body and adds the call to the new graph.
+
+        Args:
+            f: the graph module that runs once for each index of the first dimension.
+            mapped_args: tensors of which the body gets one slice each.
+            operands: arguments that all runs share.
+            meta: metadata of the node.
+
+        Returns:
+            The results of the new call.
+        """
         body = self.call_submodule(f, self.inputs(f)).graph_module
         return self._fx(
             "call_function", torch.ops.higher_order.map_impl, (body, mapped_args, operands), {}, meta
@@ -233,6 +276,18 @@ class ExportPass(PassBase):
         additional_inputs: Sequence[ProxyValue],
         meta: NodeMetadata,
     ) -> ProxyValue:
+        """Visits torch.scan: rewrites the body and adds the call to the new graph.
+
+        Args:
+            combine_fn: the graph module that runs once for each index of the scanned dimension.
+            init: the values carried into the first run.
+            xs: tensors of which the body gets one slice each.
+            additional_inputs: arguments that all runs share.
+            meta: metadata of the node.
+
+        Returns:
+            The results of the new call.
+        """
         body = self.call_submodule(combine_fn, self.inputs(combine_fn)).graph_module
         args = (body, init, xs, additional_inputs)
         return self._fx("call_function", torch.ops.higher_order.scan, args, {}, meta)
@@ -244,6 +299,17 @@ class ExportPass(PassBase):
         kwargs: dict[str, Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
+        """Visits a call of a delegate and adds it to the new graph; the lowered module stays as it is.
+
+        Args:
+            lowered_module: the lowered module.
+            args: its arguments.
+            kwargs: keyword arguments of the call.
+            meta: metadata of the node.
+
+        Returns:
+            The results of the new call.
+        """
         target = torch.ops.higher_order.executorch_call_delegate
         return self._fx("call_function", target, (lowered_module, *args), kwargs, meta)
 
@@ -269,6 +335,7 @@ class ExportPass(PassBase):
 
     # What drives it.
 
+    @override
     def call(self, graph_module: GraphModule) -> PassResult:
         if not getattr(self, "_initialized", False):
             raise ExportPassBaseError("ExportPass is not initialized with __init__().")

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants, constant_inputs
@@ -27,6 +28,7 @@ class FoldBatchNormPass(ProgramPass):
     Expected: y = aten.convolution(x, _folded_weight7, _folded_bias8, ...)
     """
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         constants = constant_inputs(program)
         evaluator: Evaluator | None = None

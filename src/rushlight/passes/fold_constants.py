@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
@@ -32,6 +33,7 @@ class FoldConstantsPass(ProgramPass):
     reads: dequantized weights and expanded tensors stay operators.
     """
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         graph = program.graph
         constants = Constants(constant_inputs(program), graph, _is_pure)

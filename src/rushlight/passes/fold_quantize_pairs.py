@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir.quantization import dequantizes, is_inverse
 from rushlight.passes.base import GraphPass
@@ -12,6 +13,7 @@ from rushlight.passes.base import GraphPass
 class FoldQuantizePairsPass(GraphPass):
     """Before: quantize(dequantize(q, s, z, ...), s, z, ...), perhaps with a clone between. Expected: q."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:

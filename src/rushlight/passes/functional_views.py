@@ -10,6 +10,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.dim_order_ops import has_memory_format
@@ -26,6 +27,7 @@ class FunctionalViewsPass(GraphPass):
     Expected: a = aten.permute_copy(x, [1, 0])  # contiguous   b = aten.relu(a)  # contiguous
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         moved: set[Node] = set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import ProgramPass, eliminate_dead_code
 from rushlight.passes.fuse_lookup import fuse_lookups
@@ -22,6 +24,7 @@ class FuseQuantizedPass(ProgramPass):
     def __init__(self, available: Available) -> None:
         self._available = available
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         if not any(getattr(node.target, "namespace", "") == _QUANTIZED for node in program.graph.nodes):
             return False

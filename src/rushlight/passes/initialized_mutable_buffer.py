@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from rushlight.ir import meta as keys
 from rushlight.passes.export_pass import Argument, ExportPass, NodeMetadata, ProxyValue
 
@@ -16,6 +18,7 @@ class InitializedMutableBufferPass(ExportPass):
         super().__init__()
         self.patterns = patterns
 
+    @override
     def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
         if any(pattern in name for pattern in self.patterns):
             meta[keys.INITIAL_STATE] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import dim_order_ops as _dim_order_ops  # registers the operators
 from rushlight.ir import meta
@@ -28,6 +29,7 @@ class LegalizeDimOrderPass(GraphPass):
     Expected: aten.mean.dim(_to_dim_order_copy(x, dim_order=[0, 1, 2, 3]))
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator: Evaluator | None = None
         copy = ops.edge.dim_order_ops._to_dim_order_copy.default

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
@@ -17,6 +18,7 @@ from rushlight.passes.base import GraphPass
 class NormalizeViewBasesPass(GraphPass):
     """Before: v = view_copy(x, ..); w = view_copy(v, ..). Expected: w = view_copy(x, ..)."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
@@ -33,6 +35,7 @@ class UseMemoryViewsPass(GraphPass):
     base is not row-major.
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:

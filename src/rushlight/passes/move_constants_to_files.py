@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram, stored_targets
@@ -34,6 +35,7 @@ class MoveConstantsToFilesPass(ProgramPass):
         self._file_of = file_of
         self._trained = trained
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         files: dict[Node, str] = {}
         if self._file_of is not None:

@@ -12,6 +12,7 @@ from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 from torch.fx.passes.infra.pass_manager import PassManager as FxPassManager
 from torch.fx.passes.infra.pass_manager import pass_result_wrapper
+from typing_extensions import override
 
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.runner import check_calls, run_passes
@@ -96,6 +97,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
             program.validate()
         return result
 
+    @override
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         program, modified = exported_program, False
         for _ in range(self.steps):

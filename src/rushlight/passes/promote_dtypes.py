@@ -8,6 +8,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator
@@ -28,6 +29,7 @@ class PromoteDtypesPass(GraphPass):
     Expected: aten.add.Tensor(x, aten._to_copy(n, dtype=torch.float32))
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False

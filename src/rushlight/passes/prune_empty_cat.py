@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator
@@ -16,6 +17,7 @@ class PruneEmptyCatPass(GraphPass):
     With nothing left, the concatenation stays if a size of its result is not known.
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False

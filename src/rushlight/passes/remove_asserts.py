@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch.fx import GraphModule
+from typing_extensions import override
 
 from rushlight.passes.base import GraphPass
 
@@ -24,6 +25,7 @@ class RemoveAssertsPass(GraphPass):
         super().__init__()
         self._targets = targets
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         found = [
             node for node in module.graph.nodes if node.op == "call_function" and node.target in self._targets

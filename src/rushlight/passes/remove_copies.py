@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from typing_extensions import override
 
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.constants import changed_targets
@@ -38,6 +39,7 @@ class RemoveCopiesPass(ProgramPass):
     is a buffer or an input that the program writes.
     """
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         written = _written_inputs(program)
         returned = set(program.graph.output_node().all_input_nodes)

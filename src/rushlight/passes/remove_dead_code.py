@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch.fx import GraphModule
+from typing_extensions import override
 
 from rushlight.passes.base import GraphPass, eliminate_dead_code
 
@@ -10,5 +11,6 @@ from rushlight.passes.base import GraphPass, eliminate_dead_code
 class RemoveDeadCodePass(GraphPass):
     """Erases operators without users and without effect; inputs stay."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         return eliminate_dead_code(module.graph)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.passes.base import GraphPass
@@ -14,6 +15,7 @@ from rushlight.passes.base import GraphPass
 class RemoveNoopSlicesPass(GraphPass):
     """Before: aten.slice_copy(x, 0, 0, 9223372036854775807). Expected: x. Only static shapes are judged."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
@@ -29,6 +31,7 @@ class SqueezeStaticDimsPass(GraphPass):
     An exported program keeps a dynamic dim, whatever its size at a call; the kernel would remove a size of 1.
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
@@ -67,6 +70,7 @@ def _squeezed_dims(node: Node) -> list[int] | None:
 class RemoveNoopConversionsPass(GraphPass):
     """Before: aten._to_copy(x, dtype=torch.float32) of a float32 x of that layout. Expected: x."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator
@@ -20,6 +21,7 @@ class ScalarToTensorPass(GraphPass):
     Beside tensors of rank 0 alone, which do not outrank it, the constant has the dtype of the result.
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False

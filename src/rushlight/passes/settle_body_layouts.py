@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.control_flow import COND, CONTROL_FLOW, MAP, SCAN, WHILE_LOOP, is_control_flow
@@ -30,6 +31,7 @@ class SettleBodyLayoutsPass(GraphPass):
     Expected: q = aten.clone(p, memory_format=channels_last)     cond(c, f, g, [q])
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False

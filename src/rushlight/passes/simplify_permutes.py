@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op, ops
@@ -20,6 +21,7 @@ class SimplifyPermutesPass(GraphPass):
     Expected: v = aten.view_copy(x, [1, 8, 1, 4])
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:

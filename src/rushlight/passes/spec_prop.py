@@ -9,6 +9,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
+from typing_extensions import override
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import constant_inputs
@@ -24,6 +25,7 @@ _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 class SpecPropPass(GraphPass):
     """Sets specs from value metadata; results of in-place operators share the spec of what they write."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         for node in module.graph.nodes:
             meta.set_spec(node, _spec_of(node, module))
@@ -39,6 +41,7 @@ class SpecPropPass(GraphPass):
 class AllocationSpecPropPass(GraphPass):
     """Gives each allocation the spec of the operator that writes it, if it has none of its own."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
@@ -71,6 +74,7 @@ def _share_specs(node: Node, outs: list[Node]) -> None:
 class MarkConstantsPass(ProgramPass):
     """Marks the specs of placeholders that hold constants of the program."""
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         return mark_constants(program, program.graph_module)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch.fx import GraphModule
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism, TensorSpec, strides_from_dim_order
@@ -18,6 +19,7 @@ SizeOf = Callable[[Any], int | None]
 class ConstraintBasedSymShapeEvalPass(GraphPass):
     """Gives dynamic dims their upper bounds; without one the tensor is of unbounded shape."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         return _evaluate(module, upper_bound)
 
@@ -25,6 +27,7 @@ class ConstraintBasedSymShapeEvalPass(GraphPass):
 class HintBasedSymShapeEvalPass(GraphPass):
     """Gives dynamic dims the sizes of the example inputs; dims that depend on data get their upper bounds."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         return _evaluate(module, _hint_or_bound)
 

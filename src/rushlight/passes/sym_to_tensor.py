@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator
@@ -20,6 +21,7 @@ class SymToTensorPass(GraphPass):
     Expected: aten.add.Tensor(x, aten.scalar_tensor(sym_size, dtype=torch.int32))
     """
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._ops import HigherOrderOperator
 from torch.fx import GraphModule, Node
+from typing_extensions import override
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
@@ -35,6 +36,7 @@ class ToOutVarPass(ModulePass):
         super().__init__()
         self.ignore_to_out_var_failure = ignore_to_out_var_failure
 
+    @override
     def rewrite_all(self, graph_module: GraphModule) -> bool:
         refused: list[Refusal] = []
         for module in list(graph_modules(graph_module)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch._ops import OpOverload
 from torch.fx import GraphModule
+from typing_extensions import override
 
 from rushlight.ir.edge_ops import to_backend_op
 from rushlight.ir.sym_ops import PYTHON_TO_PRIM
@@ -13,6 +14,7 @@ from rushlight.passes.base import GraphPass
 class UsePrimOpsPass(GraphPass):
     """Before: operator.mul(sym_size, 5). Expected: executorch_prim.mul.Scalar(sym_size, 5)."""
 
+    @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
+from typing_extensions import override
 
 from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import ProgramPass
@@ -11,6 +12,7 @@ from rushlight.passes.base import ProgramPass
 class WeightsToOutputsPass(ProgramPass):
     """Appends trained parameters to the outputs, as kind TOKEN; other programs stay as they are."""
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         signature = program.graph_signature
         trained = {

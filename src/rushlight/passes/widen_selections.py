@@ -10,6 +10,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_aggregate
 from torch.utils._sympy.value_ranges import ValueRanges
+from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram
@@ -25,6 +26,7 @@ class WidenSelectionsPass(ProgramPass):
     torch.export keeps its range: the exported program has it too.
     """
 
+    @override
     def rewrite(self, program: MethodProgram) -> bool:
         wider: dict[Any, torch.SymInt] = {}
         for module in graph_modules(program.graph_module):

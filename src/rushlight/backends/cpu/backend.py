@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from typing_extensions import override
 
 from rushlight.backends.cpu.folding import SelectedConstants, is_folded
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
@@ -70,6 +71,7 @@ class CpuBackend(BackendDetails):
     """
 
     @staticmethod
+    @override
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         constants = Constants(constant_inputs(edge_program), edge_program.graph, is_folded)
         graph = edge_program.graph

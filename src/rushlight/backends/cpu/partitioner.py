@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
+from typing_extensions import override
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
 from rushlight.backends.cpu.folding import is_folded
@@ -83,6 +84,7 @@ class CpuPartitioner(Partitioner):
         )
         self.report = WhyNoPartitionReporter()
 
+    @override
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
@@ -96,6 +98,7 @@ class CpuPartitioner(Partitioner):
 
         return list(PRESERVED_OPS), accepts
 
+    @override
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}

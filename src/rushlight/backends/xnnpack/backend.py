@@ -6,6 +6,7 @@ from typing import final
 
 from torch.export import ExportedProgram
 from torch.fx import Node
+from typing_extensions import override
 
 from rushlight.backends.xnnpack.builder import GraphBuilder
 from rushlight.backends.xnnpack.emitters import emit
@@ -25,6 +26,7 @@ class XnnpackBackend(BackendDetails):
     """
 
     @staticmethod
+    @override
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         store = NamedDataStore()
         builder = GraphBuilder(SupportContext(edge_program, enable_bf16=True, dynamic_weights=True), store)

@@ -12,6 +12,7 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
+from rushlight.backends.xnnpack.constants import INPUT, NAMED, NONE, OUTPUT
 from rushlight.backends.xnnpack.facts import (
     CHANNELS_LAST,
     SupportContext,
@@ -53,6 +54,7 @@ class Layout(enum.Enum):
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor's elements in row-major order."""
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
@@ -88,7 +90,7 @@ class GraphBuilder:
         self, dtype: g.XNNDatatype, dims: list[int], scales: g.XNNQuantParams | None = None
     ) -> int:
         index = len(self.graph.xvalues)
-        value = g.XNNTensorValue(dtype, len(dims), dims, 0, g.NONE, 0, index)
+        value = g.XNNTensorValue(dtype, len(dims), dims, 0, NONE, 0, index)
         quantized = g.XNNQuantizedTensorValue(value, scales)
         self.graph.xvalues.append(g.XValue(value if scales is None else quantized))
         return index
@@ -119,6 +121,7 @@ class GraphBuilder:
         return tensor
 
     def dtype_of(self, node: Node) -> g.XNNDatatype:
+        """The XNNPACK datatype of the float tensor that a node computes."""
         return DATATYPES[self.tensor(node).dtype]
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
@@ -193,7 +196,7 @@ class GraphBuilder:
         key = self.store.add_by_content(data, ALIGNMENT)
         if key not in self._entries:
             self._entries[key] = len(self.graph.constant_data)
-            self.graph.constant_data.append(g.ConstantDataOffset(g.NAMED, len(data), key))
+            self.graph.constant_data.append(g.ConstantDataOffset(NAMED, len(data), key))
         return self._entries[key]
 
     def _weight(self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None) -> int:
@@ -242,7 +245,7 @@ class GraphBuilder:
     def _bias(self, node: Any, source: Node, weight: QuantizedWeight) -> int:
         """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
         if not isinstance(node, Node):
-            return g.NONE
+            return NONE
         bias = self.facts.constant(node).float()
         params = dequantize_params(source)
         if params is None:
@@ -290,7 +293,7 @@ class GraphBuilder:
         layout = Layout.NHWC if is_channels_last(self.tensor(node)) else Layout.PLAIN
         value = self.tensor_value(self.define(node, layout))
         value.external_id = self._inputs.index(node)
-        value.flags = g.INPUT
+        value.flags = INPUT
         self.graph.input_ids.append(value.id_out)
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
@@ -380,7 +383,7 @@ class GraphBuilder:
                 self.add(g.XNNCopy(index, copied, 0), node)
                 value = self.tensor_value(copied)
             value.external_id = len(self._inputs) + position
-            value.flags = g.OUTPUT
+            value.flags = OUTPUT
             self.graph.output_ids.append(value.id_out)
         self.graph.num_externs = len(self._inputs) + len(outputs)
         return self.graph

@@ -12,6 +12,7 @@ from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
+from rushlight.backends.xnnpack.constants import ALIGN_CORNERS, KEEP_DIMS, NONE, TRANSPOSE_WEIGHTS
 from rushlight.backends.xnnpack.facts import (
     is_channels_last,
     is_weight_alone,
@@ -176,13 +177,13 @@ def _product(
     else:
         filter_id = builder.value(weight)
         is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
-        bias_id = g.NONE
+        bias_id = NONE
         if bias is not None:
             bias_id = builder.constant(builder.facts.constant(bias), torch.float32 if is_bf16 else None)
     result, bounds = _fused(builder, node)
     out = builder.define(result)
     builder.same(node, result)
-    flags = 0 if is_out_in else g.TRANSPOSE_WEIGHTS
+    flags = 0 if is_out_in else TRANSPOSE_WEIGHTS
     builder.add(g.XNNFullyConnected(in_id, filter_id, bias_id, out, flags), node, bounds)
 
 
@@ -256,7 +257,7 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
         filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
     else:
         filter_id = builder.constant(stored)
-        bias_id = g.NONE if bias is None else builder.constant(bias)
+        bias_id = NONE if bias is None else builder.constant(bias)
     result, bounds = _fused(builder, norm if norm is not None else node)
     dims = upper_dims(builder.tensor(result))
     if is_flat:
@@ -390,7 +391,7 @@ def _pool_node(kind: Any, builder: GraphBuilder, node: Node, window: Sequence[in
     assert isinstance(source, Node)
     in_id = builder.value(source, Layout.NHWC)
     out = builder.define(node, Layout.NHWC)
-    builder.add(kind(*window, in_id, out, g.KEEP_DIMS), node)
+    builder.add(kind(*window, in_id, out, KEEP_DIMS), node)
 
 
 def _avg_pool(builder: GraphBuilder, node: Node) -> None:
@@ -424,11 +425,11 @@ def _mean(builder: GraphBuilder, node: Node) -> None:
     assert isinstance(source, Node)
     in_id = builder.value(source, Layout.NHWC)
     if argument(node, 2, False):
-        builder.add(g.XNNGlobalAvgPooling2d(in_id, builder.define(node, Layout.NHWC), g.KEEP_DIMS), node)
+        builder.add(g.XNNGlobalAvgPooling2d(in_id, builder.define(node, Layout.NHWC), KEEP_DIMS), node)
         return
     dims = upper_dims(builder.tensor(node))
     pooled = builder.temporary(node, [dims[0], 1, 1, dims[1]])
-    builder.add(g.XNNGlobalAvgPooling2d(in_id, pooled, g.KEEP_DIMS), node)
+    builder.add(g.XNNGlobalAvgPooling2d(in_id, pooled, KEEP_DIMS), node)
     shape = _reshape_to(builder, node, [0, 1])
     builder.add(g.XNNStaticReshape(2, shape, pooled, builder.define(node), 0), node)
 
@@ -437,7 +438,7 @@ def _resize(builder: GraphBuilder, node: Node) -> None:
     source = node.args[0]
     assert isinstance(source, Node)
     height, width = (int(size) for size in builder.tensor(node).shape[-2:])
-    flags = g.ALIGN_CORNERS if argument(node, 2) else 0
+    flags = ALIGN_CORNERS if argument(node, 2) else 0
     in_id = builder.value(source, Layout.NHWC)
     out = builder.define(node, Layout.NHWC)
     builder.add(g.XNNStaticResizeBilinear2D(height, width, in_id, out, flags), node)
@@ -495,7 +496,7 @@ def _cat(builder: GraphBuilder, node: Node) -> None:
             out = builder.temporary(node, dims)
         else:
             out = builder.define(node, layout)
-        padded = part + [g.NONE] * (5 - len(part))
+        padded = part + [NONE] * (5 - len(part))
         builder.add(kinds[len(part)](axis, *padded[:4], out, 0, padded[4]), node)
         if not ids:
             return

@@ -85,6 +85,7 @@ class SupportContext:
 
     @property
     def dtypes(self) -> set[torch.dtype]:
+        """The float dtypes of which the partitioner takes nodes."""
         floats = {torch.float32, torch.float16}
         return floats | {torch.bfloat16} if self.enable_bf16 else floats
 
@@ -103,10 +104,12 @@ def operation(node: Node) -> Any:
 
 
 def tensor_of(node: object) -> torch.Tensor | None:
+    """The fake tensor that an argument computes; None if it is no node or has several results."""
     return meta.get_tensor(node) if isinstance(node, Node) else None
 
 
 def rank_of(node: object) -> int:
+    """The number of dimensions of the tensor that an argument computes; -1 of anything else."""
     tensor = tensor_of(node)
     return -1 if tensor is None else tensor.dim()
 
@@ -117,6 +120,7 @@ def upper_dims(tensor: torch.Tensor) -> list[int]:
 
 
 def is_static(tensor: torch.Tensor) -> bool:
+    """Whether all sizes of a tensor are integers."""
     return all(isinstance(size, int) for size in tensor.shape)
 
 

@@ -1,22 +1,15 @@
-"""The tables of a payload as dataclasses, field by field as in `schema/xnnpack.fbs`."""
+"""Generated from schema/xnnpack.fbs by `python -m rushlight.codegen.generate`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-
-NONE = 0xFFFFFFFF  # no value
-NAMED = 0xFFFFFFFFFFFFFFFF  # offset of constants that are stored by name
-
-INPUT = 1  # flags of values
-OUTPUT = 2
-
-TRANSPOSE_WEIGHTS = 1  # flags of nodes
-ALIGN_CORNERS = 8
-KEEP_DIMS = 0x40
+from typing import TypeAlias
 
 
 class XNNDatatype(IntEnum):
+    """The element type of a value, by XNNPACK's own names."""
+
     xnn_datatype_invalid = 0
     xnn_datatype_fp32 = 1
     xnn_datatype_fp16 = 2
@@ -36,12 +29,15 @@ class XNNDatatype(IntEnum):
 
 @dataclass
 class Buffer:
-    """No longer written."""
+    """No longer written: constants are in the payload behind the tables, or in named data."""
 
 
 @dataclass
 class PerChannelGroupQuant:
-    """Scales per channel and group."""
+    """One scale for each group of inputs of each output channel.
+    Scales are in `scale`, or, if num_scales is not 0, in constant_data[scale_buffer_idx]: bfloat16,
+    [channels, groups].
+    """
 
     scale: list[float] = field(default_factory=list)
     channel_dim: int = 0
@@ -52,7 +48,10 @@ class PerChannelGroupQuant:
 
 @dataclass
 class PerChannelQuant:
-    """Scales per channel."""
+    """One scale for each channel.
+    Scales are in `scale`, or, if num_scales is not 0, in constant_data[scale_buffer_idx]: float32,
+    [channels].
+    """
 
     scale: list[float] = field(default_factory=list)
     channel_dim: int = 0
@@ -62,56 +61,63 @@ class PerChannelQuant:
 
 @dataclass
 class PerTokenDynamicQuant:
-    """Quantized while running."""
+    """The value is quantized while the program runs.
+    The last num_nonbatch_dims dimensions together have one scale and one zero point.
+    """
 
     num_nonbatch_dims: int = 0
 
 
 @dataclass
 class PerTensorQuant:
-    """One scale and zero point."""
+    """One scale and one zero point for the whole tensor."""
 
     scale: float = 0.0
     zero_point: int = 0
 
 
-XNNQuantParams = PerChannelQuant | PerTensorQuant | PerTokenDynamicQuant | PerChannelGroupQuant
-
-
 @dataclass
 class XNNTensorValue:
-    """A value; dims are upper bounds where dynamic."""
+    """A tensor."""
 
-    datatype: XNNDatatype = XNNDatatype.xnn_datatype_fp32
+    datatype: XNNDatatype = XNNDatatype.xnn_datatype_invalid
     num_dims: int = 0
     dims: list[int] = field(default_factory=list)
+    """Sizes; upper bounds where a dimension is dynamic."""
     constant_buffer_idx: int = 0
+    """The index into XNNGraph.constant_data; 0 if the value is not constant."""
     external_id: int = 0
+    """The position among the delegate's arguments; 2^32 - 1 if the value is internal."""
     flags: int = 0
+    """1: external input, 2: external output."""
     id_out: int = 0
+    """The value's id."""
+
+
+XNNQuantParams: TypeAlias = PerChannelQuant | PerTensorQuant | PerTokenDynamicQuant | PerChannelGroupQuant
 
 
 @dataclass
 class XNNQuantizedTensorValue:
-    """A value that is quantized."""
+    """A quantized tensor."""
 
     tensor_value: XNNTensorValue | None = None
     quant_params: XNNQuantParams | None = None
 
 
-XValueUnion = XNNTensorValue | XNNQuantizedTensorValue
+XValueUnion: TypeAlias = XNNTensorValue | XNNQuantizedTensorValue
 
 
 @dataclass
 class XValue:
-    """A value of either kind."""
+    """A value: a tensor, quantized or not."""
 
     xvalue_union: XValueUnion | None = None
 
 
 @dataclass
 class Node1x1:
-    """Nodes of several kinds."""
+    """An operator with one input and one output. All ids are those of values."""
 
     input_id: int = 0
     output_id: int = 0
@@ -119,108 +125,8 @@ class Node1x1:
 
 
 @dataclass
-class XNNSoftmax(Node1x1):
-    pass
-
-
-@dataclass
-class XNNSigmoid(Node1x1):
-    pass
-
-
-@dataclass
-class XNNClamp(Node1x1):
-    pass
-
-
-@dataclass
-class XNNFloor(Node1x1):
-    pass
-
-
-@dataclass
-class XNNConvert(Node1x1):
-    pass
-
-
-@dataclass
-class XNNGlobalAvgPooling2d(Node1x1):
-    pass
-
-
-@dataclass
-class XNNSquareRoot(Node1x1):
-    pass
-
-
-@dataclass
-class XNNCeiling(Node1x1):
-    pass
-
-
-@dataclass
-class XNNHardswish(Node1x1):
-    pass
-
-
-@dataclass
-class XNNNegate(Node1x1):
-    pass
-
-
-@dataclass
-class XNNSquare(Node1x1):
-    pass
-
-
-@dataclass
-class XNNAbs(Node1x1):
-    pass
-
-
-@dataclass
-class XNNReciprocalSquareRoot(Node1x1):
-    pass
-
-
-@dataclass
-class XNNLog(Node1x1):
-    pass
-
-
-@dataclass
-class XNNGelu(Node1x1):
-    pass
-
-
-@dataclass
-class XNNTanh(Node1x1):
-    pass
-
-
-@dataclass
-class XNNExp(Node1x1):
-    pass
-
-
-@dataclass
-class XNNSin(Node1x1):
-    pass
-
-
-@dataclass
-class XNNCopy(Node1x1):
-    pass
-
-
-@dataclass
-class XNNCos(Node1x1):
-    pass
-
-
-@dataclass
 class Node2x1:
-    """Nodes of several kinds."""
+    """An operator with two inputs and one output."""
 
     input1_id: int = 0
     input2_id: int = 0
@@ -229,48 +135,8 @@ class Node2x1:
 
 
 @dataclass
-class XNNAdd(Node2x1):
-    pass
-
-
-@dataclass
-class XNNDiv(Node2x1):
-    pass
-
-
-@dataclass
-class XNNMinimum(Node2x1):
-    pass
-
-
-@dataclass
-class XNNMultiply(Node2x1):
-    pass
-
-
-@dataclass
-class XNNSubtract(Node2x1):
-    pass
-
-
-@dataclass
-class XNNMaximum(Node2x1):
-    pass
-
-
-@dataclass
-class XNNPReLU(Node2x1):
-    pass
-
-
-@dataclass
-class XNNBatchMatrixMultiply(Node2x1):
-    pass
-
-
-@dataclass
 class Concatenate:
-    """Nodes of several kinds."""
+    """A concatenation of two to five inputs along an axis. The ids of absent inputs are 2^32 - 1."""
 
     axis: int = 0
     input1_id: int = 0
@@ -283,28 +149,10 @@ class Concatenate:
 
 
 @dataclass
-class XNNConcatenate2(Concatenate):
-    pass
-
-
-@dataclass
-class XNNConcatenate3(Concatenate):
-    pass
-
-
-@dataclass
-class XNNConcatenate4(Concatenate):
-    pass
-
-
-@dataclass
-class XNNConcatenate5(Concatenate):
-    pass
-
-
-@dataclass
 class Convolution:
-    """Nodes of several kinds."""
+    """A convolution of images in NHWC order.
+    Padding, kernel, stride (subsampling) and dilation count pixels.
+    """
 
     padding_top: int = 0
     padding_right: int = 0
@@ -329,23 +177,8 @@ class Convolution:
 
 
 @dataclass
-class XNNConv2d(Convolution):
-    pass
-
-
-@dataclass
-class XNNDepthwiseConv2d(Convolution):
-    pass
-
-
-@dataclass
-class XNNConvTranspose2d(Convolution):
-    pass
-
-
-@dataclass
 class Pooling:
-    """Nodes of several kinds."""
+    """A reduction of windows of images in NHWC order. Padding, window, stride and dilation count pixels."""
 
     padding_top: int = 0
     padding_right: int = 0
@@ -363,18 +196,8 @@ class Pooling:
 
 
 @dataclass
-class XNNAvgPooling2d(Pooling):
-    pass
-
-
-@dataclass
-class XNNMaxPooling2d(Pooling):
-    pass
-
-
-@dataclass
 class XNNStaticTranspose:
-    """A node of this kind."""
+    """A permutation: dimension i of the output is dimension perm[i] of the input."""
 
     num_dims: int = 0
     perm: list[int] = field(default_factory=list)
@@ -385,7 +208,7 @@ class XNNStaticTranspose:
 
 @dataclass
 class XNNStaticResizeBilinear2D:
-    """A node of this kind."""
+    """Bilinear interpolation of images in NHWC order to new_height x new_width pixels."""
 
     new_height: int = 0
     new_width: int = 0
@@ -396,7 +219,7 @@ class XNNStaticResizeBilinear2D:
 
 @dataclass
 class XNNStaticConstantPad:
-    """A node of this kind."""
+    """Padding with a number, by pre_paddings before and post_paddings after each dimension."""
 
     pre_paddings: list[int] = field(default_factory=list)
     post_paddings: list[int] = field(default_factory=list)
@@ -408,7 +231,7 @@ class XNNStaticConstantPad:
 
 @dataclass
 class XNNELU:
-    """A node of this kind."""
+    """x where x > 0, alpha * (exp(x) - 1) elsewhere."""
 
     alpha: float = 0.0
     input_id: int = 0
@@ -418,7 +241,9 @@ class XNNELU:
 
 @dataclass
 class XNNFullyConnected:
-    """A node of this kind."""
+    """input1 [.., k] times the transpose of filter [n, k], plus bias [n].
+    The id of an absent bias is 2^32 - 1. Flag 1: filter is [k, n].
+    """
 
     input1_id: int = 0
     filter_id: int = 0
@@ -429,7 +254,7 @@ class XNNFullyConnected:
 
 @dataclass
 class XNNStaticReshape:
-    """A node of this kind."""
+    """The same elements with another shape. A dimension of 0 is what remains of the elements."""
 
     num_dims: int = 0
     new_shape: list[int] = field(default_factory=list)
@@ -440,7 +265,7 @@ class XNNStaticReshape:
 
 @dataclass
 class XNNStaticSlice:
-    """A node of this kind."""
+    """A slice: sizes[i] elements from offsets[i] of each dimension i."""
 
     num_dims: int = 0
     offsets: list[int] = field(default_factory=list)
@@ -452,7 +277,7 @@ class XNNStaticSlice:
 
 @dataclass
 class XNNScaledDotProductAttention:
-    """A node of this kind."""
+    """softmax(query * scale @ transpose(key) + mask) @ value."""
 
     query_id: int = 0
     key_id: int = 0
@@ -465,7 +290,7 @@ class XNNScaledDotProductAttention:
 
 @dataclass
 class XNNArgMaxPooling2d:
-    """A node of this kind."""
+    """The largest value of each window of an image in NHWC order, and its index."""
 
     padding_top: int = 0
     padding_right: int = 0
@@ -481,7 +306,7 @@ class XNNArgMaxPooling2d:
 
 @dataclass
 class XNNLeakyReLU:
-    """A node of this kind."""
+    """x where x > 0, negative_slope * x elsewhere."""
 
     negative_slope: float = 0.0
     input_id: int = 0
@@ -489,7 +314,200 @@ class XNNLeakyReLU:
     flags: int = 0
 
 
-XNodeUnion = (
+@dataclass
+class OutputMinMax:
+    """Bounds that results are clamped to."""
+
+    output_min: float = 0.0
+    output_max: float = 0.0
+
+
+@dataclass
+class XNNAdd(Node2x1):
+    """input1 + input2, with broadcasting."""
+
+
+@dataclass
+class XNNSoftmax(Node1x1):
+    """Softmax over the last dimension."""
+
+
+@dataclass
+class XNNSigmoid(Node1x1):
+    """1 / (1 + exp(-x))."""
+
+
+@dataclass
+class XNNClamp(Node1x1):
+    """x clamped to the bounds of the node."""
+
+
+@dataclass
+class XNNConv2d(Convolution):
+    """A convolution."""
+
+
+@dataclass
+class XNNDiv(Node2x1):
+    """input1 / input2, with broadcasting."""
+
+
+@dataclass
+class XNNAvgPooling2d(Pooling):
+    """The mean of each window."""
+
+
+@dataclass
+class XNNMinimum(Node2x1):
+    """The smaller one of input1 and input2, with broadcasting."""
+
+
+@dataclass
+class XNNDepthwiseConv2d(Convolution):
+    """A convolution with one group for each channel."""
+
+
+@dataclass
+class XNNMaxPooling2d(Pooling):
+    """The largest value of each window."""
+
+
+@dataclass
+class XNNMultiply(Node2x1):
+    """input1 * input2, with broadcasting."""
+
+
+@dataclass
+class XNNSubtract(Node2x1):
+    """input1 - input2, with broadcasting."""
+
+
+@dataclass
+class XNNFloor(Node1x1):
+    """The largest integer that is not above x."""
+
+
+@dataclass
+class XNNConvert(Node1x1):
+    """A conversion to the datatype of the output: of floats, to quantized values, or back."""
+
+
+@dataclass
+class XNNGlobalAvgPooling2d(Node1x1):
+    """The mean of all pixels of each channel."""
+
+
+@dataclass
+class XNNSquareRoot(Node1x1):
+    """The square root."""
+
+
+@dataclass
+class XNNCeiling(Node1x1):
+    """The smallest integer that is not below x."""
+
+
+@dataclass
+class XNNHardswish(Node1x1):
+    """x * clamp(x + 3, 0, 6) / 6."""
+
+
+@dataclass
+class XNNMaximum(Node2x1):
+    """The larger one of input1 and input2, with broadcasting."""
+
+
+@dataclass
+class XNNNegate(Node1x1):
+    """-x."""
+
+
+@dataclass
+class XNNSquare(Node1x1):
+    """x * x."""
+
+
+@dataclass
+class XNNAbs(Node1x1):
+    """|x|."""
+
+
+@dataclass
+class XNNPReLU(Node2x1):
+    """input1 where it is positive, input1 * input2 elsewhere; input2 has one slope for each channel."""
+
+
+@dataclass
+class XNNConcatenate2(Concatenate):
+    """A concatenation of two inputs."""
+
+
+@dataclass
+class XNNConcatenate3(Concatenate):
+    """A concatenation of three inputs."""
+
+
+@dataclass
+class XNNConcatenate4(Concatenate):
+    """A concatenation of four inputs."""
+
+
+@dataclass
+class XNNBatchMatrixMultiply(Node2x1):
+    """input1 [.., m, k] times input2 [.., k, n]."""
+
+
+@dataclass
+class XNNConcatenate5(Concatenate):
+    """A concatenation of five inputs."""
+
+
+@dataclass
+class XNNConvTranspose2d(Convolution):
+    """A transposed convolution."""
+
+
+@dataclass
+class XNNReciprocalSquareRoot(Node1x1):
+    """1 / sqrt(x)."""
+
+
+@dataclass
+class XNNLog(Node1x1):
+    """The natural logarithm."""
+
+
+@dataclass
+class XNNGelu(Node1x1):
+    """x times the standard normal distribution function of x."""
+
+
+@dataclass
+class XNNTanh(Node1x1):
+    """The hyperbolic tangent."""
+
+
+@dataclass
+class XNNExp(Node1x1):
+    """The exponential function."""
+
+
+@dataclass
+class XNNSin(Node1x1):
+    """The sine."""
+
+
+@dataclass
+class XNNCopy(Node1x1):
+    """The same elements."""
+
+
+@dataclass
+class XNNCos(Node1x1):
+    """The cosine."""
+
+
+XNodeUnion: TypeAlias = (
     XNNAdd
     | XNNFullyConnected
     | XNNSoftmax
@@ -541,14 +559,6 @@ XNodeUnion = (
 
 
 @dataclass
-class OutputMinMax:
-    """Bounds that results are clamped to."""
-
-    output_min: float = 0.0
-    output_max: float = 0.0
-
-
-@dataclass
 class XNode:
     """An operator."""
 
@@ -559,7 +569,11 @@ class XNode:
 
 @dataclass
 class ConstantDataOffset:
-    """Where constant data is: an offset, or a name if that is NAMED."""
+    """Where constant data is.
+    It is at `offset` from the constants' place that the header gives, or, if offset is 2^64 - 1, in
+    the named
+    data `named_key`.
+    """
 
     offset: int = 0
     size: int = 0
@@ -568,7 +582,7 @@ class ConstantDataOffset:
 
 @dataclass
 class XNNGraph:
-    """The root."""
+    """The root of a payload."""
 
     version: str = ""
     xnodes: list[XNode] = field(default_factory=list)
@@ -577,3 +591,4 @@ class XNNGraph:
     input_ids: list[int] = field(default_factory=list)
     output_ids: list[int] = field(default_factory=list)
     constant_data: list[ConstantDataOffset] = field(default_factory=list)
+    """Entry 0 is reserved."""

@@ -75,6 +75,11 @@ def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
 
 
 def attention(lowering: Lowering, node: Node) -> None:
+    """Lowers scaled_dot_product_attention.
+
+    A mask of only True values is dropped. Where keys and values are concatenations of two parts and the
+    queries are few, the step reads both parts in place of their concatenation.
+    """
     pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
         None if n is None else four(lowering.with_inner(_tensor(lowering, n), -1, node))
@@ -241,6 +246,7 @@ def _unscaled(
 
 
 def check_attention(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if it has dropout, or shapes that the step does not support."""
     if argument(node, 4, 0.0) != 0.0:
         return "it drops out"
     ranks = {rank_of(n) for n in node.args[:3]}

@@ -64,15 +64,18 @@ def _operand(lowering: Lowering, item: Any, dtype: torch.dtype) -> Tensor:
 
 
 def comparison(lowering: Lowering, node: Node) -> None:
+    """Lowers a comparison of two tensors or a tensor and a number, or a logical operator."""
     op = aten_op(node.target)
     compare(lowering, node, (COMPARISONS | LOGIC)[op], node.args[0], node.args[1])
 
 
 def negation(lowering: Lowering, node: Node) -> None:
+    """Lowers the negation of truth values to a comparison with False."""
     compare(lowering, node, Comparison.EQUAL, node.args[0], False)
 
 
 def where(lowering: Lowering, node: Node) -> None:
+    """Lowers the choice between two tensors by a condition."""
     choose(lowering, node, *node.args)
 
 
@@ -107,15 +110,18 @@ def check_same_types(node: Node, result: Node | None = None) -> str | None:
 
 
 def check_comparison(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the operands do not have one dtype."""
     return check_same_types(node)
 
 
 def check_logic(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if an operand is not bool."""
     types = {dtype_of(item) for item in node.all_input_nodes}
     return None if types == {torch.bool} else "its operands are no truth values"
 
 
 def check_where(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the condition is not bool, or the operands do not have one dtype."""
     types = [dtype_of(item) for item in node.args]
     if types[0] is not torch.bool:
         return "its condition is no truth value"

@@ -79,27 +79,33 @@ FUNCTIONS = {
 
 
 def relu(lowering: Lowering, node: Node) -> None:
+    """Lowers relu to a clamp to [0, inf]."""
     _clamp(lowering, node, 0.0, INFINITY)
 
 
 def relu6(lowering: Lowering, node: Node) -> None:
+    """Lowers relu6 to a clamp to [0, 6]."""
     _clamp(lowering, node, 0.0, 6.0)
 
 
 def hardtanh(lowering: Lowering, node: Node) -> None:
+    """Lowers hardtanh to a clamp to its bounds, [-1, 1] by default."""
     _clamp(lowering, node, float(argument(node, 1, -1.0)), float(argument(node, 2, 1.0)))
 
 
 def clamp(lowering: Lowering, node: Node) -> None:
+    """Lowers clamp; a bound that is None becomes infinite."""
     low, high = argument(node, 1), argument(node, 2)
     _clamp(lowering, node, -INFINITY if low is None else low, INFINITY if high is None else high)
 
 
 def leaky_relu(lowering: Lowering, node: Node) -> None:
+    """Lowers leaky_relu; its slope is 0.01 by default."""
     _unary(lowering, node, UnaryFunction.LEAKY_RELU, p=float(argument(node, 1, 0.01)))
 
 
 def prelu(lowering: Lowering, node: Node) -> None:
+    """Lowers prelu to leaky_relu if it has one slope, else to relu(x) + slope * min(x, 0) by channel."""
     slopes = lowering.constant_value(node.args[1])
     assert slopes is not None
     if slopes.numel() == 1:
@@ -117,6 +123,7 @@ def prelu(lowering: Lowering, node: Node) -> None:
 
 
 def gelu(lowering: Lowering, node: Node) -> None:
+    """Lowers gelu, exact or with the approximation by tanh."""
     _unary(
         lowering, node, UnaryFunction.GELU_TANH if argument(node, 1, "none") == "tanh" else UnaryFunction.GELU
     )
@@ -133,6 +140,7 @@ POWERS = {
 
 
 def power(lowering: Lowering, node: Node) -> None:
+    """Lowers a power whose exponent is in POWERS."""
     _unary(lowering, node, POWERS[float(node.args[1])])  # type: ignore[arg-type]
 
 
@@ -190,28 +198,37 @@ def _binary(lowering: Lowering, node: Node, function: BinaryFunction, p: float =
 
 
 def add(lowering: Lowering, node: Node) -> None:
+    """Lowers a + alpha * b.
+
+    If a convolution computes one operand and nothing else reads it, the sum becomes a part of its step.
+    """
     alpha = argument(node, 2, 1)
     _binary(lowering, node, BinaryFunction.ADD if alpha == 1 else BinaryFunction.ADD_SCALED, p=float(alpha))
 
 
 def sub(lowering: Lowering, node: Node) -> None:
+    """Lowers a - alpha * b."""
     alpha = argument(node, 2, 1)
     _binary(lowering, node, BinaryFunction.SUB if alpha == 1 else BinaryFunction.ADD_SCALED, p=-float(alpha))
 
 
 def mul(lowering: Lowering, node: Node) -> None:
+    """Lowers a product of elements."""
     _binary(lowering, node, BinaryFunction.MUL)
 
 
 def div(lowering: Lowering, node: Node) -> None:
+    """Lowers a quotient of elements."""
     _binary(lowering, node, BinaryFunction.DIV)
 
 
 def maximum(lowering: Lowering, node: Node) -> None:
+    """Lowers the larger one of two elements."""
     _binary(lowering, node, BinaryFunction.MAXIMUM)
 
 
 def minimum(lowering: Lowering, node: Node) -> None:
+    """Lowers the smaller one of two elements."""
     _binary(lowering, node, BinaryFunction.MINIMUM)
 
 
@@ -219,16 +236,19 @@ def minimum(lowering: Lowering, node: Node) -> None:
 
 
 def check_prelu(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the slopes are not constant."""
     return None if constants.is_constant(node.args[1]) else "its slopes are not constant"
 
 
 def check_pow(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the exponent is not in POWERS."""
     exponent = node.args[1]
     ok = isinstance(exponent, (int, float)) and float(exponent) in POWERS
     return None if ok else f"its exponent is {exponent}"
 
 
 def check_clamp(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if a bound is symbolic."""
     numbers = [argument(node, 1), argument(node, 2)]
     return (
         None if all(n is None or isinstance(n, (int, float)) for n in numbers) else "its bounds are symbolic"
@@ -236,6 +256,7 @@ def check_clamp(node: Node, constants: Constants) -> str | None:
 
 
 def check_add(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if alpha is symbolic."""
     return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor is symbolic"
 
 

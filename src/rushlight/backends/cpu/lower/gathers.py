@@ -23,6 +23,7 @@ aten = torch.ops.aten
 
 
 def embedding(lowering: Lowering, node: Node) -> None:
+    """Lowers an embedding to a gather of rows. A constant table is stored once, in the dtype of weights."""
     table = node.args[0]
     data = lowering.constant_value(table)
     if data is not None and table not in lowering.tables:
@@ -32,6 +33,7 @@ def embedding(lowering: Lowering, node: Node) -> None:
 
 
 def index(lowering: Lowering, node: Node) -> None:
+    """Lowers an index by one tensor of integers along the first dimension to a gather of rows."""
     table = lowering.tensor(node.args[0])
     indices: Any = node.args[1]
     flat = lowering.reshaped(table, (table.sizes[0], product(table.sizes[1:])), node)
@@ -55,6 +57,7 @@ def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, wraps_n
 
 
 def check_index(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if there are several indices, or the rows have a dynamic length."""
     source, indices = node.args
     if len(indices) != 1 or rank_of(source) < 1:  # type: ignore[arg-type]
         return "it chooses along other than its first dimension"
@@ -64,6 +67,7 @@ def check_index(node: Node, constants: Constants) -> str | None:
 
 
 def check_embedding(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the table is not constant, or is quantized in a way that plans do not support."""
     if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
         return why_not_table(node.args[0], constants)  # type: ignore[arg-type]
     return None if constants.is_constant(node.args[0]) else "its table is not constant"

@@ -60,6 +60,7 @@ def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
 
 
 def convolution(lowering: Lowering, node: Node) -> None:
+    """Lowers a convolution, or a transposed one, of rows [n, c, w] or images [n, c, h, w]."""
     source, weight_node, bias_node, stride, padding, dilation, transposed, _, groups = node.args
     x = lowering.tensor(source)
     weight = lowering.constants[weight_node]  # type: ignore[index]
@@ -99,6 +100,11 @@ def convolution(lowering: Lowering, node: Node) -> None:
 
 
 def batch_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers a batch norm with constant statistics.
+
+    It becomes part of the weights of the convolution before it if nothing else reads that one's result,
+    else a product with a scale and a sum with a shift for each channel.
+    """
     source, weight, bias, mean, variance, _, eps = node.args
     mean_value, variance_value = lowering.constants[mean], lowering.constants[variance]  # type: ignore[index]
     scale = torch.rsqrt(variance_value.double() + float(eps))  # type: ignore[arg-type]
@@ -153,10 +159,12 @@ def average_pooling(node: Node) -> Pooling:
 
 
 def max_pool2d_with_indices(lowering: Lowering, node: Node) -> None:
+    """Lowers max pooling whose indices nobody reads."""
     _pool(lowering, node, max_pooling(node), item=True)
 
 
 def max_pool2d(lowering: Lowering, node: Node) -> None:
+    """Lowers max pooling."""
     _pool(lowering, node, max_pooling(node))
 
 
@@ -200,12 +208,20 @@ def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
 
 
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
+    """Lowers average pooling.
+
+    It runs before a 1 x 1 convolution that computes its input, if that is less work.
+    """
     pooling = average_pooling(node)
     if pooling.divisor or not _pool_before(lowering, node, pooling.window):
         _pool(lowering, node, pooling)
 
 
 def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
+    """Lowers adaptive average pooling.
+
+    It becomes a mean over all pixels if the output has one pixel, else average pooling.
+    """
     x = lowering.tensor(node.args[0])
     sizes: tuple[Size, ...] = lowering.sizes(node)
     height, width = x.sizes[-2] // sizes[-2], x.sizes[-1] // sizes[-1]
@@ -223,6 +239,10 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
 
 
 def check_transposed(node: Node, dilation: list[int]) -> str | None:
+    """Gives the reason why a transposed convolution is not taken.
+
+    Plans have none with quantized weights, with a dilation, or with a dynamic or empty image.
+    """
     weight: Any = node.args[1]
     if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
         return "it is transposed and its weights are quantized"
@@ -235,6 +255,7 @@ def check_transposed(node: Node, dilation: list[int]) -> str | None:
 
 
 def check_convolution(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input, the weights or the geometry are not supported."""
     source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
     if rank_of(source) not in (3, 4):
         return f"its input has {rank_of(source)} dimensions"
@@ -253,16 +274,19 @@ def check_convolution(node: Node, constants: Constants) -> str | None:
 
 
 def check_batch_norm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if its tensors are not constant, or more than the first result is used."""
     if not all(a is None or constants.is_constant(a) for a in node.args[1:5]):
         return "its statistics are not constant"
     return check_first_result_alone(node)
 
 
 def check_max_pool2d_with_indices(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is not [n, c, h, w], or the indices are used."""
     return "its input is no batch of images" if rank_of(node.args[0]) != 4 else check_first_result_alone(node)
 
 
 def check_pool(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is not [n, c, h, w], or the divisor of average pooling is negative."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
     divisor = argument(node, 6)  # of average pooling
@@ -270,6 +294,7 @@ def check_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is not [n, c, h, w], or its windows are not all of one known size."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
     source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]

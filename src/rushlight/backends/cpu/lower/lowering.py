@@ -49,6 +49,7 @@ class Lowering:
     # ---- What nodes stand for ----
 
     def set(self, node: Node, tensor: Tensor) -> None:
+        """Sets the tensor that a node stands for."""
         self._env[node] = tensor
         self.aliases.name(node, [tensor])
 
@@ -58,6 +59,7 @@ class Lowering:
         self.aliases.name(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
+        """The tensors of an operator with several results, in their order."""
         found = self._env[node]
         assert isinstance(found, tuple)
         return found
@@ -139,6 +141,13 @@ class Lowering:
         return result
 
     def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
+        """The tensor with other sizes: a view where strides allow one, else a view of a copy.
+
+        Args:
+            tensor: the tensor.
+            sizes: the new sizes, of as many elements as the tensor has.
+            node: the node that the copy belongs to.
+        """
         view = tensor.reshape(sizes)
         if view is None:
             view = self.contiguous(tensor, node).reshape(sizes)
@@ -229,6 +238,7 @@ class ChainBuilder:
         return self.operand(tensor)
 
     def operand(self, tensor: Tensor) -> int:
+        """The source number of a tensor, which is broadcast to the chain's sizes."""
         expanded = tensor.expand(self._sizes)
         if expanded in self.operands:
             return self.operands.index(expanded)
@@ -238,6 +248,17 @@ class ChainBuilder:
     def add(
         self, function: UnaryFunction | BinaryFunction, *sources: int, p: float = 0.0, q: float = 0.0
     ) -> int:
+        """Appends an instruction.
+
+        Args:
+            function: what the instruction computes.
+            sources: numbers of operands (0 or more), or of earlier results (-1 is the first one).
+            p: first parameter of the function.
+            q: second parameter of the function.
+
+        Returns:
+            The source number of its result, for later instructions.
+        """
         self.code.append(ChainInstruction(function, sources, p, q))
         return -len(self.code)
 

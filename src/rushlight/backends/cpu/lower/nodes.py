@@ -22,38 +22,52 @@ def operation(node: Node) -> Any:
 
 
 def tensors_of(node: Node) -> list[torch.Tensor]:
+    """The fake tensors that a node computes: none, one, or several."""
     value = meta.find_val(node)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
 
 
 def shape_of(node: Node) -> Sequence[Any]:
+    """The sizes (int or SymInt) of the tensor that a node computes; empty if it computes no single tensor."""
     fake = meta.get_tensor(node)
     return () if fake is None else fake.shape
 
 
 def rank_of(node: Any) -> int:
+    """The number of dimensions of the tensor that a node computes; -1 of anything else."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return -1 if fake is None else fake.dim()
 
 
 def is_static(node: Any) -> bool:
+    """Whether an argument is a node that computes a tensor of which all sizes are integers."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
 def is_empty(weight: Any) -> bool:
+    """Whether an argument is a node that computes a tensor of no elements."""
     fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
     return fake is not None and fake.numel() == 0
 
 
 def check_first_result_alone(node: Node) -> str | None:
+    """Gives the reason if a result of an operator other than its first one is used."""
     used = [user for user in node.users if user.args[1] != 0 and user.users]
     return "more than its first result is used" if used else None
 
 
 def check_slice_bounds(whole: Node, part: Node, axis: Any, start: Any, step: Any) -> str | None:
-    """Whether a slice of `whole`, of the shape of `part`, begins where a plan can say."""
+    """Gives the reason if a slice begins at an unknown place, or may end outside its input.
+
+    Args:
+        whole: the node that computes the sliced tensor.
+        part: a node whose tensor has the shape of the slice.
+        axis: the sliced dimension.
+        start: None, an integer, or the node of a symbolic integer.
+        step: None, an integer, or something symbolic.
+    """
     if step not in (None, 1) and not isinstance(step, int):
         return "its step is symbolic"
     if start is None or isinstance(start, int):
@@ -70,6 +84,6 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: Any, step: Any
 
 
 def dtype_of(node: Any) -> torch.dtype | None:
-    """That in which a plan keeps a tensor's node."""
+    """The dtype in which a plan keeps the tensor of a node; None of anything else."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if fake is None else planned_dtype(fake.dtype)

@@ -65,6 +65,7 @@ def _normalize(
 
 
 def layer_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers layer norm over the last dimensions."""
     eps = float(argument(node, 4, 1e-5))
     lowering.set(
         node, _normalize(lowering, node, node.args[1], argument(node, 2), argument(node, 3), eps, True)
@@ -72,17 +73,24 @@ def layer_norm(lowering: Lowering, node: Node) -> None:
 
 
 def native_layer_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers native_layer_norm, of whose results only the first one is read."""
     _, shape, weight, bias, eps = node.args
     lowering.set_items(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
 
 
 def rms_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers RMS norm; its epsilon is that of float32 by default."""
     eps = argument(node, 3)
     value = float(torch.finfo(torch.float32).eps if eps is None else eps)
     lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
 
 
 def native_group_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers group norm.
+
+    If channels are innermost in memory, one step computes the scale and shift of each channel and a chain
+    applies them; else each group is a row that is normalized, and a chain applies weight and bias.
+    """
     source, weight, bias, _, _, _, groups, eps = node.args
     if _is_in_rows(lowering.tensor(source)):
         _scale_groups(lowering, node)
@@ -145,6 +153,7 @@ def _scale_groups(lowering: Lowering, node: Node) -> None:
 
 
 def softmax(lowering: Lowering, node: Node) -> None:
+    """Lowers softmax and log_softmax to rows of the given dimension."""
     x = lowering.tensor(node.args[0])
     axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
     order = [*(i for i in range(x.rank) if i != axis), axis]
@@ -166,10 +175,12 @@ def softmax(lowering: Lowering, node: Node) -> None:
 
 
 def check_native_layer_norm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason that `check_norm` gives, or that more than the first result is used."""
     return check_norm(node, constants) or check_first_result_alone(node)
 
 
 def check_group_norm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the image has a dynamic or empty size, or weights are not constant."""
     source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
     assert source is not None
     if not all(isinstance(size, int) for size in source.shape[1:]) or 0 in source.shape[1:]:
@@ -180,6 +191,7 @@ def check_group_norm(node: Node, constants: Constants) -> str | None:
 
 
 def check_norm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if rows have a dynamic length, or weights are not constant."""
     shape: Any = node.args[1]
     if not all(isinstance(size, int) for size in shape):
         return "its rows have a dynamic length"
@@ -192,6 +204,7 @@ def check_norm(node: Node, constants: Constants) -> str | None:
 
 
 def check_softmax(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is a scalar."""
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 

@@ -63,12 +63,14 @@ def _product(
 
 
 def linear(lowering: Lowering, node: Node) -> None:
+    """Lowers linear with a constant weight [n, k] and an optional constant bias [n]."""
     weight = lowering.constant_value(node.args[1])
     assert weight is not None
     _product(lowering, node, node.args[0], weight, lowering.constant_value(argument(node, 2)))
 
 
 def addmm(lowering: Lowering, node: Node) -> None:
+    """Lowers bias [n] + x [m, k] @ weight [k, n] with constant bias and weight."""
     bias = lowering.constant_value(node.args[0])
     weight = lowering.constant_value(node.args[2])
     assert weight is not None
@@ -76,6 +78,11 @@ def addmm(lowering: Lowering, node: Node) -> None:
 
 
 def matmul(lowering: Lowering, node: Node) -> None:
+    """Lowers a product of matrices, of which the batch dimensions are broadcast.
+
+    A product with a constant matrix is a linear layer without bias. A product of softmax with values
+    becomes attention if its other operators allow it.
+    """
     weight = lowering.constant_value(node.args[1])
     if weight is not None and weight.dim() == 2:
         _product(lowering, node, node.args[0], weight.t(), None)
@@ -98,6 +105,7 @@ def matmul(lowering: Lowering, node: Node) -> None:
 
 
 def check_linear(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the weight or bias is not constant, or the weight is empty."""
     if rank_of(node.args[0]) < 1 or not constants.is_constant(node.args[1]):
         return "its weights are not constant"
     if is_empty(node.args[1]):
@@ -107,6 +115,7 @@ def check_linear(node: Node, constants: Constants) -> str | None:
 
 
 def check_addmm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the weight or bias is not constant, or of a form that plans do not have."""
     bias, _, weight = node.args[:3]
     if not constants.is_constant(weight) or not constants.is_constant(bias):
         return "its weights are not constant"
@@ -124,6 +133,10 @@ def check_addmm(node: Node, constants: Constants) -> str | None:
 
 
 def check_matmul(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if a rank is not supported.
+
+    Operands have 2 to 4 dimensions; with a constant matrix on the right, the left one has at least 1.
+    """
     a, b = rank_of(node.args[0]), rank_of(node.args[1])
     if constants.is_constant(node.args[1]) and b == 2:
         if is_empty(node.args[1]):

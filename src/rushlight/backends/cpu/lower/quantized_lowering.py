@@ -79,6 +79,7 @@ class QuantizedLowering(Lowering):
     # ---- What nodes stand for ----
 
     def tensor(self, node: Any) -> Tensor:
+        """The tensor of a node, in float32 except within `int8_kept`; one step dequantizes an int8 tensor."""
         if self._keeps_int8 or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
         return self._dequantize(super().tensor(node), self.quant_params[node], node)
@@ -102,6 +103,7 @@ class QuantizedLowering(Lowering):
         self.quant_params[node] = params
 
     def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
+        """The step that may be fused with `user`; None if its result is an int8 tensor."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
         step = super().sole_writer(source, user, corresponds)

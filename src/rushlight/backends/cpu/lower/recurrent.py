@@ -62,6 +62,11 @@ def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Ten
 
 
 def recurrent(lowering: Lowering, node: Node) -> None:
+    """Lowers LSTM and GRU, one layer and direction at a time.
+
+    The product of a layer's inputs with their weights is one step for all time steps; a second step runs
+    the recurrence.
+    """
     is_gru = "gru" in str(node.target)
     arguments: Any = node.args
     source, first, weights, has_biases, layers, _, _, is_bidirectional, batch_first = arguments
@@ -144,6 +149,11 @@ def _direction(
 
 
 def check_recurrent(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the module is not supported.
+
+    Weights must be constant, the module not in training, states not projected, and the input a batch [..,
+    .., k].
+    """
     arguments: Any = node.args
     weights = arguments[2]
     if not all(constants.is_constant(item) for item in weights):

@@ -31,6 +31,7 @@ REDUCTIONS = {
 
 
 def reduce(lowering: Lowering, node: Node) -> None:
+    """Lowers a sum, mean, maximum or minimum over some dimensions, or all."""
     x = lowering.tensor(node.args[0])
     given: Any = argument(node, 1)
     axes = {axis % x.rank for axis in ([given] if isinstance(given, int) else given or range(x.rank))}
@@ -71,12 +72,14 @@ def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
 
 
 def check_reduce(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the result has a dtype other than float, or the input is a scalar."""
     if node.kwargs.get("dtype") not in (None, torch.float32, *FLOAT16_TYPES):
         return "its result has another type"
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
 def check_extreme(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is a scalar."""
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 

@@ -37,6 +37,7 @@ def _factors(node: Node, axes: int) -> list[float | None]:
 
 
 def resize(lowering: Lowering, node: Node) -> None:
+    """Lowers nearest and bilinear upsampling of rows [n, c, w] or images [n, c, h, w]."""
     x = lowering.tensor(node.args[0])
     out, image = output_of(lowering, node)
     is_bilinear = aten_op(node.target) in BILINEAR
@@ -78,6 +79,7 @@ def _scale(before: int, after: int, factor: float | None, corners: bool) -> floa
 
 
 def check_resize(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the image is empty or has a dynamic size."""
     source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
     assert source is not None and result is not None
     if not all(isinstance(size, int) for size in (*source.shape[2:], *result.shape[2:])):

@@ -64,12 +64,14 @@ def _becomes(node: Node, new_value: Node | None) -> bool:
 
 
 def index_put(lowering: Lowering, node: Node) -> None:
+    """Lowers the replacement of elements by the indices of one dimension to a scatter step."""
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
     _scatter(lowering, node, axis, indices[axis], node.args[2])
 
 
 def index_copy(lowering: Lowering, node: Node) -> None:
+    """Lowers the replacement of slices by their indices to a scatter step."""
     target, axis, index, source = node.args
     _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
 
@@ -84,6 +86,7 @@ def _scatter(lowering: Lowering, node: Node, axis: int, index: Any, source: Any)
 
 
 def slice_scatter(lowering: Lowering, node: Node) -> None:
+    """Lowers the replacement of a slice to a copy into a view of the target."""
     values = lowering.tensor(node.args[1])
     target = _target(lowering, node)
     axis = int(argument(node, 2, 0)) % target.rank
@@ -94,6 +97,7 @@ def slice_scatter(lowering: Lowering, node: Node) -> None:
 
 
 def select_scatter(lowering: Lowering, node: Node) -> None:
+    """Lowers the replacement of one index of a dimension to a copy into a view of the target."""
     values = lowering.tensor(node.args[1])
     target = _target(lowering, node)
     axis, index = int(node.args[2]) % target.rank, int(node.args[3])  # type: ignore[arg-type]
@@ -102,6 +106,7 @@ def select_scatter(lowering: Lowering, node: Node) -> None:
 
 
 def copy(lowering: Lowering, node: Node) -> None:
+    """Lowers `copy`: the node stands for the source, broadcast to the sizes of the target."""
     lowering.set(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
 
 
@@ -109,6 +114,7 @@ def copy(lowering: Lowering, node: Node) -> None:
 
 
 def check_index_put(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if there is not exactly one index, an int64 [n], or if values are accumulated."""
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
@@ -117,6 +123,7 @@ def check_index_put(node: Node, constants: Constants) -> str | None:
 
 
 def check_index_copy(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the indices are not [n], or the dtypes differ."""
     target, _, index, source = node.args
     if rank_of(target) < 1 or rank_of(index) != 1:
         return "its indices are not one row of integers"
@@ -124,6 +131,7 @@ def check_index_copy(node: Node, constants: Constants) -> str | None:
 
 
 def check_scatter(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the dtypes differ, or the plan cannot compute which elements are replaced."""
     arguments: Any = node.args
     reason = check_same_source(arguments[0], arguments[1])
     if reason is not None:
@@ -136,11 +144,13 @@ def check_scatter(node: Node, constants: Constants) -> str | None:
 
 
 def check_copy(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the dtypes of target and source differ."""
     arguments: Any = node.args
     return check_same_source(arguments[0], arguments[1])
 
 
 def check_same_source(target: Node, source: Node) -> str | None:
+    """Gives the reason if the plan keeps target and source in different dtypes."""
     same = dtype_of(target) is dtype_of(source)
     return None if same else "it writes elements of another type"
 

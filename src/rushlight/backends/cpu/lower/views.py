@@ -23,15 +23,18 @@ assert dim_order_ops  # defines the operators of that name
 
 
 def view(lowering: Lowering, node: Node) -> None:
+    """Lowers a view of another shape: a strided view, or a copy if the elements do not allow one."""
     lowering.set(node, lowering.reshaped(lowering.tensor(node.args[0]), lowering.sizes(node), node))
 
 
 def permute(lowering: Lowering, node: Node) -> None:
+    """Lowers permute to a strided view."""
     order: Any = node.args[1]
     lowering.set(node, lowering.tensor(node.args[0]).permute(order))
 
 
 def transpose(lowering: Lowering, node: Node) -> None:
+    """Lowers the exchange of two dimensions to a strided view."""
     x = lowering.tensor(node.args[0])
     order = list(range(x.rank))
     a, b = int(node.args[1]) % x.rank, int(node.args[2]) % x.rank  # type: ignore[arg-type]
@@ -40,17 +43,20 @@ def transpose(lowering: Lowering, node: Node) -> None:
 
 
 def t(lowering: Lowering, node: Node) -> None:
+    """Lowers the transpose of a matrix, or a tensor of fewer dimensions, to a strided view."""
     x = lowering.tensor(node.args[0])
     lowering.set(node, x.permute(range(x.rank - 1, -1, -1)))
 
 
 def squeeze(lowering: Lowering, node: Node) -> None:
+    """Lowers the insertion or removal of dimensions of one element to a strided view."""
     view = lowering.tensor(node.args[0]).reshape(lowering.sizes(node))
     assert view is not None
     lowering.set(node, view)
 
 
 def full(lowering: Lowering, node: Node) -> None:
+    """Lowers `full` to a constant of one element that is broadcast to the sizes of the result."""
     fake = meta.get_tensor(node)
     assert fake is not None
     value: Any = node.args[1]
@@ -58,11 +64,22 @@ def full(lowering: Lowering, node: Node) -> None:
 
 
 def expand(lowering: Lowering, node: Node) -> None:
+    """Lowers a broadcast to a view with strides of 0."""
     lowering.set(node, lowering.tensor(node.args[0]).expand(lowering.sizes(node)))
 
 
 def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
-    """Where a slice begins; a place known only when the plan runs is never negative."""
+    """The index of the first element of a slice.
+
+    Args:
+        lowering: the lowering whose symbols the start may use.
+        start: the operator's argument: None, an integer that counts from the end if it is negative, or a node
+            that computes a symbolic integer, which is never negative.
+        size: the number of elements along the axis.
+
+    Returns:
+        An index in [0, size], as an integer or an expression of symbols.
+    """
     if start is None:
         return 0
     if isinstance(start, Node):
@@ -73,6 +90,7 @@ def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
 
 
 def slice_(lowering: Lowering, node: Node) -> None:
+    """Lowers a slice to a strided view."""
     x = lowering.tensor(node.args[0])
     axis = int(argument(node, 1, 0)) % x.rank
     start = start_of(lowering, argument(node, 2), x.sizes[axis])
@@ -81,12 +99,14 @@ def slice_(lowering: Lowering, node: Node) -> None:
 
 
 def select(lowering: Lowering, node: Node) -> None:
+    """Lowers the selection of one index to a strided view without that dimension."""
     x = lowering.tensor(node.args[0])
     axis, index = int(node.args[1]) % x.rank, int(node.args[2])  # type: ignore[arg-type]
     lowering.set(node, x.select(axis, index if index >= 0 else x.sizes[axis] + index))
 
 
 def split(lowering: Lowering, node: Node) -> None:
+    """Lowers split and unbind to one strided view for each result."""
     x = lowering.tensor(node.args[0])
     is_unbind = "unbind" in str(node.target)
     axis = int(argument(node, 1 if is_unbind else 2, 0)) % x.rank
@@ -105,16 +125,22 @@ def split(lowering: Lowering, node: Node) -> None:
 
 
 def getitem(lowering: Lowering, node: Node) -> None:
+    """Lowers getitem to the tensor of that result of an operator with several results."""
     source, index = node.args
     assert isinstance(source, Node) and isinstance(index, int)
     lowering.set(node, lowering.items(source)[index])
 
 
 def same_elements(lowering: Lowering, node: Node) -> None:
+    """Lowers an operator whose result is its input: the node stands for the same tensor."""
     lowering.set(node, lowering.tensor(node.args[0]))
 
 
 def convert(lowering: Lowering, node: Node) -> None:
+    """Lowers a conversion between dtypes that a plan keeps alike, or from bool to numbers.
+
+    The first needs no step; the second chooses 1 or 0.
+    """
     if dtype_of(node.args[0]) is dtype_of(node):
         same_elements(lowering, node)
     else:
@@ -122,6 +148,11 @@ def convert(lowering: Lowering, node: Node) -> None:
 
 
 def cat(lowering: Lowering, node: Node) -> None:
+    """Lowers a concatenation to one copy for each input.
+
+    The result has the memory order of its inputs if all of them have their channels innermost, else it is
+    row-major.
+    """
     sources: Any = node.args[0]
     sizes = lowering.sizes(node)
     axis = int(argument(node, 1, 0)) % len(sizes)
@@ -142,6 +173,7 @@ def cat(lowering: Lowering, node: Node) -> None:
 
 
 def roll(lowering: Lowering, node: Node) -> None:
+    """Lowers roll to copies: each rolled dimension splits every copy in two."""
     x = lowering.tensor(node.args[0])
     shifts: Any = node.args[1]
     axes: Any = argument(node, 2)
@@ -168,6 +200,7 @@ def roll(lowering: Lowering, node: Node) -> None:
 
 
 def constant_pad_nd(lowering: Lowering, node: Node) -> None:
+    """Lowers constant padding to a copy of the value and a copy of the input into the result."""
     x = lowering.tensor(node.args[0])
     pads: Any = node.args[1]
     if not any(pads):
@@ -190,6 +223,7 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
 
 
 def check_roll(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if roll has no dimensions, a symbolic shift, or a dimension of dynamic size."""
     axes: Any = argument(node, 2)
     if not axes or not all(isinstance(shift, int) for shift in node.args[1]):  # type: ignore[union-attr]
         return "it rolls over all dimensions, or by a symbolic number"
@@ -199,28 +233,34 @@ def check_roll(node: Node, constants: Constants) -> str | None:
 
 
 def check_full(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the value is symbolic."""
     return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
 
 
 def check_slice(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the slice begins at an unknown place, or may end outside its input."""
     source: Any = node.args[0]
     return check_slice_bounds(source, node, argument(node, 1, 0), argument(node, 2), argument(node, 4))
 
 
 def check_select(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the index is symbolic."""
     return None if isinstance(node.args[2], int) else "its index is symbolic"
 
 
 def check_split(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input has a dynamic size."""
     return None if is_static(node.args[0]) else "its input has a dynamic size"
 
 
 def check_cat(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the inputs and the result do not have one dtype."""
     types = {dtype_of(item) for item in (*node.all_input_nodes, node)}
     return None if len(types) == 1 else "its operands have several types"
 
 
 def check_pad(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the padding is negative or symbolic, or the value symbolic."""
     pads: Any = node.args[1]
     if not all(isinstance(p, int) and p >= 0 for p in pads):
         return "its padding is negative or symbolic"
@@ -228,6 +268,7 @@ def check_pad(node: Node, constants: Constants) -> str | None:
 
 
 def check_convert(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the dtype changes and the input is not bool."""
     source, result = dtype_of(node.args[0]), dtype_of(node)
     return None if source is result or source is torch.bool else "it converts"
 

@@ -57,6 +57,7 @@ class Int8Convolution(Convolution):
     sum: ResidualSum | None = None
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        """Multiplies each output channel by a scale and adds a shift; both are float32 [channels]."""
         self.scales = self.scales * scale
         self.bias = shift if self.bias is None else self.bias * scale + shift
 
@@ -95,6 +96,7 @@ class WeightOnlyProduct(Convolution):
     grouped: GroupedWeight
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        """Multiplies each output channel by a scale and adds a shift; both are float32 [channels]."""
         old = self.grouped
         self.grouped = GroupedWeight(old.values, old.scales * scale[:, None], old.bits)
         self.bias = shift if self.bias is None else self.bias * scale + shift

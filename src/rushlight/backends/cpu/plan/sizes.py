@@ -48,6 +48,7 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def product(sizes: Iterable[Size]) -> Size:
+    """The product of sizes, an integer if all of them are; 1 if there are none."""
     result: Size = 1
     for size in sizes:
         result = result * size

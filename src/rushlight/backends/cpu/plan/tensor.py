@@ -45,17 +45,25 @@ class Tensor:
 
     @property
     def rank(self) -> int:
+        """The number of dimensions."""
         return len(self.sizes)
 
     @property
     def dtype(self) -> torch.dtype:
+        """The element type of the storage."""
         return self.storage.dtype
 
     @property
     def is_constant(self) -> bool:
+        """Whether the storage holds a constant, whose data are known at compile time."""
         return self.storage.kind is StorageKind.CONSTANT
 
     def permute(self, order: Sequence[int]) -> Tensor:
+        """A view with its dimensions in another order.
+
+        Args:
+            order: for each new dimension, the index of the old one; negative ones count from the end.
+        """
         order = [axis % self.rank for axis in order]
         return replace(
             self,
@@ -64,6 +72,14 @@ class Tensor:
         )
 
     def narrow(self, axis: int, start: Size, size: Size, step: int = 1) -> Tensor:
+        """A view of a range of one dimension.
+
+        Args:
+            axis: the dimension.
+            start: index of the first element.
+            size: number of elements in the view.
+            step: distance of one element from the next, in elements of this view.
+        """
         sizes, strides = list(self.sizes), list(self.strides)
         offset = simplify(self.offset + start * strides[axis])
         sizes[axis] = size
@@ -71,6 +87,7 @@ class Tensor:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
 
     def select(self, axis: int, index: Size) -> Tensor:
+        """A view of one index of a dimension, without that dimension."""
         narrowed = self.narrow(axis, index, 1)
         return narrowed.without(axis)
 
