@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
     "runtime": set(),
-    "devtools": {"ir", "delegate", "emit", "format", "runtime"},
+    "devtools": {"ir", "delegate", "emit", "format", "runtime", "backends"},
 }
 ANYTHING = {"compat", "cli", "__init__", "__main__"}
 WITHOUT_TORCH = {"format", "runtime", "codegen", "target"}

@@ -23,6 +23,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "info",
         help="print methods, inputs, outputs, memory, operators and data",
+        description="Prints the header of a program: what it takes, gives and needs. `rushlight inspect` "
+        "shows every operator, with modules, times, memory and weights, also as an HTML page.",
         epilog="example: rushlight info model.pte",
     )
     parser.add_argument("program", help="a .pte file")
@@ -36,6 +38,11 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(facts, indent=2))
         return
+    print_header(facts)
+
+
+def print_header(facts: dict[str, Any]) -> None:
+    """Prints what `collect` returned."""
     print(f"{facts['file']}: {size_text(facts['bytes'])}, {size_text(facts['constant_bytes'])} of constants")
     if facts["named_data"]:
         print(f"  named data: {_named_data_text(facts['named_data'])}")

@@ -18,6 +18,7 @@ from rushlight.cli import (
     config,
     diff,
     info,
+    inspect,
     kernels,
     profile,
     quantize,
@@ -30,6 +31,7 @@ _COMMANDS = (
     compile,
     run,
     info,
+    inspect,
     size,
     diff,
     compare,
@@ -54,20 +56,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for module in (
-        compile,
-        run,
-        info,
-        size,
-        diff,
-        compare,
-        profile,
-        bench,
-        quantize,
-        kernels,
-        config,
-        completion,
-    ):
+    for module in _COMMANDS:
         module.add_to(commands)
     return top
 

@@ -27,8 +27,8 @@ RUNS = 20
 _FIRST_ROOM, _LAST_ROOM = 1 << 24, 1 << 33
 
 
-def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that name the record of a program, or the model that it was compiled from."""
+def add_record_file_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the record of a program."""
     parser.add_argument(
         "--etrecord",
         type=Path,
@@ -36,6 +36,18 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
         help="the ETRecord of the program, which `rushlight compile --etrecord` writes (default: the file "
         "beside the program with the ending .etrecord)",
     )
+
+
+def record_file(options: argparse.Namespace) -> Path | None:
+    """The record of the options, or the one beside the program; None if there is none."""
+    beside = Path(options.program).with_suffix(".etrecord")
+    given: Path | None = options.etrecord
+    return given or (beside if beside.exists() else None)
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that name the record of a program, or the model that it was compiled from."""
+    add_record_file_option(parser)
     parser.add_argument(
         "--module",
         metavar="FILE.py:FACTORY",
@@ -52,9 +64,9 @@ def record_of(options: argparse.Namespace) -> ETRecord:
         DevtoolsError: the record is damaged.
     """
     path = Path(options.program)
-    beside = path.with_suffix(".etrecord")
-    if options.etrecord is not None or (options.module is None and beside.exists()):
-        return parse_etrecord(options.etrecord or beside)
+    found = record_file(options)
+    if found is not None and (options.etrecord is not None or options.module is None):
+        return parse_etrecord(found)
     if options.module is None:
         raise InvalidArgumentError(
             f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
@@ -66,11 +78,11 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     theirs = _instructions(program.manager.executorch_program)
     ours = _instructions(read_pte(path.read_bytes()).program)
     for name, wanted in theirs.items():
-        found = ours.get(name)
-        if found != wanted:
+        names = ours.get(name)
+        if names != wanted:
             raise InvalidArgumentError(
                 f"{path} was not compiled from {options.module} with these options: the instructions of "
-                f"method {name!r} are {_short(found)}, and compiling gives {_short(wanted)}; give the "
+                f"method {name!r} are {_short(names)}, and compiling gives {_short(wanted)}; give the "
                 "options of its compile, such as --backend, or its --etrecord"
             )
     record = program.get_etrecord()

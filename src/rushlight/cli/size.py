@@ -6,16 +6,21 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
 from rushlight.devtools.inspector.table import text_table
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
 from rushlight.format.pte import PTEFile, read_pte
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
 
 SHOWN = 20  # layers in the table; --json has all
 
@@ -30,23 +35,14 @@ def add_to(commands: Commands) -> None:
         epilog="example: rushlight size model.pte --etrecord model.etrecord",
     )
     parser.add_argument("program", help="a .pte file")
-    parser.add_argument(
-        "--etrecord",
-        type=Path,
-        metavar="FILE",
-        help="the ETRecord of the program, which names the layers (default: the file beside the program with "
-        "the ending .etrecord)",
-    )
+    add_record_file_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Prints where the bytes are."""
-    path = Path(options.program)
-    beside = path.with_suffix(".etrecord")
-    record = options.etrecord or (beside if beside.exists() else None)
-    facts = collect(path, record)
+    facts = collect(Path(options.program), record_file(options))
     if options.json:
         print(json.dumps(facts, indent=2))
         return
@@ -66,18 +62,22 @@ def run(options: argparse.Namespace) -> None:
         print(f"there twice: {size_text(group['bytes'])} in {', '.join(group['names'])}")
 
 
-def collect(path: Path, record: Path | None = None) -> dict[str, Any]:
+def collect(path: Path, record: Path | ETRecord | None = None) -> dict[str, Any]:
     """Returns where the bytes of a program are, as plain data.
 
     Args:
         path: a .pte file.
-        record: the ETRecord of the program, which names layers by module path; without it layers are named by
-            operator or payload.
+        record: the ETRecord of the program or its path, which names layers by module path; without it layers
+            are named by operator or payload.
 
     Raises:
         FormatError: the program is damaged.
         DevtoolsError: the record is damaged.
     """
+    if isinstance(record, Path):
+        from rushlight.devtools.etrecord.record import parse_etrecord
+
+        record = parse_etrecord(record)
     data = path.read_bytes()
     file = read_pte(data)
     blobs = dict(_blobs(file))
@@ -93,7 +93,7 @@ def collect(path: Path, record: Path | None = None) -> dict[str, Any]:
         "file": str(path),
         "bytes": len(data),
         "parts": parts,
-        "layers": _layers(file, record),
+        **_weight_tables(file, record),
         "duplicates": _duplicates(blobs),
     }
 
@@ -122,38 +122,47 @@ def _duplicates(blobs: Mapping[str, memoryview]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda group: -int(group["bytes"]) * (len(group["names"]) - 1))
 
 
-def _layers(file: PTEFile, record: Path | None) -> list[dict[str, Any]]:
-    """The weights by layer, the largest first: each weight belongs to the first operator that reads it."""
-    found: dict[str, dict[str, Any]] = {}
+def _weight_tables(file: PTEFile, record: ETRecord | None) -> dict[str, list[dict[str, Any]]]:
+    """The weights by layer and by operator, the largest first.
+
+    Each weight belongs to the first operator that reads it.
+    """
+    layers: dict[str, dict[str, Any]] = {}
+    operators: dict[str, dict[str, Any]] = {}
     seen: set[tuple[str, Any]] = set()
     for plan in file.program.execution_plan:
         names = _Names(plan.name, record)
-        for key, size, layer, kept_in in _weights(file, plan, names):
-            if key not in seen:
-                seen.add(key)
-                row = found.setdefault(layer, {"layer": layer, "bytes": 0, "count": 0, "kept_in": []})
-                row["bytes"] += size
-                row["count"] += 1
-                if kept_in not in row["kept_in"]:
-                    row["kept_in"].append(kept_in)
-    return sorted(found.values(), key=lambda row: -row["bytes"])
+        for weight in _weights(file, plan, names):
+            if weight.key in seen:
+                continue
+            seen.add(weight.key)
+            row = layers.setdefault(
+                weight.layer, {"layer": weight.layer, "bytes": 0, "count": 0, "kept_in": []}
+            )
+            other = operators.setdefault(
+                weight.operator, {"operator": weight.operator, "bytes": 0, "count": 0}
+            )
+            for counted in (row, other):
+                counted["bytes"] += weight.size
+                counted["count"] += 1
+            if weight.kept_in not in row["kept_in"]:
+                row["kept_in"].append(weight.kept_in)
+    tables = {"layers": layers.values(), "operators": operators.values()}
+    return {name: sorted(rows, key=lambda row: -int(row["bytes"])) for name, rows in tables.items()}
 
 
 class _Names:
     """The names of layers by instruction and debug handle."""
 
-    def __init__(self, method: str, record: Path | None) -> None:
+    def __init__(self, method: str, record: ETRecord | None) -> None:
         self._operators: dict[int, list[Operator]] = {}
         self._handles: dict[int, tuple[int, ...]] = {}
         self._steps: dict[int, tuple[str, dict[str, tuple[int, ...]]]] = {}
         if record is not None:
-            from rushlight.devtools.etrecord.record import parse_etrecord
-
-            parsed = parse_etrecord(record)
-            edge = parsed.edge_programs.get(method)
+            edge = record.edge_programs.get(method)
             self._operators = {} if edge is None else operators_of(edge)
-            self._handles = parsed.handles_of(method)
-            self._steps = parsed.delegates_of(method)
+            self._handles = record.handles_of(method)
+            self._steps = record.delegates_of(method)
 
     def of_instruction(self, index: int, operator: str) -> str:
         """The layer of a kernel call: its module, or the operator."""
@@ -169,10 +178,19 @@ class _Names:
         return modules[0] if modules else ""
 
 
-def _weights(
-    file: PTEFile, plan: ExecutionPlan, names: _Names
-) -> Iterator[tuple[tuple[str, Any], int, str, str]]:
-    """Key, bytes, layer and place of each weight that an instruction reads."""
+@dataclass(frozen=True)
+class _Weight:
+    """A weight that an instruction or a step reads."""
+
+    key: tuple[str, Any]
+    size: int
+    layer: str
+    operator: str
+    kept_in: str
+
+
+def _weights(file: PTEFile, plan: ExecutionPlan, names: _Names) -> Iterator[_Weight]:
+    """The weights in the order in which they are read."""
     index = -1
     for instruction in (item for chain in plan.chains for item in chain.instructions):
         index += 1
@@ -184,15 +202,16 @@ def _weights(
                 if isinstance(value, Tensor) and value.data_buffer_idx and value.allocation_info is None:
                     size = memoryview(file.constants[value.data_buffer_idx]).nbytes
                     layer = names.of_instruction(index, operator)
-                    yield ("constant", value.data_buffer_idx), size, layer, "constants"
+                    yield _Weight(("constant", value.data_buffer_idx), size, layer, operator, "constants")
         elif isinstance(call, DelegateCall):
             delegate = plan.delegates[call.delegate_index]
             payload = bytes(file.delegate_data[delegate.processed.index])
             for key, handle, operation in _named(delegate.id, payload):
                 entry = file.named_data.get(key)
                 if entry is not None:
-                    layer = names.of_step(index, handle, operation)
-                    yield ("named", key), memoryview(entry.data).nbytes, layer, f"named data of {delegate.id}"
+                    layer, size = names.of_step(index, handle, operation), memoryview(entry.data).nbytes
+                    kept_in = f"named data of {delegate.id}"
+                    yield _Weight(("named", key), size, layer, operation, kept_in)
 
 
 def _named(backend: str, payload: bytes) -> Iterator[tuple[str, int, str]]:

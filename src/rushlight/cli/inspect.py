@@ -1,0 +1,197 @@
+"""`rushlight inspect`: shows every operator of a program, in the terminal and as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rushlight.cli import info, size
+from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.records import add_record_file_option, record_file
+from rushlight.devtools.inspector.table import text_table
+from rushlight.devtools.view.page import page
+from rushlight.devtools.view.program import MethodGraph, method_graphs
+from rushlight.format.pte import read_pte
+from rushlight.runtime.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
+
+_SHOWN = 12  # rows of each table in the terminal; --json and --html have all
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "inspect",
+        help="show every operator with its module, time, memory and weights, also as an HTML page",
+        description="Shows the whole of a program: the operators of kernels and inside delegates, their "
+        "modules and times, the memory plan, the weights and what runs where. `rushlight info` prints the "
+        "header alone.",
+        epilog="example: rushlight inspect model.pte --etdump run.etdp --html model.html",
+    )
+    parser.add_argument("program", help="a .pte file")
+    add_record_file_option(parser)
+    parser.add_argument(
+        "--etdump",
+        type=Path,
+        metavar="FILE",
+        help="an ETDump of the program, which gives the times; `rushlight profile --etdump` writes one",
+    )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page for a browser, which needs no network: the graph by modules, the memory plan over "
+        "time, the weights",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the summary and writes the page."""
+    path = Path(options.program)
+    facts = collect(path, record_file(options), options.etdump)
+    graphs = facts["graphs"]
+    if options.html:
+        write_page(options.html, path, facts)
+    if options.json:
+        plain = {**facts, "graphs": [graph.asdict() for graph in graphs]}
+        print(json.dumps(plain, indent=2))
+        return
+    info.print_header(facts["info"])
+    for graph in graphs:
+        _print_graph(graph)
+    print("bytes:")
+    for name, count in facts["size"]["parts"].items():
+        print(f"  {name:12} {size_text(count):>12}")
+    if options.html:
+        print(f"{options.html}: {size_text(options.html.stat().st_size)}")
+
+
+def collect(path: Path, record: Path | None = None, etdump: Path | None = None) -> dict[str, Any]:
+    """Returns what the page shows: "info", "size", "graphs" (of `MethodGraph`) and "partition".
+
+    Args:
+        path: a .pte file.
+        record: its ETRecord, which names modules and lines.
+        etdump: an ETDump, which gives times.
+
+    Raises:
+        FormatError: the program is damaged.
+        DevtoolsError: the record or dump is damaged, or belongs to another program.
+    """
+    parsed: ETRecord | None = None
+    if record is not None:
+        from rushlight.devtools.etrecord.record import parse_etrecord
+
+        parsed = parse_etrecord(record)
+    inspector = None
+    if etdump is not None:
+        from rushlight.devtools.inspector.inspector import Inspector
+
+        inspector = Inspector(etdump_path=etdump, etrecord=parsed)
+    graphs = method_graphs(read_pte(path.read_bytes()), parsed, inspector)
+    return {
+        "info": info.collect(path),
+        "size": size.collect(path, parsed),
+        "graphs": graphs,
+        "partition": [row for graph in graphs for row in _partition(graph, parsed)],
+    }
+
+
+def write_page(target: Path, path: Path, facts: dict[str, Any]) -> None:
+    """Writes the HTML page.
+
+    Args:
+        target: the file.
+        path: the program.
+        facts: what `collect` returned.
+
+    Raises:
+        InvalidArgumentError: the folder of the file does not exist.
+    """
+    if not target.parent.is_dir():
+        raise InvalidArgumentError(
+            f"--html {target}: the folder {target.parent} does not exist; create it first"
+        )
+    target.write_text(page(path.name, facts["graphs"], facts["size"], facts["partition"]), "utf-8")
+
+
+def _partition(graph: MethodGraph, record: ETRecord | None) -> list[dict[str, Any]]:
+    """What runs where: the kernels with the reason why no backend takes them, then the steps by operation."""
+    reasons = {} if record is None else _reasons(graph, record)
+    kernels: Counter[tuple[str, str, str, str]] = Counter()
+    steps: Counter[tuple[str, str]] = Counter()
+    for node in graph.nodes:
+        if node.kind == "kernel":
+            module, line = node.modules[-1:] or [""], node.lines[-1:] or [""]
+            found = next((reasons[key] for key in node.operators if key in reasons), "")
+            kernels[node.name, module[0], line[0], found] += 1
+        elif node.backend:
+            steps[node.backend, node.name] += 1
+    rows = [
+        {
+            "place": "kernel",
+            "operator": name,
+            "count": count,
+            "module": module,
+            "line": line,
+            "reason": reason,
+        }
+        for (name, module, line, reason), count in kernels.items()
+    ]
+    rows += [
+        {"place": place, "operator": name, "count": count} for (place, name), count in steps.most_common()
+    ]
+    return [{"method": graph.name, **row} for row in rows]
+
+
+def _reasons(graph: MethodGraph, record: ETRecord) -> dict[str, str]:
+    """Why the backends of a program do not take an operator, by operator: what their partitioners say."""
+    from rushlight.backends.cpu.partitioner import CpuPartitioner
+    from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+    from rushlight.ir.program import copy_program
+
+    edge = record.edge_programs.get(graph.name)
+    used = {node.backend for node in graph.nodes}
+    if edge is None or not used - {""}:
+        return {}
+    makers: dict[str, Any] = {"CpuBackend": CpuPartitioner, "XnnpackBackend": XnnpackPartitioner}
+    found: dict[str, str] = {}
+    for backend in sorted(used & makers.keys()):
+        partitioner = makers[backend]()
+        partitioner.partition(copy_program(edge))
+        for node, reason in partitioner.report.reasons.items():
+            found.setdefault(getattr(node.target, "__name__", str(node.target)), f"{backend}: {reason}")
+    return found
+
+
+def _print_graph(graph: MethodGraph) -> None:
+    """Prints the operators and the memory of a method."""
+    counts: Counter[tuple[str, str]] = Counter()
+    times: Counter[tuple[str, str]] = Counter()
+    for node in graph.nodes:
+        if node.instruction >= 0:
+            key = (node.name, node.backend or node.kind)
+            counts[key] += 1
+            times[key] += node.time or 0  # type: ignore[assignment]
+    rows = []
+    order = times if graph.total_time else counts
+    for key, _ in order.most_common(_SHOWN):
+        row = [str(counts[key]), *key]
+        if graph.total_time:
+            row += [f"{times[key]:.4g}", f"{times[key] / graph.total_time:.1%}"]
+        rows.append(row)
+    print(f"operators of {graph.name}:")
+    print(text_table(["count", "operator", "runs on", *(["ms", "share"] if graph.total_time else [])], rows))
+    if len(counts) > _SHOWN:
+        print(f"and {len(counts) - _SHOWN} more kinds (--json and --html have all)")
+    for arena in graph.arenas:
+        at = graph.nodes[arena.peak_at]
+        place = ", ".join(at.modules[-1:]) or at.name
+        print(f"memory of {arena.name}: {size_text(arena.size)}, {size_text(arena.peak)} in use at {place}")

@@ -1,0 +1,54 @@
+"""One HTML page that shows a program, without network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rushlight.devtools.view.program import MethodGraph
+
+_FOLDER = Path(__file__).with_name("page")
+
+# cytoscape draws the graph, dagre lays it out, echarts draws the charts: npm packages, with their licences.
+_LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
+
+
+def page(
+    name: str, methods: Sequence[MethodGraph], size: dict[str, Any], partition: Sequence[dict[str, Any]]
+) -> str:
+    """Returns the page.
+
+    Args:
+        name: the name of the program.
+        methods: the graphs.
+        size: where the bytes are, as `rushlight size --json` prints it.
+        partition: rows with method, place, operator, count, module, line and reason.
+    """
+    data = {
+        "file": name,
+        "methods": [method.asdict() for method in methods],
+        "size": size,
+        "partition": list(partition),
+    }
+    filled = {
+        "style": (_FOLDER / "page.css").read_text("utf-8"),
+        "data": embedded(data),
+        "scripts": "\n".join(
+            (_FOLDER / "vendor" / f"{library}.min.js").read_text("utf-8") for library in _LIBRARIES
+        ),
+        "page": (_FOLDER / "page.js").read_text("utf-8"),
+    }
+    parts = (_FOLDER / "page.html").read_text("utf-8").split("{{")
+    text = [parts[0]]
+    for part in parts[1:]:
+        key, rest = part.split("}}", 1)
+        text += [filled[key], rest]
+    return "".join(text)
+
+
+def embedded(data: Any) -> str:
+    """JSON that cannot end the script element that it stands in, whatever names are in the data."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

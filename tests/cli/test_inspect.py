@@ -1,0 +1,210 @@
+"""`rushlight inspect`: the facts of a program, and the page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import rushlight
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.cli.exit_codes import ERROR
+from rushlight.cli.inspect import collect, write_page
+from rushlight.cli.main import main
+from rushlight.devtools.view.page import embedded
+from rushlight.devtools.view.program import MethodGraph
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PARTITIONERS: dict[str, Any] = {"cpu": None, "kernels": (), "xnnpack": (XnnpackPartitioner(),)}
+HOSTILE = "</script><script>document.body.dataset.broken='yes'</script><!--"
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = torch.nn.Linear(16, 64)
+        self.narrow = torch.nn.Linear(64, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.narrow(torch.relu(self.wide(x)))
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = torch.nn.Sequential(Block(), Block())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.blocks(x), -1)
+
+
+def compiled(folder: Path, backend: str) -> Path:
+    program = rushlight.compile(
+        Net(), (torch.randn(2, 16),), partitioner=PARTITIONERS[backend], generate_etrecord=True
+    )
+    program.save(folder / "net.pte")
+    program.get_etrecord().save(folder / "net.etrecord")
+    return folder / "net.pte"
+
+
+@pytest.mark.parametrize("backend", PARTITIONERS)
+def test_the_graph_of_a_program(backend: str, tmp_path: Path) -> None:
+    path = compiled(tmp_path, backend)
+    assert main(["profile", str(path), "--etdump", str(tmp_path / "net.etdp"), "--runs", "2"]) == 0
+    facts = collect(path, tmp_path / "net.etrecord", tmp_path / "net.etdp")
+    graph: MethodGraph = facts["graphs"][0]
+    first, last = graph.nodes[0], graph.nodes[-1]
+    assert (first.kind, first.results) == ("input", ["float32[2, 16]"])
+    assert (last.kind, last.results) == ("output", ["float32[2, 16]"])
+    inside = [node for node in graph.nodes if node.instruction >= 0]
+    assert {node.kind for node in inside} == {"kernel" if backend == "kernels" else "step"}
+    assert all(node.results for node in inside)
+    # XnnpackBackend joins steps when it loads a program; joined ones have no time of their own.
+    assert all(node.time is not None for node in inside) or backend == "xnnpack"
+    assert graph.total_time == pytest.approx(sum(node.time or 0 for node in inside))
+    modules = {module for node in inside for module in node.modules}
+    assert {"blocks.0.wide", "blocks.1.narrow"} <= modules
+    assert any(line.startswith(__file__) for node in inside for line in node.lines)
+    weights = 2 * (16 * 64 + 64 + 64 * 16 + 16) * 4
+    assert sum(node.weight_bytes for node in inside) >= weights
+    assert sum(row["bytes"] for row in facts["size"]["operators"]) >= weights
+    # Data flows from the input to the output, and only forward.
+    reached = {0}
+    for place, node in enumerate(graph.nodes):
+        assert all(source < place for source in node.inputs)
+        if reached & set(node.inputs):
+            reached.add(place)
+    assert len(graph.nodes) - 1 in reached
+
+
+@pytest.mark.parametrize("backend", ["cpu", "kernels"])
+def test_memory_over_time(backend: str, tmp_path: Path) -> None:
+    graph: MethodGraph = collect(compiled(tmp_path, backend))["graphs"][0]
+    for arena in graph.arenas:
+        assert 0 < arena.peak <= arena.size
+        assert arena.peak == max(count for _, count in arena.use)
+        for block in arena.blocks:
+            assert 0 <= block.offset and block.offset + block.size <= arena.size
+            assert 0 <= block.start <= block.end < len(graph.nodes)
+
+
+def test_summary_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = compiled(tmp_path, "kernels")
+    assert main(["inspect", str(path)]) == 0
+    printed = capsys.readouterr().out
+    for text in ("method forward", "input 0: float32[2, 16]", "aten::addmm.out", "memory of", "constants"):
+        assert text in printed
+    assert main(["inspect", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["graphs"][0]["nodes"][0]["kind"] == "input"
+    assert {row["place"] for row in facts["partition"]} == {"kernel"}
+
+
+def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = compiled(tmp_path, "kernels")
+    assert main(["inspect", str(path), "--html", str(tmp_path / "none" / "net.html")]) == ERROR
+    assert "does not exist" in capsys.readouterr().err
+    (tmp_path / "net.etdp").write_bytes(b"x")
+    assert main(["inspect", str(path), "--etdump", str(tmp_path / "net.etdp")]) == ERROR
+    assert "net.etdp" in capsys.readouterr().err
+    path.write_bytes(b"x")
+    assert main(["inspect", str(path)]) == ERROR
+
+
+# ---- The page ----
+
+
+class Elements(HTMLParser):
+    """The script elements of a page, and addresses that it would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts = 0
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def write(path: Path, facts: dict[str, Any]) -> Path:
+    target = path.with_suffix(".html")
+    write_page(target, path, facts)
+    return target
+
+
+def test_the_page_needs_no_network_and_names_cannot_leave_their_script(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "kernels")
+    facts = collect(path)
+    facts["graphs"][0].name = HOSTILE
+    facts["graphs"][0].nodes[1].code = HOSTILE
+    text = write(path, facts).read_text("utf-8")
+    found = Elements()
+    found.feed(text)
+    assert found.scripts == 3 and not found.addresses
+    assert HOSTILE not in text and "<" not in embedded([HOSTILE])
+    data = re.search(r'id="data">(.*?)</script>', text, re.S)
+    assert data is not None and json.loads(data.group(1))["methods"][0]["name"] == HOSTILE
+
+
+def browse(page: Path, view: str, width: int = 1400) -> str:
+    """The elements of the page after its scripts ran, as Chromium prints them."""
+    command = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
+    folder = page.parent / "profile"
+    command += [f"--user-data-dir={folder}", "--virtual-time-budget=20000", "--dump-dom"]
+    done = subprocess.run([*command, f"file://{page}#{view}"], capture_output=True, text=True, timeout=300)
+    assert 'data-ready="yes"' in done.stdout, done.stderr[-2000:]
+    return done.stdout
+
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+
+
+@needs_browser
+def test_each_view_in_a_browser(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "cpu")
+    assert main(["profile", str(path), "--etdump", str(tmp_path / "net.etdp"), "--runs", "1"]) == 0
+    page = write(path, collect(path, tmp_path / "net.etrecord", tmp_path / "net.etdp"))
+    shown = browse(page, "tab=graph&theme=dark")
+    assert "CpuBackend #0" in shown and "<canvas" in shown and 'data-theme="dark"' in shown
+    shown = browse(page, "tab=graph&node=1")
+    assert "test_inspect.py:" in shown and "runs on" in shown
+    assert "Gemm" in browse(page, "tab=operators")
+    assert "at the peak they use" in browse(page, "tab=memory")
+    assert "<canvas" in browse(page, "tab=size")
+    assert "CpuBackend" in browse(page, "tab=partition")
+
+
+@needs_browser
+def test_hostile_names_in_a_browser(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "kernels")
+    facts = collect(path)
+    for node in facts["graphs"][0].nodes:
+        node.name = node.code = HOSTILE
+        node.modules = [HOSTILE]
+    page = write(path, facts)
+    for tab in ("graph", "operators", "memory", "size", "partition"):
+        assert "data-broken" not in browse(page, f"tab={tab}").partition("<script")[0]
+
+
+@needs_browser
+def test_ten_thousand_operators_in_a_browser(tmp_path: Path) -> None:
+    """A group shows some dozen nodes, whatever the size of the program."""
+    path = compiled(tmp_path, "kernels")
+    facts = collect(path)
+    graph: MethodGraph = facts["graphs"][0]
+    middle = graph.nodes[1]
+    nodes = [vars(middle) | {"inputs": [place], "modules": []} for place in range(10_000)]
+    graph.nodes[1:-1] = [type(middle)(**node) for node in nodes]
+    graph.nodes[-1].inputs = [10_000]
+    page = write(path, facts)
+    assert "10002 operators" in browse(page, "tab=graph")
+    assert "300 of 10000 operators" in browse(page, "tab=operators")
+    assert "runs on" in browse(page, "tab=graph&node=7777")
