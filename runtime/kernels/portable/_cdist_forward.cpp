@@ -10,7 +10,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The distances of rows of `a` [P, M] and `b` [R, M].
+// Computes the distances of the rows of `a` [P, M] to the rows of `b` [R, M].
 template <typename C>
 struct Distances {
   const Tensor& a;
@@ -52,7 +52,7 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
   shape.push(b.size(rank_b - 2));
   if (!resize_out(context, out, shape.span()) || out.numel() == 0) return;
 
-  // Operands: out, a, b; a does not move along the last dim of out, nor b along the last but one.
+  // The operands are out, a and b. The stride of a is 0 along the last dim of out, that of b along the last but one.
   LoopNest nest = LoopNest::over(shape.span());
   nest.operands = 3;
   for (int d = 0; d < nest.dim; ++d) {

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// grad - exp(y) * sum(grad)
+// Computes grad - exp(y) * sum(grad).
 struct Function {
   double term(double g, double) const { return g; }
   template <typename C>

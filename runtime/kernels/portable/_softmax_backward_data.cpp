@@ -5,7 +5,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// y * (grad - sum(grad * y))
+// Computes y * (grad - sum(grad * y)).
 struct Function {
   double term(double g, double y) const { return g * y; }
   template <typename C>

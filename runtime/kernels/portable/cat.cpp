@@ -9,11 +9,11 @@
 namespace rushlight::portable {
 namespace {
 
-// A tensor of shape [0] joins with anything.
+// A tensor of shape [0] may be concatenated with tensors of any shape.
 bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.size(0) == 0; }
 
-// Tensors of out's type in row-major order, whose parts of out's rows are written in memory's order. False where it
-// does not cover them.
+// Concatenates tensors of out's dtype in row-major order, and writes out's rows in the order of its memory. Returns
+// false if the tensors have another form.
 bool join_rows(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_t axis, const Tensor& out) {
   constexpr int64_t kLeast = 64, kBytesPerTask = 1 << 16;
   if (!is_row_major(out)) return false;

@@ -8,7 +8,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// NaN in, NaN out; a bound that is NaN is the result; where min > max, max is.
+// The result is NaN if the element or a bound is NaN, and max if min > max.
 template <typename C>
 C at_least(C x, C low) {
   return x < low || low != low ? low : x;

@@ -5,7 +5,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// NaN in, NaN out; a bound that is NaN is the result.
+// The result is NaN if the element or the bound is NaN.
 struct Limit {
   template <typename C>
   C operator()(C x, C bound) const {

@@ -27,7 +27,7 @@ void constant_pad_nd_out(KernelRuntimeContext& context, const Tensor& in, Span<c
                       static_cast<long long>(i), static_cast<long long>(in.size(i)), static_cast<long long>(before),
                       static_cast<long long>(after));
     shape.set(i, in.size(i) + before + after);
-    // A negative width crops.
+    // A negative width removes elements.
     const int64_t first = std::max<int64_t>(0, -before);
     copied[i] = std::max<int64_t>(0, std::min<int64_t>(in.size(i), in.size(i) + after) - first);
     from += first * in.stride(i);

@@ -7,7 +7,7 @@
 namespace rushlight::portable {
 namespace {
 
-// Sums over all dims but the channels.
+// Computes sums over all dims except the channels.
 void bias_gradient(KernelRuntimeContext& context, const Convolution& convolution, const Tensor& grad_output,
                    const Tensor& out) {
   const ImageLayout image(grad_output, convolution.dims);

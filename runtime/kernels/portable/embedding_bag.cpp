@@ -12,7 +12,7 @@ namespace {
 
 enum Mode { kSum, kMean, kMax };
 
-// A tensor of positions: int32 or int64, as the indices are.
+// A tensor of positions, which has the dtype of the indices: int32 or int64.
 void put(const Tensor& tensor, int64_t element, int64_t value) {
   if (tensor.scalar_type() == ScalarType::Long) {
     tensor.mutable_data_ptr<int64_t>()[element] = value;
@@ -23,7 +23,8 @@ void put(const Tensor& tensor, int64_t element, int64_t value) {
 
 }  // namespace
 
-// out: [bags, width]. The others serve the gradient: offset2bag may be empty, max_indices is [bags, width] for maxima.
+// `out` is [bags, width]. The backward pass reads the other results: offset2bag may be empty, and max_indices is
+// [bags, width] for maxima.
 void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& indices,
                        const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
                        const std::optional<Tensor>& per_sample_weights, bool include_last_offset, int64_t padding_idx,
@@ -49,7 +50,7 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
   }
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0), width = weight.size(1);
   if (!resize_out(context, out, {bags, width})) return;
-  // The map is made if there is room for it.
+  // offset2bag is written if its memory is large enough.
   const bool maps = offset2bag.numel() == indices.numel() ||
                     (offset2bag.dynamism() != ShapeDynamism::Static &&
                      offset2bag.impl()->capacity / offset2bag.element_size() >= static_cast<size_t>(indices.numel()));

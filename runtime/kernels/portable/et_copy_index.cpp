@@ -11,7 +11,7 @@ void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from
                     static_cast<long long>(to.dim()));
   RL_KERNEL_REQUIRE(context, index >= 0, InvalidArgument, "the index %lld is negative", static_cast<long long>(index));
   if (!require_same_dtype(context, to, from)) return;
-  // A tensor of dynamic shape grows by one item a call.
+  // A tensor of dynamic shape grows by one item with each call.
   Shape shape;
   shape.push(to.dynamism() == ShapeDynamism::Static ? to.size(0) : index + 1);
   for (int64_t i = 0; i < from.dim(); ++i) shape.push(from.size(i));

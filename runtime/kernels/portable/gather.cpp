@@ -7,8 +7,8 @@
 namespace rushlight::portable {
 namespace {
 
-// Elements of rows that lie in order, positions checked a block at a time while they are in cache; false if one of
-// them is out of bounds.
+// Gathers elements of rows that lie in order. The positions are checked block by block, while they are in the cache.
+// Returns false if one of them is out of bounds.
 template <typename T, typename Index>
 bool gather_rows(KernelRuntimeContext& context, const LoopNest& nest, const Index* positions, int64_t size,
                  int64_t stride, const T* from, T* to) {

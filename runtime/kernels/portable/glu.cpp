@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The half of `in` along `axis` that begins at element `start` of it.
+// Returns the half of `in` along `axis` that begins at element `start` of the axis.
 struct HalfView {
   TensorImpl impl;
   SizesType sizes[kMaxDim];

@@ -33,7 +33,7 @@ void grouped_mm_out(KernelRuntimeContext& context, const Tensor& input, const Te
     const int64_t end = is_rest ? input.size(0) : reader[group * ends.stride(0)];
     if (end <= start) continue;
     problem.rows = end - start;
-    if (is_rest) problem.depth = 0;  // rows of no group
+    if (is_rest) problem.depth = 0;  // these rows belong to no group
     problem.a = moved(rows, start * rows.row);
     problem.b = moved(matrices, is_rest ? 0 : group * matrices.batch);
     problem.out = moved(results, start * results.row);

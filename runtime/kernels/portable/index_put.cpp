@@ -7,7 +7,7 @@
 namespace rushlight::portable {
 namespace {
 
-// Strides of `values`, broadcast to `shape`.
+// Computes the strides of `values`, broadcast to `shape`.
 bool broadcast_strides(KernelRuntimeContext& context, const Tensor& values, const Shape& shape, int64_t* strides) {
   const int64_t leading = shape.dim - values.dim();
   bool fits = leading >= 0;

@@ -6,7 +6,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Not negative.
+// Returns the greatest common divisor, which is not negative.
 int64_t common_divisor(int64_t a, int64_t b) {
   a = a < 0 ? wrap_neg(a) : a;
   b = b < 0 ? wrap_neg(b) : b;

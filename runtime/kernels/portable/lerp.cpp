@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Exact at both ends: each half of the weights starts from its own end.
+// The result is exact at both ends, because each half of the weights starts from its own end.
 template <typename C>
 C interpolate(C from, C to, C weight) {
   return std::abs(weight) < 0.5 ? from + weight * (to - from) : to - (to - from) * (C(1) - weight);

@@ -9,7 +9,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// log(exp(state) + exp(x)), with the exponent of the difference only.
+// Computes log(exp(state) + exp(x)) from exp(-|state - x|), which cannot overflow.
 template <typename C>
 struct LogCumulativeSumExp {
   double init() const { return -std::numeric_limits<double>::infinity(); }

@@ -4,7 +4,7 @@
 namespace rushlight::portable {
 
 void maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  // A NaN on either side is the result.
+  // The result is NaN if either operand is.
   elementwise<kinds::kReal>(context, {a, b}, out, result_type(a, b),
                             [](auto) { return [](auto x, auto y) { return x < y || y != y ? y : x; }; });
 }

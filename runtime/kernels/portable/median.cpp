@@ -8,7 +8,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The lower median of sorted items, or the first NaN if there is one.
+// Returns the lower median of sorted items, or the first NaN if there is one.
 struct LowerMedian {
   template <typename Item>
   const Item* operator()(const Item* items, int64_t n) const {
@@ -19,7 +19,7 @@ struct LowerMedian {
   }
 };
 
-// The median of no elements: NaN, or what eager PyTorch makes of NaN in an integer dtype.
+// Returns the median of no elements: NaN, or the integer to which eager PyTorch converts NaN.
 template <typename C>
 C median_of_nothing(ScalarType type) {
   if constexpr (std::is_same_v<C, int64_t>) {

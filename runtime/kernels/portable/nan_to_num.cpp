@@ -10,7 +10,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The largest finite number of a floating type.
+// Returns the largest finite number of a floating type.
 double largest(ScalarType type) {
   if (type == ScalarType::Half) return 65504;
   if (type == ScalarType::BFloat16) return 0x1.fep127;

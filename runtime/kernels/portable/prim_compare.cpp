@@ -3,7 +3,7 @@
 namespace rushlight::portable {
 namespace {
 
-// -1, 0, 1 as a is less than, equal to, greater than b; 2 if they have no order.
+// Returns -1, 0 or 1 if a is less than, equal to or greater than b, and 2 if one of them is NaN.
 int order(const Scalar& a, const Scalar& b) {
   if (a.is_double() || b.is_double()) {
     const double x = a.to<double>(), y = b.to<double>();

@@ -5,7 +5,7 @@
 namespace rushlight::portable {
 namespace {
 
-// `rounded` of a double as an integer; integers are their own.
+// Returns rounded(x) of a double as an integer. An integer does not change.
 void to_integer(KernelRuntimeContext& context, const Scalar& a, double (*rounded)(double), EValue& out) {
   if (!a.is_double()) {
     out = EValue(a.to<int64_t>());

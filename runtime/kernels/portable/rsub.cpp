@@ -8,7 +8,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// y - alpha * x
+// Computes y - alpha * x.
 template <typename C>
 struct Difference {
   C alpha;

@@ -5,7 +5,7 @@
 
 namespace rushlight::portable {
 
-// The C library's function (POSIX).
+// The C library computes this function (POSIX).
 void special_bessel_y1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
   elementwise_float(context, in, out,
                     [](auto) { return [](auto x) { return static_cast<decltype(x)>(::y1(static_cast<double>(x))); }; });

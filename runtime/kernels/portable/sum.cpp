@@ -29,7 +29,7 @@ void sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::opti
                       bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
   DimMask mask;
   if (!dim_mask(context, in, dims, &mask)) return;
-  // Without a dtype the sum is made in that of `out`.
+  // Without a dtype the sum has the dtype of `out`.
   switch_compute<kinds::kAll>(context, dtype.value_or(out.scalar_type()), [&](auto tag) {
     using C = typename decltype(tag)::type;
     reduce<C>(context, in, mask, keepdim, {out}, Sum<C>());

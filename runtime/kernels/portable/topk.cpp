@@ -25,7 +25,7 @@ void topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
     };
     rows.for_each_serially([&](const int64_t* offsets) {
       read_items(in, offsets[0], rows.stride(0), n, items);
-      // Which of equal elements are taken, and in which order, is eager's for the same standard library.
+      // Eager PyTorch takes the same ones of equal elements, in the same order, with the same standard library.
       if (k * 64 <= n) {
         std::partial_sort(items, items + k, items + n, before);
       } else {

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// The type of sums for a compute type.
+// The type in which numbers of a compute type are added.
 template <typename C>
 struct WideOf {
   using type = C;

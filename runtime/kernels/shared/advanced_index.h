@@ -9,24 +9,25 @@
 
 namespace rushlight {
 
-// How x[i, :, j, ...] picks elements of x, as numpy and torch define it: positions come from index tensors that
-// broadcast with each other, masks stand for the positions where they hold, and the index dims take the place of the
-// indexed dims if these are neighbours, else they come first.
+// The elements that x[i, :, j, ...] selects by the rules of numpy and torch. Positions come from index tensors, which
+// broadcast with each other. A mask means the positions of its true elements. The index dims replace the indexed dims
+// if these are neighbours, else they come first.
 class AdvancedIndex {
  public:
-  // Checks `indices` against `indexed` and the positions against its sizes. Otherwise records the failure and returns
-  // false.
+  // Checks `indices` against `indexed`, and the positions against its sizes. If they are invalid, records the failure
+  // and returns false.
   bool read(KernelRuntimeContext& context, const Tensor& indexed, Span<const std::optional<Tensor>> indices);
 
-  // The shape of x[...].
+  // Returns the shape of x[...].
   const Shape& shape() const { return shape_; }
 
   // Calls body(first element in `indexed`, first element in `other`) for each position of the index dims, in row-major
-  // order from `begin` to `end`; `other` has the strides given, for shape(). block() tells which elements follow.
+  // order from `begin` to `end`. `other` has the given strides for shape(). block() describes which elements follow.
   template <typename Body>
   void for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const;
   int64_t positions() const;
-  // The loops over the dims that are not indexed: source strides those of `indexed`, destination strides those given.
+  // Returns the loops over the dims that are not indexed. The source strides are those of `indexed`, the destination
+  // strides are given.
   StridedLoops block(const int64_t* strides) const;
 
  private:

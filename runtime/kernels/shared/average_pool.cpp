@@ -35,7 +35,7 @@ Sum sum_of(const T* plane, const ImageLayout& image, const Box& box) {
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
-// Computes out[...] = sum of the box(position) / divisor(position), with the position in the spatial dimensions.
+// Computes out[...] = sum of the elements of box(position) / divisor(position). Positions are spatial ones.
 template <typename T, typename BoxOf>
 void average_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, Tensor& out,
                    const BoxOf& box_of) {

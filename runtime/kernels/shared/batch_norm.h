@@ -11,7 +11,7 @@ inline bool fits_channels(const Tensor& vector, int64_t channels) {
   return vector.dim() == 1 && vector.size(0) == channels;
 }
 
-// Checks the shapes, resizes `out` and sets up groups, one a channel.
+// Checks the shapes, resizes `out` and makes one group for each channel.
 inline bool prepare_batch_norm(KernelRuntimeContext& context, Normalization& problem) {
   const Tensor& in = problem.in;
   const Tensor& out = problem.out;
@@ -34,7 +34,7 @@ inline bool prepare_batch_norm(KernelRuntimeContext& context, Normalization& pro
   return true;
 }
 
-// Normalises with given statistics, one pair a channel.
+// Normalizes with given statistics, one pair for each channel.
 template <typename C>
 void normalize_by_running(KernelRuntimeContext& context, const Normalization& problem, double eps, const Tensor& mean,
                           const Tensor& variance) {

@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// e^-|x| I_n(x), n 0 or 1: the power series, whose terms have one sign, up to 30, then Hankel's asymptotic series
-// (Abramowitz and Stegun 9.6.10 and 9.7.1).
+// Computes e^-|x| I_n(x) for n = 0 and 1: the power series, whose terms have one sign, up to |x| = 30, then Hankel's
+// asymptotic series (Abramowitz and Stegun 9.6.10 and 9.7.1).
 inline double scaled_bessel_i(int n, double x) {
   if (x != x) return x;
   const double size = std::abs(x), sign = n == 1 && x < 0 ? -1 : 1;
@@ -40,8 +40,9 @@ inline double bessel_i(int n, double x) {
   return scaled * half * half;
 }
 
-// e^x K_n(x), n 0 or 1: the integral of e^(-x (cosh t - 1)) cosh(n t) over t > 0 (DLMF 10.32.9) by the trapezoidal
-// rule, which converges exponentially (Trefethen and Weideman, The exponentially convergent trapezoidal rule, 2014).
+// Computes e^x K_n(x) for n = 0 and 1: the integral of e^(-x (cosh t - 1)) cosh(n t) over t > 0 (DLMF 10.32.9) by the
+// trapezoidal rule, which converges exponentially (Trefethen and Weideman, The exponentially convergent trapezoidal
+// rule, 2014).
 inline double scaled_bessel_k(int n, double x) {
   if (x != x || x < 0) return std::nan("");
   if (x == 0) return std::numeric_limits<double>::infinity();
@@ -60,7 +61,7 @@ inline double scaled_bessel_k(int n, double x) {
 
 inline double bessel_k(int n, double x) { return std::isinf(x) && x > 0 ? 0 : scaled_bessel_k(n, x) * std::exp(-x); }
 
-// sin x / x, by its series near 0.
+// Computes sin x / x, near 0 by its series.
 inline double spherical_bessel_j0(double x) {
   if (std::isinf(x)) return 0;
   const double square = x * x;

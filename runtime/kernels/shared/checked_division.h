@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// Elementwise Function{ZeroDivision*}, which has int64_t, float and double versions; an integer divided by zero is the
-// kernel's failure.
+// Runs the elementwise Function{ZeroDivision*}, which has int64_t, float and double versions. The kernel fails if an
+// integer is divided by zero.
 template <typename Function>
 void checked_division(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
   ZeroDivision zero;

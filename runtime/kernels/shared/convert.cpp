@@ -37,7 +37,7 @@ To cast(From value) {
   }
 }
 
-// Loops that are rarely taken are kept small.
+// Rarely used loops are compiled to little code.
 #if defined(__GNUC__) && !defined(__clang__)
 #define RL_SMALL __attribute__((noinline, optimize("no-tree-vectorize")))
 #else

@@ -10,16 +10,16 @@ namespace rushlight {
 // and the sizes of the elements are equal.
 using Convert = void (*)(const void* from, int64_t from_stride, void* to, int64_t to_stride, int64_t n);
 
-// Converts from a dtype to a compute type (see compute_type); null if there is none. A complex number loses its
-// imaginary part if the compute type is real.
+// Returns the function that converts from a dtype to a compute type (see compute_type), or null if there is none. A
+// complex number loses its imaginary part if the compute type is real.
 Convert load_function(ScalarType stored, ScalarType compute);
-// Converts from a compute type or Bool to a dtype. A number out of the range of an integer type gives an unspecified
-// value.
+// Returns the function that converts from a compute type or Bool to a dtype. A number out of the range of an integer
+// type gives an unspecified value.
 Convert store_function(ScalarType compute, ScalarType stored);
 
 // Returns whether values of `stored` may change when `common`, which has the same compute type, holds them.
 bool narrows(ScalarType stored, ScalarType common);
-// Gives n values in the compute type of `common` the range and precision of `common`.
+// Converts n values in the compute type of `common` to the range and precision of `common`.
 void narrow_to(ScalarType common, void* values, int64_t n);
 
 }  // namespace rushlight

@@ -22,11 +22,11 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
                       Span<const int64_t> padding, Span<const int64_t> dilation, bool transposed,
                       Span<const int64_t> output_padding, int64_t groups, Convolution* convolution);
 
-// The shape that the convolution of `in` has; a size that cannot be is -1.
+// Returns the shape of the convolution of `in`. An impossible size is -1.
 Shape convolved_shape(const Convolution& convolution, const Tensor& in, const Tensor& weight);
 
-// out = in * weight + bias. `out` has its shape already, which is taken as it is: with `transposed`, any of the sizes
-// that convolve to in's.
+// Computes out = in * weight + bias. `out` has its shape already. With `transposed` this may be any shape whose
+// convolution has the shape of `in`.
 void convolve(KernelRuntimeContext& context, const Convolution& convolution, const Tensor& in, const Tensor& weight,
               const std::optional<Tensor>& bias, const Tensor& out);
 

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Variance, or its root, as a reduction (see reduce.h).
+// Computes the variance, or its square root, as a reduction (see reduce.h).
 template <typename C, bool root>
 struct Deviation {
   double correction;
@@ -20,7 +20,7 @@ struct Deviation {
   }
 };
 
-// And the mean.
+// Computes the mean too.
 template <typename C, bool root>
 struct DeviationAndMean : Deviation<C, root> {
   std::pair<double, double> finish(const Moments& moments) const {

@@ -10,7 +10,7 @@ struct Diagonal {
   int64_t row_axis = 0, column_axis = 1;
   int64_t row = 0, column = 0;
   int64_t length = 0;
-  Shape shape;  // that of all diagonals: the other axes, then the length
+  Shape shape;  // the shape of all diagonals: the other axes, then the length
 };
 
 // If the dimensions are out of range or equal, records the failure and returns false.

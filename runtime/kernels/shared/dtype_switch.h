@@ -32,7 +32,7 @@ bool dtype_cases(ScalarType type, Body& body, TypeTag<Types>...) {
 
 }  // namespace detail
 
-// Calls body(TypeTag<T>{}) with the C++ type T of `type`; a type that is not in `allowed` fails.
+// Calls body(TypeTag<T>{}) with the C++ type T of `type`. Fails if the type is not in `allowed`.
 //   switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) { using T = typename decltype(tag)::type;
 //   });
 template <const DtypeSet& allowed, typename Body>
@@ -46,12 +46,12 @@ void switch_dtype(KernelRuntimeContext& context, ScalarType type, Body&& body) {
   }
 }
 
-// 16 bytes that are only moved.
+// An element of 16 bytes, which is only copied.
 struct alignas(8) Bytes16 {
   uint64_t words[2];
 };
 
-// Calls body(TypeTag<T>{}) with a trivial type T of `size` bytes, for kernels that only move elements.
+// Calls body(TypeTag<T>{}) with a trivial type T of `size` bytes, for kernels that only copy elements.
 template <typename Body>
 void switch_element_size(KernelRuntimeContext& context, size_t size, Body&& body) {
   switch (size) {
@@ -70,8 +70,8 @@ void switch_element_size(KernelRuntimeContext& context, size_t size, Body&& body
   }
 }
 
-// The type in which a dtype's arithmetic happens: integers and bool in int64_t (narrowing the result gives what
-// wrap-around in the narrow type gives), float16 and bfloat16 in float.
+// The type in which numbers of a dtype are computed: int64_t for integers and bool, float for float16 and bfloat16. A
+// result in int64_t that is narrowed equals the result that wraps around in the narrow type.
 constexpr ScalarType compute_type(ScalarType type) {
   switch (type) {
     case ScalarType::Half:
@@ -90,7 +90,7 @@ constexpr ScalarType compute_type(ScalarType type) {
   }
 }
 
-// Which families of compute types a kernel is made for.
+// The sets of compute types for which a kernel is compiled.
 namespace kinds {
 inline constexpr unsigned kInteger = 1;
 inline constexpr unsigned kFloating = 2;
@@ -99,8 +99,8 @@ inline constexpr unsigned kReal = kInteger | kFloating;
 inline constexpr unsigned kAll = kReal | kComplex;
 }  // namespace kinds
 
-// Calls body(TypeTag<C>{}) with the compute type C of `type`: int64_t, float, double, ComplexFloat or ComplexDouble,
-// whichever `allowed` (of kinds) has; another fails.
+// Calls body(TypeTag<C>{}) with the compute type C of `type`: int64_t, float, double, ComplexFloat or ComplexDouble.
+// Fails if `allowed` (of kinds) does not have it.
 template <unsigned allowed, typename Body>
 void switch_compute(KernelRuntimeContext& context, ScalarType type, Body&& body) {
   const ScalarType compute = compute_type(type);

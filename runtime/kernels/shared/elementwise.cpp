@@ -7,14 +7,14 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBlockBytes = 1024;
-constexpr int64_t kGrain = 16384;  // elements that a thread takes at least
+constexpr int64_t kGrain = 16384;  // the fewest elements for a thread
 
 struct Operand {
   uint8_t* data;
   int64_t element;  // bytes
   int64_t stride;   // elements, of the innermost loop
   Convert convert;
-  bool direct;  // used in place
+  bool direct;  // the loop reads or writes the tensor itself
   bool narrows;
 };
 

@@ -96,7 +96,7 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   return true;
 }
 
-// With j k = (j^2 + k^2 - (k - j)^2) / 2 the sum becomes a convolution, which is a product of spectra.
+// Because j k = (j^2 + k^2 - (k - j)^2) / 2, the sum is a convolution, which is a product of spectra.
 void FourierTransform::convolve(const Complex* in, Complex* out) const {
   const int64_t padded = transform_.size();
   Complex* first = room_;

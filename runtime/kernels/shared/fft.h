@@ -28,7 +28,7 @@ class MixedRadix {
 
   int64_t n_ = 0;
   const FourierNumber* roots_ = nullptr;  // [n_] exp(-2 pi i k / n_)
-  int32_t factors_[40];                   // then a 1
+  int32_t factors_[40];                   // ends with a 1
 };
 
 // The discrete Fourier transform of any length. Lengths that MixedRadix does not support become a convolution with a
@@ -46,9 +46,9 @@ class FourierTransform {
   void convolve(const FourierNumber* in, FourierNumber* out) const;
 
   int64_t n_ = 0;
-  MixedRadix transform_;                     // of n_ points, or of a power of two above 2 n_ for the chirp
+  MixedRadix transform_;                     // has n_ points, or a power of two above 2 n_ for the chirp
   const FourierNumber* chirp_ = nullptr;     // [n_] exp(-pi i k^2 / n_)
-  const FourierNumber* spectrum_ = nullptr;  // of the conjugate chirp
+  const FourierNumber* spectrum_ = nullptr;  // the spectrum of the conjugate chirp
   FourierNumber* room_ = nullptr;            // [2][transform_.size()]
 };
 

@@ -11,7 +11,7 @@ using Complex = FourierNumber;
 
 constexpr DtypeSet kComplexTypes(ScalarType::ComplexFloat, ScalarType::ComplexDouble);
 
-// A transform with room for one line before and after it.
+// A transform with memory for its input and output line.
 struct Line {
   FourierTransform transform;
   Complex* in = nullptr;
@@ -24,7 +24,7 @@ struct Line {
   }
 };
 
-// Calls body(offset in a, offset in b) for every line along `axis`; a and b agree in all other axes.
+// Calls body(offset in a, offset in b) for every line along `axis`. The sizes of a and b are equal in all other axes.
 template <typename Body>
 void for_each_line(const Tensor& a, const Tensor& b, int64_t axis, const Body& body) {
   int64_t lines = 1;

@@ -10,13 +10,13 @@ namespace rushlight {
 
 inline constexpr size_t kMaxElementSize = 16;
 
-// Writes the number as an element of `type`, converted as C++ converts it, to `element`.
+// Converts the number to `type` by the rules of C++ and writes it to `element`.
 void store_number(const Scalar& number, ScalarType type, void* element);
 
-// Writes one element's bytes to `count` consecutive ones.
+// Writes the bytes of one element to `count` consecutive elements.
 void fill_elements(KernelRuntimeContext& context, void* dst, int64_t count, const void* element, size_t element_size);
 
-// All elements become `number`.
+// Sets all elements to `number`.
 void fill_tensor(KernelRuntimeContext& context, const Tensor& out, const Scalar& number);
 
 }  // namespace rushlight

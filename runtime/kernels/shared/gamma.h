@@ -70,7 +70,7 @@ inline double gamma_density(double a, double x) {
 // The limits are those of eager PyTorch.
 inline double incomplete_gamma(bool upper, double a, double x) {
   if (!(a >= 0 && x >= 0)) return std::nan("");
-  const double lower_end = upper ? 1 : 0;  // its value where the lower one is 0
+  const double lower_end = upper ? 1 : 0;  // the result where the lower function is 0
   if (a == 0) return x > 0 ? 1 - lower_end : std::nan("");
   if (x == 0) return lower_end;
   if (std::isinf(a)) return std::isinf(x) ? std::nan("") : lower_end;

@@ -9,7 +9,7 @@ namespace rushlight {
 
 // widen_*() convert n numbers to float, narrow_*() convert n floats. The arrays must not overlap.
 void widen_half(const Half* from, float* to, int64_t n);
-// Rounds to nearest, ties to even.
+// Rounds to the nearest number, and to the even one of two.
 void narrow_half(const float* from, Half* to, int64_t n);
 void widen_bfloat16(const BFloat16* from, float* to, int64_t n);
 void narrow_bfloat16(const float* from, BFloat16* to, int64_t n);

@@ -8,9 +8,9 @@
 
 namespace rushlight {
 
-// Calls body(index, offset) for every element of a densely packed tensor in the order in which the elements lie:
-// `index[axis]` is its position, `offset` its distance from the first in elements. `work` estimates the operations
-// per element; threads share the elements.
+// Calls body(index, offset) for every element of a densely packed tensor in the order of its memory, on several
+// threads. index[axis] is the position of the element, `offset` its distance from the first one in elements. `work`
+// estimates the operations for each element.
 template <typename Body>
 void for_each_index(KernelRuntimeContext& context, const Tensor& out, int64_t work, const Body& body) {
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, work));

@@ -10,8 +10,8 @@ namespace rushlight {
 
 inline constexpr int kMaxOperands = 6;
 
-// Nested loops over operands with strides; sizes and strides outermost first, strides in elements, 0 where an operand
-// is broadcast. A nest of no loops visits one element.
+// Nested loops over operands with strides. Sizes and strides have the outermost loop first. Strides are in elements,
+// and 0 where an operand is broadcast. A nest of no loops visits one element.
 struct LoopNest {
   int dim = 0;
   int operands = 0;
@@ -22,7 +22,7 @@ struct LoopNest {
   int64_t inner_size() const { return dim > 0 ? size[dim - 1] : 1; }
   int64_t inner_stride(int operand) const { return dim > 0 ? stride[operand][dim - 1] : 1; }
 
-  // The loops over `shape` without operands.
+  // Makes the loops over `shape` without operands.
   static LoopNest over(Span<const SizesType> shape);
   // Adds a tensor that broadcasts to the nest's shape.
   void add(const Tensor& tensor);
@@ -30,12 +30,12 @@ struct LoopNest {
   void push(int64_t size, std::initializer_list<int64_t> strides);
   // Puts the loops in order of decreasing stride of an operand.
   void sort_by(int operand);
-  // Joins neighbouring loops which all operands allow and drops those of size 1.
+  // Joins neighbouring loops if the strides of all operands allow it, and removes loops of size 1.
   void collapse();
 };
 
-// Calls row(offsets, n) for the elements [begin, end) of the nest: `offsets[k]` is where operand k's row begins, `n`
-// how many elements the row has; they are nest.inner_stride(k) apart.
+// Calls row(offsets, n) for the elements [begin, end) of the nest. The row of operand k begins at offsets[k] and has n
+// elements, which are nest.inner_stride(k) elements apart.
 template <typename Row>
 void for_each_row(const LoopNest& nest, int64_t begin, int64_t end, const Row& row) {
   if (begin >= end) return;

@@ -9,14 +9,14 @@
 
 namespace rushlight {
 
-// A stack of matrices in memory; strides in elements.
+// A batch of matrices in memory. Strides are in elements.
 struct MatrixStack {
   void* data = nullptr;
   int64_t batch = 0, row = 0, column = 0;
 };
 
-// out[b] = beta * bias[b] + alpha * a[b] x b[b]: a is rows x depth, b is depth x columns. A bias without data counts as
-// zero, and so does any bias where beta is 0. Half types accumulate in float; integers wrap around.
+// Computes out[b] = beta * bias[b] + alpha * a[b] x b[b]. a is rows x depth, b is depth x columns. A bias without data
+// counts as zero, and so does any bias if beta is 0. 16-bit floats are accumulated in float. Integers wrap around.
 struct MatmulProblem {
   int64_t batches = 1, rows = 0, columns = 0, depth = 0;
   MatrixStack a, b, bias, out;
@@ -27,9 +27,10 @@ inline constexpr DtypeSet kMatmulTypes = dtypes::kRealH | DtypeSet(ScalarType::C
 
 void matmul(KernelRuntimeContext& context, ScalarType dtype, const MatmulProblem& problem);
 
-// A matrix, or with `batched` a stack of them.
+// Returns the view of a matrix or, with `batched`, of a batch of matrices.
 MatrixStack matrix_of(const Tensor& tensor, bool batched = false);
-// `tensor` broadcast to [rows, columns] or, with `batched`, [batches, rows, columns]; fails if it does not broadcast.
+// Returns `tensor`, broadcast to [rows, columns] or, with `batched`, to [batches, rows, columns]. Fails if it cannot be
+// broadcast.
 bool broadcast_matrix(KernelRuntimeContext& context, const Tensor& tensor, Span<const int64_t> sizes,
                       MatrixStack* matrix);
 

@@ -5,13 +5,13 @@
 
 namespace rushlight {
 
-// Matrix products are made of tiles: kTileRows rows of the left operand times kTileColumns columns of the right one,
-// kTileDepth products at a time.
+// A matrix product is computed in tiles: kTileRows rows of the left operand times kTileColumns columns of the right
+// one, kTileDepth products at a time.
 inline constexpr int64_t kTileRows = 32;
 inline constexpr int64_t kTileColumns = 32;
 inline constexpr int64_t kTileDepth = 64;
 
-// Sums of a tile and the right operand's packed part of it. Zero where the matrices end.
+// The sums of a tile and its packed part of the right operand. Elements beyond the ends of the matrices are zero.
 template <typename Accumulator>
 struct MatmulTile {
   Accumulator sums[kTileRows][kTileColumns];
@@ -19,7 +19,7 @@ struct MatmulTile {
 
   void clear() { std::fill(&sums[0][0], &sums[0][0] + kTileRows * kTileColumns, Accumulator(0)); }
 
-  // sums[r][c] += left(r, k) * packed[k][c], where left(r, k) is at left[r * row_stride + offsets[k]].
+  // Adds left(r, k) * packed[k][c] to sums[r][c], where left(r, k) is at left[r * row_stride + offsets[k]].
   template <typename T>
   void multiply(const T* left, int64_t row_stride, const int64_t* offsets, int64_t rows, int64_t depth) {
     for (int64_t r = 0; r < rows; ++r) {

@@ -12,10 +12,10 @@
 
 namespace rushlight {
 
-// out = (in - mean) * rstd * weight + bias over groups of elements which share mean and rstd. `groups` visits the
-// groups, `members` a group's elements.
+// Computes out = (in - mean) * rstd * weight + bias over groups of elements, each of which has one mean and one rstd.
+// `groups` visits the groups, `members` the elements of a group.
 struct Normalization {
-  enum Operand { kIn, kOut, kWeight, kBias, kMean, kRstd };  // of groups; the first four also of members
+  enum Operand { kIn, kOut, kWeight, kBias, kMean, kRstd };  // the first four are operands of members too
   const Tensor& in;
   const Tensor& out;
   const std::optional<Tensor>& weight;
@@ -30,12 +30,12 @@ struct Normalization {
   }
 };
 
-// A group's statistics; what writes or reads them gets the group's offsets in the operands.
+// The statistics of a group. Functions that write or read them get the offsets of the group in the operands.
 struct GroupStatistics {
   double mean, rstd;
 };
 
-// Mean and sum of squared deviations of the group whose first element is at `offset`.
+// Computes the mean and the sum of squared deviations of the group whose first element is at `offset`.
 template <typename C>
 Moments group_moments(const Normalization& problem, int64_t offset) {
   constexpr int64_t kBlock = 128;
@@ -54,7 +54,7 @@ Moments group_moments(const Normalization& problem, int64_t offset) {
   return moments;
 }
 
-// Writes one group.
+// Writes the normalized elements of one group.
 template <typename C>
 void normalize_group(const Normalization& problem, const int64_t* group, GroupStatistics statistics) {
   using N = Normalization;
@@ -86,7 +86,7 @@ void normalize_group(const Normalization& problem, const int64_t* group, GroupSt
   });
 }
 
-// Calls statistics_of(group offsets) for every group and normalises with what it gives.
+// Calls statistics_of(group offsets) for every group and normalizes the group with the result.
 template <typename C, typename StatisticsOf>
 void normalize(KernelRuntimeContext& context, const Normalization& problem, const StatisticsOf& statistics_of) {
   const LoopNest& groups = problem.groups;
@@ -101,8 +101,8 @@ void normalize(KernelRuntimeContext& context, const Normalization& problem, cons
   });
 }
 
-// `normalize` with each group's own mean and biased variance, which are written to `mean` and as 1 / sqrt(variance +
-// eps) to `rstd`.
+// Normalizes each group with its own mean and biased variance. These are written to `mean` and, as 1 / sqrt(variance +
+// eps), to `rstd`.
 template <typename C>
 void normalize_by_moments(KernelRuntimeContext& context, const Normalization& problem, double eps, const Tensor& mean,
                           const Tensor& rstd) {

@@ -8,22 +8,23 @@
 
 namespace rushlight {
 
-// Random bits by position, so that threads may take any part: Philox4x32 with 10 rounds (Salmon, Moraes, Dror and Shaw:
-// Parallel random numbers: as easy as 1, 2, 3, 2011), keyed with the seed; the counter is (position, stream).
+// Random bits, which depend on their position only, so that each thread may compute any part of them. The generator is
+// Philox4x32 with 10 rounds (Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3, 2011). Its key
+// is the seed and its counter (position, stream).
 class RandomStream {
  public:
   RandomStream(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
-  // Four words of 32 bits.
+  // Returns four words of 32 bits.
   struct Words {
     uint32_t word[4];
   };
   Words at(uint64_t position) const;
-  // Returns a number in [0, 1), with 24 and 53 bits.
+  // Return a number in [0, 1), with 24 and 53 bits.
   float uniform(uint64_t position) const { return static_cast<float>(at(position).word[0] >> 8) * 0x1p-24f; }
   double uniform_double(uint64_t position) const;
-  // Normally distributed, by Box and Muller's transform.
+  // Returns a normally distributed number by the transform of Box and Muller.
   double normal(uint64_t position) const;
-  // Uniform in [0, limit); `limit` at least 1.
+  // Returns a uniformly distributed integer in [0, limit). `limit` must be at least 1.
   uint64_t below(uint64_t position, uint64_t limit) const;
 
  private:
@@ -33,7 +34,7 @@ class RandomStream {
 // Returns a new stream for each call of a kernel.
 RandomStream next_random_stream();
 
-// Fills a floating tensor with numbers uniform in [0, 1), or normal with mean 0 and variance 1.
+// Fills a floating tensor with uniform numbers in [0, 1), or with normal ones of mean 0 and variance 1.
 void fill_uniform(KernelRuntimeContext& context, const Tensor& out);
 void fill_normal(KernelRuntimeContext& context, const Tensor& out);
 

@@ -7,8 +7,8 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBlockBytes = 1024;
-constexpr int64_t kTile = 16;      // results that are made together where neighbours in memory belong to different ones
-constexpr int64_t kGrain = 16384;  // input elements that a thread takes at least
+constexpr int64_t kTile = 16;      // results computed together if neighbours in memory belong to different results
+constexpr int64_t kGrain = 16384;  // the fewest input elements for a thread
 
 struct alignas(16) State {
   uint8_t bytes[kMaxReduceState];
@@ -33,7 +33,7 @@ class Runner {
     return load_ != nullptr;
   }
 
-  // Makes the results [begin, end) in the order of `kept`.
+  // Computes the results [begin, end) in the order of `kept`.
   void run(int64_t begin, int64_t end) const {
     for_each_row(kept_, begin, end, [&](const int64_t* offsets, int64_t n) {
       for (int64_t first = 0; first < n; first += tile_) {
@@ -61,7 +61,7 @@ class Runner {
     }
   }
 
-  // Feeds n elements from `offset` on to the first state, and their neighbours to the others.
+  // Updates the first state with n elements from `offset` on, and the other states with the neighbours of these.
   void feed(State* states, int64_t count, int64_t offset, int64_t n) const {
     alignas(64) uint8_t block[kBlockBytes];
     const int64_t stride = reduced_.inner_stride(0);

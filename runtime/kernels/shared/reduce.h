@@ -12,25 +12,25 @@
 
 namespace rushlight {
 
-// A set of dims to reduce, one bit each.
+// A set of dims to reduce. Each dim is one bit.
 using DimMask = uint32_t;
 
-// All dims for none or, if `empty_is_all`, for an empty list. Negative dims count from the end; a dim named twice
-// fails.
+// Converts a list of dims. No list means all dims, and so does an empty one with `empty_is_all`. Negative dims count
+// from the end. A dim that is named twice fails.
 bool dim_mask(KernelRuntimeContext& context, const Tensor& input, std::optional<Span<const int64_t>> dims,
               DimMask* mask, bool empty_is_all = true);
 bool dim_mask(KernelRuntimeContext& context, const Tensor& input, int64_t dim, DimMask* mask);
 
-// The input's sizes with those in `mask` removed or, if keepdim, set to 1.
+// Returns the sizes of the input, where those in `mask` are removed or, with `keepdim`, set to 1.
 Shape reduced_shape(const Tensor& input, DimMask mask, bool keepdim);
-// Number of elements that one result is made of.
+// Returns the number of elements that are reduced to one result.
 int64_t reduced_numel(const Tensor& input, DimMask mask);
-// Fails if a result would be made of no elements.
+// Fails if no elements are reduced to a result.
 bool require_nonempty(KernelRuntimeContext& context, const Tensor& input, DimMask mask, const char* what);
 
 inline constexpr size_t kMaxReduceState = 64;  // bytes
 
-// A reduction in its compute type. Each result has a state which is fed with blocks of its elements.
+// A reduction in its compute type. Each result has a state, which is updated with blocks of its elements.
 struct ReduceFunction {
   void (*init)(const void* function, void* state);
   void (*update)(const void* function, void* state, const void* block, int64_t n);
@@ -41,8 +41,8 @@ struct ReduceFunction {
   ScalarType results[2];  // of results[i]: a compute type or Bool
 };
 
-// Reduces the dims in `mask`. The outs (one or two) have their shapes already, with or without the reduced dims. If
-// `ordered`, a result's elements come in row-major order of their indices.
+// Reduces the dims in `mask`. The outs (one or two) have their shapes already, with or without the reduced dims. With
+// `ordered`, a state gets the elements in row-major order.
 void run_reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask, bool keepdim, Span<const Tensor> outs,
                 bool ordered, const ReduceFunction& function);
 
@@ -67,7 +67,7 @@ struct Results<std::pair<T, U>> {
 }  // namespace detail
 
 // Reduces with a Function that has `State init() const`, `void update(State&, const C*, int64_t n) const` and
-// `finish(const State&) const`, which gives the result, or a std::pair for two outs. Sets the shape of the outs.
+// `finish(const State&) const`, which returns the result, or a std::pair for two outs. Sets the shape of the outs.
 template <typename C, size_t N, typename Function>
 void reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask, bool keepdim, const Tensor (&outs)[N],
             const Function& function, bool ordered = false) {

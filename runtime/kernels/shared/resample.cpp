@@ -43,14 +43,14 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
   });
 }
 
-// Images of two spatial dims, and of three with more than three channels in channels-last order: eager PyTorch then
-// copies an axis of equal size and doubles one of half the size, whatever factor is given.
+// Returns whether eager PyTorch ignores a given factor: it then copies an axis of equal size and doubles one of half
+// the size. It does so for two spatial dims, and for three with more than three channels in channels-last order.
 bool prefers_sizes(const Resample& r, const Tensor& in) {
   if (r.interpolation != Interpolation::Nearest) return false;
   return r.dims == 2 || (r.dims == 3 && in.size(1) > 3 && in.dim_order()[1] != 1);
 }
 
-// One tap each: elements are only moved.
+// Each element of the result has one source element, which is only copied.
 template <typename T>
 void run_nearest(KernelRuntimeContext& context, const Resample& request, const Tensor& in, const Tensor& out) {
   Resample r = request;

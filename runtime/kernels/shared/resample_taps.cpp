@@ -6,8 +6,8 @@
 namespace rushlight {
 namespace {
 
-// Keys' cubic kernel, `a` being its free parameter (Cubic convolution interpolation for digital image processing,
-// 1981).
+// Computes the cubic kernel with the free parameter `a` (Keys: Cubic convolution interpolation for digital image
+// processing, 1981).
 template <typename W>
 W cubic(W x, W a) {
   x = std::abs(x);
@@ -16,7 +16,7 @@ W cubic(W x, W a) {
   return 0;
 }
 
-// Source elements per element of the result.
+// Returns the number of source elements for each element of the result.
 template <typename W>
 W step_of(const Resample& r, int64_t dim, int64_t source) {
   const int64_t size = r.size[dim];

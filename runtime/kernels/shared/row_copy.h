@@ -6,13 +6,14 @@
 
 namespace rushlight {
 
-// Asks for the first lines of a row that is read a few rows later: rows in no order are not foreseen by hardware.
+// Prefetches the first cache lines of a row that is read a few rows later. The hardware cannot predict rows in any
+// order.
 inline void prefetch_row(const uint8_t* row, size_t bytes) {
   constexpr size_t kLine = 64, kMost = 1024;
   for (size_t i = 0; i < bytes && i < kMost; i += kLine) __builtin_prefetch(row + i);
 }
 
-// Copies rows begin to end; from(i) gives row i's source, to(i) where it goes.
+// Copies the rows from `begin` to `end`. from(i) returns the source of row i, to(i) its destination.
 template <typename From, typename To>
 void copy_rows(int64_t begin, int64_t end, size_t bytes, const From& from, const To& to) {
   constexpr int64_t kAhead = 6;

@@ -22,7 +22,7 @@ class Rows {
   // Calls body(offsets) for every row, on the context's threads; row k begins at element offsets[k] of tensor k.
   template <typename Body>
   void for_each(KernelRuntimeContext& context, const Body& body) const {
-    constexpr int64_t kElements = 16384;  // that a thread takes at least
+    constexpr int64_t kElements = 16384;  // the fewest for a thread
     const int64_t grain = length_[0] > 0 && length_[0] < kElements ? kElements / length_[0] : 1;
     context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) { visit(begin, end, body); });
   }

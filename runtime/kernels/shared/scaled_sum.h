@@ -7,7 +7,7 @@
 
 namespace rushlight {
 
-// x + alpha * y, or x - alpha * y; integers wrap.
+// Computes x + alpha * y or x - alpha * y. Integers wrap around.
 template <bool subtracts, typename C>
 struct ScaledSum {
   C alpha;

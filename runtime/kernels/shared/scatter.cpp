@@ -65,7 +65,7 @@ T mean_of(T sum, int64_t count) {
   }
 }
 
-// `along` runs with the index; `value(offset in along)` is the source.
+// `along` has the same positions as the index; `value(offset in along)` returns the element of the source.
 template <typename T, typename Value>
 void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
                  const Tensor& along, ScatterReduction reduction, bool include_self, const Value& value) {
@@ -88,7 +88,7 @@ void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis,
   }
 }
 
-// Checks all but the source, and copies `in`.
+// Checks all arguments except the source, and copies `in`.
 bool begin_scatter(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, const Tensor& src,
                    Tensor& out, int64_t* axis) {
   if (!normalize_dim(context, dim, in.dim(), axis) || !require_same_dtype(context, in, out)) return false;

@@ -4,9 +4,9 @@
 
 namespace rushlight {
 
-// Solves A x = B, or x A = B if not `left`, over batches that broadcast. Resizes `out` and calls body(position in the
-// batch, right-hand sides, their number) with n rows of right-hand sides, of A^T if not `left`; body replaces them with
-// the solution. `batch` is set to the common batch.
+// Solves A x = B or, without `left`, x A = B, over batches that broadcast. Resizes `out`, sets `batch` to the common
+// batch, and calls body(position in the batch, right-hand sides, their number) with n rows of right-hand sides, which
+// the body replaces with the solution. Without `left` they are right-hand sides of A^T.
 template <typename Body>
 void for_each_system(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, bool vectors, bool left,
                      const Tensor& out, Shape& batch, const Body& body) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint16_t kMaxArity = 32;
 
-// A tensor with memory and sizes of its own.
+// A tensor that owns its memory and sizes.
 struct Copy {
   TensorImpl impl;
   SizesType sizes[kMaxDim];
@@ -31,7 +31,7 @@ class Call {
     for (uint16_t i = 0; i < kernel.arity; ++i) arguments_[i] = given[i];
   }
 
-  // Copies an argument if need be; false if there is no memory.
+  // Copies an argument if a write can change it. Returns false if there is no memory.
   bool steady(uint16_t argument) {
     EValue& value = *given_[argument];
     if (value.tag() == Tag::Tensor) return steady(value, &arguments_[argument]);
@@ -52,7 +52,7 @@ class Call {
     return false;
   }
 
-  // *place = value, or a copy of it.
+  // Sets *place to `value` or a copy of it.
   bool steady(EValue& value, EValue** place) {
     *place = &value;
     if (value.tag() != Tag::Tensor || !is_written(value.to_tensor())) return true;

@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Calls `kernel`, giving copies in scratch memory of those of `arguments` (args(1, 2)) that share memory with what the
-// kernel writes.
+// Calls `kernel`. Those of `arguments` (args(1, 2)) that share memory with a result of the kernel are replaced by
+// copies in scratch memory.
 void call_steady(KernelRuntimeContext& context, const BoxedKernel& kernel, uint32_t arguments, EValue* const* given);
 
 namespace detail {
@@ -17,8 +17,8 @@ void steady_call(KernelRuntimeContext& context, EValue* const* given) {
 
 }  // namespace detail
 
-// A kernel that checks or counts the elements of some arguments, indices or masks, before it reads them again and
-// writes where they say: they stay what was checked, also where a program puts the results into their memory.
+// A kernel that checks or counts the elements of indices or masks, and later reads them again to find where it writes.
+// They keep their checked values, even if a program places the results in their memory.
 template <const BoxedKernel& kernel, uint32_t arguments>
 inline constexpr BoxedKernel steady{&detail::steady_call<kernel, arguments>, kernel.kinds, kernel.arity};
 

@@ -101,7 +101,7 @@ void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width
   }
 }
 
-// Copies planes to pixels of k channels, and back.
+// Copies planes to pixels of k channels, or pixels to planes.
 template <int k, typename T>
 void interleave(const T* from, int64_t plane, T* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {

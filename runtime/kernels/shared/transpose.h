@@ -35,7 +35,7 @@ struct Word<8> {
   using type = uint64_t;
 };
 
-// A square of 16-byte vectors, transposed by interleaving its upper with its lower half, once for each bit of a row's
+// Transposes a square of 16-byte vectors. It interleaves the upper with the lower half once for each bit of a row
 // index.
 template <size_t bytes>
 struct Square {
@@ -48,7 +48,7 @@ struct Square {
     return __builtin_shufflevector(a, b, (first + i / 2 + (i % 2) * kSize)...);
   }
 
-  // One stage; `stage` halves to 1.
+  // Computes one stage. `stage` is halved from stage to stage, down to 1.
   template <int stage>
   static void interleave_halves(Vector (&rows)[kSize]) {
     if constexpr (stage > 1) {
@@ -68,7 +68,7 @@ struct Square {
      ...);
   }
 
-  // `to` rows are `to_stride` bytes apart, `from` rows `from_stride`.
+  // The rows of `to` are `to_stride` bytes apart, those of `from` `from_stride` bytes.
   static void transpose(const uint8_t* from, int64_t from_stride, uint8_t* to, int64_t to_stride) {
     Vector rows[kSize];
     for (int i = 0; i < kSize; ++i) std::memcpy(&rows[i], from + i * from_stride, 16);
@@ -81,7 +81,7 @@ struct Square {
 
 }  // namespace detail
 
-// to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns; strides count elements.
+// Sets to[c * to_stride + r] to from[r * from_stride + c] for r < rows and c < columns. Strides count elements.
 template <typename T>
 void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
   int64_t r = 0;
@@ -107,7 +107,7 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   }
 }
 
-// Does the same for a square with sides of one 64-byte line; the rows of `to` are contiguous.
+// Does the same for a square whose sides have 64 bytes, the size of a cache line. The rows of `to` are contiguous.
 template <typename T>
 void transpose_square(const T* from, int64_t from_stride, T* to) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));

@@ -5,7 +5,8 @@
 
 namespace rushlight {
 
-// Copies of every matrix row r's columns [0, r + diagonal] (lower) or [r + diagonal, ...); the rest becomes zero.
+// Copies the columns [0, r + diagonal] (lower) or [r + diagonal, ...) of each row r of every matrix. All other elements
+// of the result become zero.
 void copy_triangle(KernelRuntimeContext& context, const Tensor& in, int64_t diagonal, bool lower, const Tensor& out);
 
 }  // namespace rushlight

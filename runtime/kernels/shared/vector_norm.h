@@ -8,16 +8,16 @@
 
 namespace rushlight {
 
-// (sum of |x|^p)^(1/p) as it grows; p = 0 counts what is not 0, an infinite p takes the largest or smallest |x|. NaN
-// stays.
+// Computes (sum of |x|^p)^(1/p) from its states. For p = 0 it is the number of elements that are not 0, for an infinite
+// p the largest or smallest |x|. A NaN makes it NaN.
 class PowerSum {
  public:
   explicit PowerSum(double p) : p_(p) {}
 
-  // The state before any element.
+  // Returns the state before any element.
   double start() const { return std::isinf(p_) && p_ < 0 ? std::numeric_limits<double>::infinity() : 0.0; }
 
-  // `state` with value(i), for i < n, taken in.
+  // Returns `state` after an update with value(i) for i < n.
   template <typename Value>
   double add(double state, int64_t n, const Value& value) const {
     const auto size = [&](int64_t i) { return static_cast<double>(std::abs(value(i))); };
