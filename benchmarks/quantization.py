@@ -12,6 +12,7 @@ import torch
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
+from rushlight.ir.text_table import text_table
 from rushlight.quantize import (
     dynamic_int8,
     dynamic_int8_weight_int4,
@@ -20,7 +21,6 @@ from rushlight.quantize import (
     weight_only_int4,
     weight_only_int8,
 )
-from rushlight.quantize.tables import text_table
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -10,8 +10,8 @@ import torch
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.control_flow import COND
 from rushlight.ir.spec import TensorSpec
+from rushlight.memory.alias_sets import Owner
 from rushlight.memory.aliases import Ownership, find_aliases
-from rushlight.memory.storage import Owner
 
 aten = torch.ops.aten
 SHAPE = [16, 16]
@@ -72,10 +72,10 @@ def test_a_branch_may_hand_out_its_operand(builder: Any) -> None:
     last = g.mm(y, y)
     graph = g.output(last)
     aliases = aliases_of(graph)
-    storage = aliases.storages.of(meta.get_spec(a))
-    assert aliases.storages_of(meta.get_spec(y))[1:] == [storage]
+    alias_set = aliases.alias_sets.of(meta.get_spec(a))
+    assert aliases.alias_sets_of(meta.get_spec(y))[1:] == [alias_set]
     assert last in {access.node for access in aliases.accesses_to(meta.get_spec(a))}
-    assert storage.last == steps(aliases)[last].end
+    assert alias_set.last == steps(aliases)[last].end
 
 
 def overwriting_cases() -> Any:
@@ -140,7 +140,7 @@ def test_only_planned_memory_is_overwritten(builder: Any, signature: Any) -> Non
     y = g.relu(weight)
     graph = g.output(y)
     aliases = aliases_of(graph, signature(graph, parameters=["weight"]))
-    assert aliases.storages.of(meta.get_spec(weight)).owner is Owner.FILE
+    assert aliases.alias_sets.of(meta.get_spec(weight)).owner is Owner.FILE
     assert not aliases.may_compute_in_place(meta.get_spec(weight), meta.get_spec(y), steps(aliases)[y])
 
 

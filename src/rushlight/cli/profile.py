@@ -12,7 +12,7 @@ from rushlight.cli.arguments import Commands, add_program_options, read_inputs
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.inspector import Inspector
-from rushlight.devtools.inspector.table import text_table
+from rushlight.ir.text_table import text_table
 
 
 def add_to(commands: Commands) -> None:

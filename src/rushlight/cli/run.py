@@ -91,7 +91,7 @@ def _run_on_torch(options: argparse.Namespace) -> list[Any]:
     method = program.load_method(method_name(program.method_names, options), hook=steps)
     outputs = method.execute(read_inputs(method.metadata, options.inputs))
     if steps is not None:
-        print(steps.table(), end="")
+        print(steps.table())
     return [aten.to_numpy(value) for value in outputs]
 
 

@@ -15,9 +15,9 @@ from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
-from rushlight.devtools.inspector.table import text_table
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
 from rushlight.format.pte import PTEFile, read_pte
+from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord

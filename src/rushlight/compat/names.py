@@ -168,7 +168,7 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.backends.xnnpack.partition.config": Names(),
     "executorch.backends.xnnpack.partition.config.xnnpack_config": Names(
-        names={"ConfigPrecisionType": "rushlight.backends.xnnpack.facts:ConfigPrecisionType"}
+        names={"ConfigPrecisionType": "rushlight.backends.xnnpack.nodes:ConfigPrecisionType"}
     ),
     "executorch.backends.xnnpack.serialization": Names(),
     "executorch.backends.xnnpack.serialization.xnnpack_graph_schema": Names(

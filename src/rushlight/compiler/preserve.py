@@ -21,8 +21,8 @@ from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
 from rushlight.passes.base import graph_modules
 
-# Operators that passes must be able to rewrite, whoever asks to keep them.
-_NEVER_KEPT = frozenset(
+# Operators that passes must be able to rewrite, even if a partitioner asks to preserve them.
+_NEVER_PRESERVED = frozenset(
     {
         torch.ops.aten._to_copy.default,
         torch.ops.aten.add.Tensor,
@@ -131,7 +131,7 @@ def _wish(partitioner: Partitioner, program: ExportedProgram, given_up: Collecti
 
 def may_keep(op: Any) -> bool:
     """Whether an operator can stay whole: it neither writes nor aliases, and no pass has to rewrite it."""
-    return isinstance(op, OpOverload) and op not in _NEVER_KEPT and is_functional(op)
+    return isinstance(op, OpOverload) and op not in _NEVER_PRESERVED and is_functional(op)
 
 
 def _calls(program: ExportedProgram) -> Iterator[Node]:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] = frozenset()) -> str:
-    """Formats a table for a terminal.
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] | None = None) -> str:
+    """Formats a table for a terminal. Columns whose cells are all empty are left out.
 
     Args:
         head: the titles of the columns.
         rows: the cells.
-        right: the indices of right-aligned columns.
+        right: the indices of right-aligned columns; None means those whose cells are all numbers.
+
+    Returns:
+        The lines of the table: the titles, a line of dashes, and the rows.
     """
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    kept = [i for i in range(len(head)) if not rows or any(row[i] for row in rows)]
+    widths = {i: max(len(row[i]) for row in (head, *rows)) for i in kept}
+    if right is None:
+        right = {i for i in kept if rows and all(_is_number(row[i]) for row in rows)}
 
     def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(cells)
-        ]
+        padded = [cells[i].rjust(widths[i]) if i in right else cells[i].ljust(widths[i]) for i in kept]
         return "  ".join(padded).rstrip()
 
-    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
+    dashes = "  ".join("-" * widths[i] for i in kept)
+    return "\n".join([line(head), dashes, *map(line, rows)])
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell.replace(".", "").replace("-", "").replace("e", "").replace("+", "").isdigit()

@@ -20,9 +20,9 @@ from rushlight.ir.constants import changed_targets
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
+from rushlight.memory.alias_sets import AliasSet, AliasSets, Owner
 from rushlight.memory.in_place import readings, reads_in_step
 from rushlight.memory.op_arguments import argument, written_names
-from rushlight.memory.storage import Owner, Storage, Storages
 from rushlight.memory.timeline import Step, Timeline, build_timeline
 
 
@@ -38,7 +38,7 @@ class Ownership:
 class Access(NamedTuple):
     """A node's access to a tensor: at `step`, `node` reads or writes what `source` stands for.
 
-    The bytes are those of `spec` within its storage.
+    The bytes are those of `spec` within its alias set.
     """
 
     step: int
@@ -57,7 +57,7 @@ class Move(NamedTuple):
 
 @dataclass(slots=True)
 class Aliases:
-    """The storages of a program and the accesses to them, over its program order.
+    """The alias sets of a program and the accesses to them, over its program order.
 
     A control-flow node accesses its operands until it ends, as do the nodes of its bodies in between. A call
     of a delegate reads all of its inputs and writes all of its results in one step, in any order. `views`
@@ -65,7 +65,7 @@ class Aliases:
     `touched` the first and last step of each tensor alone.
     """
 
-    storages: Storages = field(default_factory=Storages)
+    alias_sets: AliasSets = field(default_factory=AliasSets)
     timeline: Timeline = field(default_factory=Timeline)
     moves: list[Move] = field(default_factory=list)
     views: int = 0
@@ -73,30 +73,30 @@ class Aliases:
     makers: dict[TensorSpec, Node] = field(default_factory=dict)
     _accesses: dict[TensorSpec, list[Access]] | None = None
 
-    def storages_of(self, spec: TensorSpec) -> list[Storage]:
-        """The storages in which the bytes of a tensor may lie: its own first, then what it is moved from."""
-        found = [self.storages.of(spec)]
+    def alias_sets_of(self, spec: TensorSpec) -> list[AliasSet]:
+        """The alias sets in which the bytes of a tensor may lie: its own, then those it is moved from."""
+        found = [self.alias_sets.of(spec)]
         for move in reversed(self.moves):
-            if self.storages.of(move.result) in found:
-                source = self.storages.of(move.value)
+            if self.alias_sets.of(move.result) in found:
+                source = self.alias_sets.of(move.value)
                 if source not in found:
                     found.append(source)
         return found
 
     def accesses_to(self, spec: TensorSpec) -> Iterator[Access]:
         """Every access to a byte of the tensor, under whatever name, in no order."""
-        storage = self.storages.of(spec)
-        reached = [storage]
+        alias_set = self.alias_sets.of(spec)
+        reached = [alias_set]
         for move in self.moves:
-            result = self.storages.of(move.result)
-            if self.storages.of(move.value) in reached and result not in reached:
+            result = self.alias_sets.of(move.result)
+            if self.alias_sets.of(move.value) in reached and result not in reached:
                 reached.append(result)
-        low = storage.offsets[spec]
+        low = alias_set.offsets[spec]
         for of in reached:
             for member, start in of.offsets.items():
                 # Where the bytes of a moved value lie in its result is not known.
                 apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
-                if of is not storage or not apart:
+                if of is not alias_set or not apart:
                     yield from self._all_accesses().get(member, ())
 
     def _all_accesses(self) -> dict[TensorSpec, list[Access]]:
@@ -125,18 +125,18 @@ class Aliases:
     def may_lie_under_result(self, source: TensorSpec, node: Node, result: TensorSpec) -> bool:
         """Whether `node` may write `result` over `source`, as far as the node itself reads its bytes.
 
-        Each argument with a byte of the storage of `source` must pair up with the result element for element.
+        An argument with a byte of the alias set of `source` must correspond to the result element by element.
         """
-        storage = self.storages.of(source)
+        alias_set = self.alias_sets.of(source)
         for name, given in readings(node):
             for spec in meta.tensor_specs(given):
-                if storage in self.storages_of(spec) and not reads_in_step(node, name, given, result):
+                if alias_set in self.alias_sets_of(spec) and not reads_in_step(node, name, given, result):
                     return False
         return True
 
     def may_compute_in_place(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
         """Whether the node of `step` may write its result over `source`, which ends there."""
-        old, new = self.storages.of(source), self.storages.of(result)
+        old, new = self.alias_sets.of(source), self.alias_sets.of(result)
         if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
             return False
         if old.state or new.state or old.last != step.end or new.first < step.end:
@@ -150,7 +150,7 @@ class Aliases:
     def keep_alive(self) -> None:
         """Let bytes that a value refers to after a move live as long as it does."""
         for move in sorted(self.moves, key=lambda move: -move.step):
-            self.storages.of(move.value).touch(self.storages.of(move.result).last)
+            self.alias_sets.of(move.value).touch(self.alias_sets.of(move.result).last)
 
 
 def find_aliases(
@@ -159,13 +159,13 @@ def find_aliases(
     ownership: Ownership,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> Aliases:
-    """Groups the tensors of a graph into storages with accesses over its program order.
+    """Groups the tensors of a graph into alias sets with accesses over its program order.
 
     Args:
         graph_module: a graph of out variants with specs, which is only read.
         signature: says which inputs are constants and state.
         ownership: what the plan places.
-        alignment: storages begin at multiples of this number of bytes.
+        alignment: alias sets begin at multiples of this number of bytes.
 
     Raises:
         PlanError: tensors that must share bytes ask for different memories.
@@ -193,8 +193,8 @@ class _Walk:
         ownership: Ownership,
         alignment: int,
     ) -> None:
-        self.result = Aliases(Storages(alignment), build_timeline(graph_module))
-        self.storages = self.result.storages
+        self.result = Aliases(AliasSets(alignment), build_timeline(graph_module))
+        self.alias_sets = self.result.alias_sets
         self.signature = signature
         self.ownership = ownership
         # (branch, results of the whole, step)
@@ -218,55 +218,55 @@ class _Walk:
             self._output(step)
         elif node.op == "get_attr":
             for spec in meta.tensor_specs(node):
-                self.storages.of(spec).owner = Owner.FILE
+                self.alias_sets.of(spec).owner = Owner.FILE
         elif node.op == "call_function":
             self._call(step)
 
     def _program_input(self, node: Node) -> None:
         for spec in meta.tensor_specs(node):
-            storage = self._touch(spec, 0)
-            storage.name = storage.name or node.name
+            alias_set = self._touch(spec, 0)
+            alias_set.name = alias_set.name or node.name
             if node.name in self.constants:
-                storage.owner = Owner.FILE
+                alias_set.owner = Owner.FILE
             elif node.name not in self.mutated and spec.const:
-                storage.owner = Owner.FILE
+                alias_set.owner = Owner.FILE
             elif node.name in self.mutated:
                 self._touch(spec, self.result.timeline.last)
-                storage.state = True
-                storage.owner = Owner.PLAN if self.ownership.state else Owner.CALLER
+                alias_set.state = True
+                alias_set.owner = Owner.PLAN if self.ownership.state else Owner.CALLER
             elif not self.ownership.inputs:
-                storage.owner = Owner.CALLER
+                alias_set.owner = Owner.CALLER
 
     def _output(self, step: Step) -> None:
         for value in pytree.tree_leaves(step.node.args):
             if not isinstance(value, Node):
                 continue
             for spec in meta.tensor_specs(value):
-                storage = self._touch(spec, step.end)
-                own = storage.owner is Owner.PLAN and not storage.state
+                alias_set = self._touch(spec, step.end)
+                own = alias_set.owner is Owner.PLAN and not alias_set.state
                 if step.depth == 0 and own and not self.ownership.outputs:
-                    storage.owner = Owner.CALLER
+                    alias_set.owner = Owner.CALLER
 
     def _call(self, step: Step) -> None:
         node = step.node
         if node.target is memory_ops.alloc:
             for spec in meta.tensor_specs(node):
-                storage = self.storages.of(spec)
-                storage.name = storage.name or node.name
+                alias_set = self.alias_sets.of(spec)
+                alias_set.name = alias_set.name or node.name
                 self.result.makers.setdefault(spec, node)
             return
         for source in node.all_input_nodes:
             for spec in meta.tensor_specs(source):
                 self._touch(spec, step.end)
         for spec in meta.tensor_specs(node):
-            storage = self._touch(spec, step.end)
-            storage.name = storage.name or node.name
+            alias_set = self._touch(spec, step.end)
+            alias_set.name = alias_set.name or node.name
             self.result.makers.setdefault(spec, node)
         if node.target is memory_ops.view:
             assert isinstance(node.args[0], Node)
             base, spec = meta.get_spec(node.args[0]), meta.get_spec(node)
             if base is not spec:
-                self.storages.share(spec, base)
+                self.alias_sets.share(spec, base)
                 self.result.views += 1
         elif node.target is operator.getitem:
             self._getitem(node)
@@ -276,7 +276,7 @@ class _Walk:
             self._written_arguments(node)
             for spec in meta.tensor_specs(node):
                 if spec.storage_base is not None:
-                    self.storages.share(spec, spec.storage_base, spec.storage_base_offset)
+                    self.alias_sets.share(spec, spec.storage_base, spec.storage_base_offset)
 
     def _getitem(self, node: Node) -> None:
         source, index = node.args
@@ -285,7 +285,7 @@ class _Walk:
         if isinstance(whole, (list, tuple)) and isinstance(part, TensorSpec):
             element = whole[index]
             if isinstance(element, TensorSpec) and element is not part:
-                self.storages.share(part, element)
+                self.alias_sets.share(part, element)
 
     def _written_arguments(self, node: Node) -> None:
         """The results of an operator that writes into arguments are those arguments."""
@@ -302,7 +302,7 @@ class _Walk:
                 written.extend(_specs(item))
         for spec, target in zip(specs, written, strict=False):
             if spec is not target:
-                self.storages.share(spec, target)
+                self.alias_sets.share(spec, target)
 
     def _control_flow(self, step: Step) -> None:
         node, target = step.node, step.node.target
@@ -338,12 +338,12 @@ class _Walk:
             if not isinstance(inner, TensorSpec):
                 continue
             if value is None and step is not None:
-                storage = self._touch(inner, step.start)
-                storage.name = storage.name or placeholder.name
+                alias_set = self._touch(inner, step.start)
+                alias_set.name = alias_set.name or placeholder.name
                 continue
             for outer in [value] if isinstance(value, TensorSpec) else _specs(value):
                 if outer is not inner:
-                    self.storages.share(inner, outer)
+                    self.alias_sets.share(inner, outer)
 
     def merge_branches(self) -> None:
         """Let branches write their results in place of the whole's where nobody else knows their bytes."""
@@ -352,25 +352,25 @@ class _Walk:
 
     def _merge_branch(self, body: GraphModule, results: Sequence[TensorSpec], step: int) -> None:
         values = [v for v in pytree.tree_leaves(body.graph.output_node().args) if _specs(v)]
-        bound = {id(self.storages.of(s)) for s in _placeholder_specs(body)}
+        bound = {id(self.alias_sets.of(s)) for s in _placeholder_specs(body)}
         for value, result in zip(values, results, strict=True):
             (inner,) = _specs(value)
-            source, target = self.storages.of(inner), self.storages.of(result)
+            source, target = self.alias_sets.of(inner), self.alias_sets.of(result)
             planned = source.owner is Owner.PLAN and target.owner is Owner.PLAN and not source.state
             same_memory = source.mem_id == target.mem_id
             if planned and same_memory and id(source) not in bound and source is not target:
                 bound.add(id(source))
-                self.storages.share(inner, result)
-                bound.add(id(self.storages.of(inner)))
+                self.alias_sets.share(inner, result)
+                bound.add(id(self.alias_sets.of(inner)))
             elif source is not target:
                 self.result.moves.append(Move(inner, result, step))
 
-    def _touch(self, spec: TensorSpec, step: int) -> Storage:
-        storage = self.storages.of(spec)
-        storage.touch(step)
+    def _touch(self, spec: TensorSpec, step: int) -> AliasSet:
+        alias_set = self.alias_sets.of(spec)
+        alias_set.touch(step)
         first, last = self.result.touched.get(spec, (step, step))
         self.result.touched[spec] = (min(first, step), max(last, step))
-        return storage
+        return alias_set
 
 
 def _nodes(values: object) -> list[object]:

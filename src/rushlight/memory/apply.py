@@ -9,6 +9,7 @@ from torch.fx import GraphModule
 
 from rushlight.ir import meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT
+from rushlight.memory.alias_sets import AliasSet, Owner, check_alignment
 from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
 from rushlight.memory.in_place import in_place_pairs
@@ -17,7 +18,6 @@ from rushlight.memory.portfolio import best_first_fit
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
-from rushlight.memory.storage import Owner, Storage, check_alignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class PlanOptions:
 
 @dataclass(slots=True)
 class MethodProblem:
-    """A method's planning problem and the way back from it: buffer i is storage i.
+    """A method's planning problem and the way back from it: buffer i is alias set i.
 
     `in_place` counts the results that take the bytes of an argument.
     """
 
     problem: Problem
-    storages: list[Storage]
+    alias_sets: list[AliasSet]
     aliases: Aliases
     in_place: int
     alignment: int
@@ -82,14 +82,14 @@ def read_problem(
     ownership = Ownership(options.inputs, options.outputs, options.state)
     aliases = find_aliases(graph_module, signature, ownership, options.alignment)
     in_place = share_in_place(aliases) if options.in_place else 0
-    storages = [s for s in aliases.storages.all() if s.owner is Owner.PLAN and s.last >= 0]
-    for storage in storages:
-        check_alignment(storage)
+    alias_sets = [s for s in aliases.alias_sets.all() if s.owner is Owner.PLAN and s.last >= 0]
+    for alias_set in alias_sets:
+        check_alignment(alias_set)
     buffers = [
         Buffer(i, s.size, s.first, s.last + 1, s.mem_id or 1, options.alignment, s.name)
-        for i, s in enumerate(storages)
+        for i, s in enumerate(alias_sets)
     ]
-    return MethodProblem(Problem.of(buffers), storages, aliases, in_place, options.alignment)
+    return MethodProblem(Problem.of(buffers), alias_sets, aliases, in_place, options.alignment)
 
 
 def share_in_place(aliases: Aliases) -> int:
@@ -100,17 +100,17 @@ def share_in_place(aliases: Aliases) -> int:
             continue
         for source, result in in_place_pairs(step.node):
             if aliases.may_compute_in_place(source, result, step):
-                aliases.storages.share(result, source)
+                aliases.alias_sets.share(result, source)
                 shared += 1
                 break
     return shared
 
 
 def write_plan(method: MethodProblem, plan: Plan) -> None:
-    """Write a checked plan into the specs of its storages."""
-    for buffer, storage in zip(method.problem.buffers, method.storages, strict=True):
-        base = plan.offsets[buffer.id] - storage.low
-        for spec, offset in storage.offsets.items():
+    """Write a checked plan into the specs of its alias sets."""
+    for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
+        base = plan.offsets[buffer.id] - alias_set.low
+        for spec, offset in alias_set.offsets.items():
             spec.mem_id = buffer.mem_id
             spec.mem_offset = base + offset
     peaks = plan.peaks(method.problem)

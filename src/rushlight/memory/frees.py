@@ -10,8 +10,8 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.facts import MethodProgram
+from rushlight.memory.alias_sets import Owner
 from rushlight.memory.aliases import Ownership, find_aliases
-from rushlight.memory.storage import Owner
 from rushlight.passes.base import ProgramPass, graph_modules
 
 
@@ -38,7 +38,7 @@ def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | 
         return False
     aliases = find_aliases(graph_module, signature, Ownership())
     kept = {
-        id(aliases.storages.of(spec))
+        id(aliases.alias_sets.of(spec))
         for node in graph_module.graph.nodes
         if node.op in ("placeholder", "output")
         for value in ([node] if node.op == "placeholder" else pytree.tree_leaves(node.args))
@@ -46,10 +46,10 @@ def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | 
         for spec in meta.tensor_specs(value)
     }
     dying: dict[int, list[Node]] = defaultdict(list)
-    for storage in aliases.storages.all():
-        if storage.owner is Owner.RUNTIME and id(storage) not in kept and storage.last >= 0:
-            makers = [aliases.makers[spec] for spec in storage.offsets if spec in aliases.makers]
-            dying[storage.last].append(makers[0])
+    for alias_set in aliases.alias_sets.all():
+        if alias_set.owner is Owner.RUNTIME and id(alias_set) not in kept and alias_set.last >= 0:
+            makers = [aliases.makers[spec] for spec in alias_set.offsets if spec in aliases.makers]
+            dying[alias_set.last].append(makers[0])
     for step in aliases.timeline.steps:
         for maker in dying.get(step.end, ()):
             with step.node.graph.inserting_after(step.node):

@@ -10,8 +10,8 @@ from torch.utils import _pytree as pytree
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
+from rushlight.memory.alias_sets import AliasSet
 from rushlight.memory.aliases import Aliases
-from rushlight.memory.storage import Storage
 
 MUTATIONS = (
     OutputKind.BUFFER_MUTATION,
@@ -33,7 +33,7 @@ def separate_outputs(
     leaves, tree = pytree.tree_flatten(output.args)
     owners = owners_of_mutations(graph_module, signature)
     mutated = _storages_of_mutated(graph_module, signature, aliases)
-    written: list[Storage] = []
+    written: list[AliasSet] = []
     copies = 0
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, Node) or not isinstance(meta.get_spec(leaf), TensorSpec):
@@ -48,7 +48,7 @@ def separate_outputs(
             if place_of(leaf) is not owner and _lies_in(leaf, written, aliases):
                 leaves[index] = _copy(leaf)
                 copies += 1
-            written.append(aliases.storages.of(meta.get_spec(owner)))
+            written.append(aliases.alias_sets.of(meta.get_spec(owner)))
     if copies:
         output.args = pytree.tree_unflatten(leaves, tree)
         graph_module.recompile()
@@ -83,22 +83,22 @@ def place_of(node: Node) -> Node:
 
 def _storages_of_mutated(
     graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases
-) -> list[Storage]:
-    """The storages of the buffers, parameters and inputs that the program writes."""
+) -> list[AliasSet]:
+    """The alias sets of the buffers, parameters and inputs that the program writes."""
     targets = {str(spec.target) for spec in signature.output_specs if spec.kind in MUTATIONS}
     owners = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
     names = {name for name, target in owners.items() if target in targets} | targets
-    found: list[Storage] = []
+    found: list[AliasSet] = []
     for node in graph_module.graph.nodes:
         if node.op == "placeholder" and node.name in names:
-            found.extend(aliases.storages.of(spec) for spec in meta.tensor_specs(node))
+            found.extend(aliases.alias_sets.of(spec) for spec in meta.tensor_specs(node))
     return found
 
 
-def _lies_in(node: Node, storages: list[Storage], aliases: Aliases) -> bool:
-    if not storages:
+def _lies_in(node: Node, alias_sets: list[AliasSet], aliases: Aliases) -> bool:
+    if not alias_sets:
         return False
-    return any(storage in storages for storage in aliases.storages_of(meta.get_spec(node)))
+    return any(alias_set in alias_sets for alias_set in aliases.alias_sets_of(meta.get_spec(node)))
 
 
 def _copy(node: Node) -> Node:

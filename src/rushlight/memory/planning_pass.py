@@ -15,12 +15,12 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
+from rushlight.memory.alias_sets import AliasSet
 from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
 from rushlight.memory.check import check_plan
 from rushlight.memory.problem import Plan, PlanError, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
-from rushlight.memory.storage import Storage
 
 SHARED_STATE_MEMORY = 2
 
@@ -35,7 +35,7 @@ class _SharedState:
     graphs: list[GraphModule] = field(default_factory=list)
 
     def members(self, spec: TensorSpec) -> Iterator[tuple[TensorSpec, int]]:
-        """The spec and those that lie in its storage, with their bytes from its start."""
+        """The spec and those that lie in its alias set, with their bytes from its start."""
         yield spec, 0
         for update in self.updates.get(spec, ()):
             for member, offset in self.members(update):
@@ -139,9 +139,9 @@ class MemoryPlanningPass(PassBase):
         signature: ExportGraphSignature | None,
         options: PlanOptions,
     ) -> PlanReport:
-        """Run an algorithm over one spec for each storage, and check what it made of them."""
+        """Run an algorithm over one spec for each alias set, and check what it made of them."""
         method = read_problem(graph_module, signature, replace(options, in_place=False))
-        specs = [_representative(storage) for storage in method.storages]
+        specs = [_representative(alias_set) for alias_set in method.alias_sets]
         for spec in specs:
             spec.realign(self.alignment)
         result = algorithm(self.alignment, specs, graph_module, signature, 0)
@@ -206,12 +206,12 @@ def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
     return len(needed) == 1
 
 
-def _representative(storage: Storage) -> TensorSpec:
-    """A spec that has the size, memory and lifetime of the whole storage."""
-    whole = next((spec for spec in storage.offsets if storage.is_whole(spec)), None)
+def _representative(alias_set: AliasSet) -> TensorSpec:
+    """A spec that has the size, memory and lifetime of the whole alias set."""
+    whole = next((spec for spec in alias_set.offsets if alias_set.is_whole(spec)), None)
     if whole is None:
-        whole = TensorSpec(torch.uint8, [storage.size])
-    whole.mem_id, whole.mem_offset = storage.mem_id, None
+        whole = TensorSpec(torch.uint8, [alias_set.size])
+    whole.mem_id, whole.mem_offset = alias_set.mem_id, None
     whole.storage_base, whole.storage_base_offset = None, 0
-    whole.lifetime = [storage.first, storage.last]
+    whole.lifetime = [alias_set.first, alias_set.last]
     return whole

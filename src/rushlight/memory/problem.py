@@ -13,7 +13,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A storage that a plan must place.
+    """An alias set that a plan must place.
 
     Attributes:
         id: a number that identifies the buffer.

@@ -110,7 +110,7 @@ def _compute_in_place(
     spec = meta.get_spec(owner)
     for node in chain:
         meta.get_spec(node).storage_base = spec
-        aliases.storages.share(meta.get_spec(node), spec)
+        aliases.alias_sets.share(meta.get_spec(node), spec)
     return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rushlight.backends.xnnpack.facts import SupportContext
+from rushlight.backends.xnnpack.nodes import SupportContext
 from rushlight.backends.xnnpack.quantized import is_packed_int4, stored_weight
 from rushlight.ir.quantization import QuantizedWeight, qd
 

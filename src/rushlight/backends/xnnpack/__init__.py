@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushlight.backends.xnnpack.backend import XnnpackBackend
-from rushlight.backends.xnnpack.facts import ConfigPrecisionType
+from rushlight.backends.xnnpack.nodes import ConfigPrecisionType
 from rushlight.backends.xnnpack.partitioner import (
     XnnpackDynamicallyQuantizedPartitioner,
     XnnpackFloatingPointPartitioner,

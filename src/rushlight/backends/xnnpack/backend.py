@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from rushlight.backends.xnnpack.builder import GraphBuilder
 from rushlight.backends.xnnpack.emitters import emit
-from rushlight.backends.xnnpack.facts import SupportContext
+from rushlight.backends.xnnpack.nodes import SupportContext
 from rushlight.backends.xnnpack.payload import write_payload
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.named_data import NamedDataStore
@@ -33,7 +33,7 @@ class XnnpackBackend(BackendDetails):
         outputs: list[Node] = []
         for node in edge_program.graph.nodes:
             if node.op == "placeholder":
-                if not builder.facts.is_constant(node):
+                if not builder.context.is_constant(node):
                     builder.add_input(node)
             elif node.op == "output":
                 outputs = list(node.args[0])

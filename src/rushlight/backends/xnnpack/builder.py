@@ -13,7 +13,7 @@ from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.constants import INPUT, NAMED, NONE, OUTPUT
-from rushlight.backends.xnnpack.facts import (
+from rushlight.backends.xnnpack.nodes import (
     CHANNELS_LAST,
     SupportContext,
     dynamic_axes,
@@ -68,8 +68,8 @@ def int4_bytes(values: torch.Tensor) -> bytes:
 class GraphBuilder:
     """One value per node of the program and layout; transposes come where another layout is asked for."""
 
-    def __init__(self, facts: SupportContext, store: NamedDataStore) -> None:
-        self.facts = facts
+    def __init__(self, context: SupportContext, store: NamedDataStore) -> None:
+        self.context = context
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
         self.skipped: dict[Node, Node] = {}  # nodes, and the earlier node whose operator computes them
@@ -158,7 +158,7 @@ class GraphBuilder:
 
     def is_lazy(self, node: Node) -> bool:
         """Whether a node is computed only where it is used: it dequantizes or chooses parameters."""
-        return dequantize_params(node) is not None or self.facts.is_weight(node) or is_dynamic_part(node)
+        return dequantize_params(node) is not None or self.context.is_weight(node) or is_dynamic_part(node)
 
     def quantize(self, node: Node) -> None:
         """Quantizes a float value, unless the operator before has computed the quantized result."""
@@ -228,7 +228,7 @@ class GraphBuilder:
         zero, that a bias has no place in 32 bits are scaled down: they hardly count beside it."""
         params = dequantize_params(source)
         if params is not None and isinstance(bias, Node):
-            least = (self.facts.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
+            least = (self.context.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
             old = stored.scale
             if not isinstance(old, torch.Tensor):
                 roomy = max(old, float(least.max()))
@@ -246,7 +246,7 @@ class GraphBuilder:
         """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
         if not isinstance(node, Node):
             return NONE
-        bias = self.facts.constant(node).float()
+        bias = self.context.constant(node).float()
         params = dequantize_params(source)
         if params is None:
             return self.constant(bias)
@@ -303,8 +303,8 @@ class GraphBuilder:
             is_image = operation(op.node) is torch.ops.aten.convolution.default
             return self._quantize_dynamically(op.dynamic.source, layout, 3 if is_image else 1)
         node = self._read_node(node)
-        if self.facts.is_constant(node):
-            tensor = self.facts.constant(node)
+        if self.context.is_constant(node):
+            tensor = self.context.constant(node)
             if layout is Layout.NHWC:
                 tensor = tensor.reshape((1,) * (4 - tensor.dim()) + tuple(tensor.shape)).permute(TO_NHWC)
             return self.constant(tensor)

@@ -13,7 +13,7 @@ from torch.fx import Node
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
 from rushlight.backends.xnnpack.constants import ALIGN_CORNERS, KEEP_DIMS, NONE, TRANSPOSE_WEIGHTS
-from rushlight.backends.xnnpack.facts import (
+from rushlight.backends.xnnpack.nodes import (
     is_channels_last,
     is_weight_alone,
     operation,
@@ -41,7 +41,7 @@ Emit = Callable[[GraphBuilder, Node], None]
 
 def emit(builder: GraphBuilder, node: Node) -> None:
     """Adds what computes `node`. Raises CompileError if there is no row for its operator."""
-    if node in builder.skipped or builder.facts.is_cast(node):
+    if node in builder.skipped or builder.context.is_cast(node):
         return
     if builder.is_lazy(node):
         return
@@ -56,14 +56,14 @@ def emit(builder: GraphBuilder, node: Node) -> None:
     row = ROWS.get(operation(node))
     if row is None:
         raise CompileError(f"{node.name} ({node.target}) is not supported by XNNPACK")
-    builder.quantized_op = quantized_op(node, builder.facts)
+    builder.quantized_op = quantized_op(node, builder.context)
     row(builder, node)
     builder.quantized_op = None
 
 
 def _common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
     """Channels-last if one of the images is there only in that layout and all may be."""
-    computed = [node for node in nodes if not builder.facts.is_constant(node)]
+    computed = [node for node in nodes if not builder.context.is_constant(node)]
     if not all(rank_of(node) == 4 for node in computed):
         return Layout.PLAIN
     is_last = any(builder.layouts_of(node) == {Layout.NHWC} for node in computed)
@@ -143,7 +143,7 @@ def _prelu(builder: GraphBuilder, node: Node) -> None:
     is_image = rank_of(source) == 4
     layout = Layout.NHWC if is_image else Layout.PLAIN
     channels = upper_dims(builder.tensor(source))[1]
-    slopes = builder.facts.constant(weight).flatten().expand(channels)
+    slopes = builder.context.constant(weight).flatten().expand(channels)
     slopes_id = builder.constant(slopes.reshape((1, 1, 1, channels) if is_image else (channels,)))
     in_id = builder.value(source, layout)
     builder.add(g.XNNPReLU(in_id, slopes_id, builder.define(node, layout), 0), node)
@@ -166,20 +166,20 @@ def _copy(builder: GraphBuilder, node: Node) -> None:
 def _product(
     builder: GraphBuilder, node: Node, source: Node, weight: Node, bias: Node | None, is_out_in: bool
 ) -> None:
-    constant = transposed_constant(builder.facts, weight)
+    constant = transposed_constant(builder.context, weight)
     if constant is not None:
         weight, is_out_in = constant, not is_out_in
     in_id = builder.value(source)
-    stored = stored_weight(weight, builder.facts)
+    stored = stored_weight(weight, builder.context)
     if stored is not None:
-        values = builder.facts.constant(stored.source)
+        values = builder.context.constant(stored.source)
         filter_id, bias_id = builder.weight_and_bias(values, stored, stored.axis, bias, source)
     else:
         filter_id = builder.value(weight)
         is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
         bias_id = NONE
         if bias is not None:
-            bias_id = builder.constant(builder.facts.constant(bias), torch.float32 if is_bf16 else None)
+            bias_id = builder.constant(builder.context.constant(bias), torch.float32 if is_bf16 else None)
     result, bounds = _fused(builder, node)
     out = builder.define(result)
     builder.same(node, result)
@@ -226,12 +226,12 @@ def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
 def _convolution(builder: GraphBuilder, node: Node) -> None:
     source, weight_node, bias_node = node.args[:3]
     assert isinstance(source, Node) and isinstance(weight_node, Node)
-    quantized = stored_weight(weight_node, builder.facts)
+    quantized = stored_weight(weight_node, builder.context)
     if quantized is not None:
-        weight = builder.facts.constant(quantized.source)
+        weight = builder.context.constant(quantized.source)
     else:
-        weight = builder.facts.constant(weight_node).float()
-    bias = builder.facts.constant(bias_node).float() if isinstance(bias_node, Node) else None
+        weight = builder.context.constant(weight_node).float()
+    bias = builder.context.constant(bias_node).float() if isinstance(bias_node, Node) else None
     is_flat = weight.dim() == 3
     if is_flat:
         weight = weight.unsqueeze(-1)
@@ -336,7 +336,7 @@ def _norm_factors(builder: GraphBuilder, norm: Node) -> tuple[torch.Tensor, torc
 
     def value(node: Any, default: float) -> torch.Tensor:
         if isinstance(node, Node):
-            return builder.facts.constant(node).double()
+            return builder.context.constant(node).double()
         return torch.tensor(default, dtype=torch.float64)
 
     gamma, beta, mean, variance = (
@@ -463,10 +463,10 @@ def _permute(builder: GraphBuilder, node: Node) -> None:
     rank = rank_of(source)
     perm = [int(axis) % rank for axis in node.args[1]]  # type: ignore[union-attr, arg-type]
     is_taken_along = all(is_weight_alone(node, user) for user in node.users)
-    if is_taken_along and transposed_constant(builder.facts, node) is not None:
+    if is_taken_along and transposed_constant(builder.context, node) is not None:
         return
     layout = Layout.PLAIN
-    if not builder.facts.is_constant(source) and builder.layouts_of(source) == {Layout.NHWC}:
+    if not builder.context.is_constant(source) and builder.layouts_of(source) == {Layout.NHWC}:
         layout = Layout.NHWC
         perm = [_IN_NHWC[axis] for axis in perm]
     in_id = builder.value(source, layout)

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.xnnpack.backend import XnnpackBackend
-from rushlight.backends.xnnpack.facts import (
+from rushlight.backends.xnnpack.nodes import (
     WEIGHT_POSITIONS,
     ConfigPrecisionType,
     SupportContext,
@@ -83,40 +83,40 @@ class XnnpackPartitioner(Partitioner):
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
         """Returns the operators that XNNPACK takes without decomposition."""
-        facts = self._facts(ep)
+        context = self._context(ep)
         quantized: dict[Graph, QuantizedOps] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in quantized:
-                quantized[node.graph] = self._quantized_ops(node.graph, facts)
-            return self._unsupported_reason(node, facts, quantized[node.graph]) is None
+                quantized[node.graph] = self._quantized_ops(node.graph, context)
+            return self._unsupported_reason(node, context, quantized[node.graph]) is None
 
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that XNNPACK takes."""
-        facts = self._facts(exported_program)
+        context = self._context(exported_program)
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
-        self._tag(exported_program.graph_module, facts, tags)
+        self._tag(exported_program.graph_module, context, tags)
         tag_constant_data(exported_program)
         if self._weights_as_arguments:
-            self._release_weights(exported_program.graph, facts)
+            self._release_weights(exported_program.graph, context)
         return PartitionResult(exported_program, tags)
 
-    def _facts(self, program: ExportedProgram) -> SupportContext:
+    def _context(self, program: ExportedProgram) -> SupportContext:
         return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
-    def _tag(self, module: GraphModule, facts: SupportContext, tags: dict[str, DelegationSpec]) -> None:
+    def _tag(self, module: GraphModule, context: SupportContext, tags: dict[str, DelegationSpec]) -> None:
         taken: set[Node] = set()
         groups: list[list[Node]] = []
         log = WhyNoPartition(logger)
-        quantized = self._quantized_ops(module.graph, facts)
+        quantized = self._quantized_ops(module.graph, context)
         groups += [list(op.nodes) for op in quantized.accepted.values()]
         for node in module.graph.nodes:
             if node.op != "call_function" or (_is_item(node) and not is_dynamic_part(node)):
                 continue
-            reason = self._unsupported_reason(node, facts, quantized)
+            reason = self._unsupported_reason(node, context, quantized)
             if reason is not None:
                 self.report.report_reject(node, reason)
                 log(node, reason)
@@ -124,9 +124,9 @@ class XnnpackPartitioner(Partitioner):
             taken.add(node)
             position = WEIGHT_POSITIONS.get(operation(node))
             weight = argument(node, position) if position is not None else None
-            if weight is not None and transposed_constant(facts, weight) is not None:
+            if weight is not None and transposed_constant(context, weight) is not None:
                 groups.append([weight, node])
-            groups += [[source, node] for source in node.all_input_nodes if facts.is_cast(source)]
+            groups += [[source, node] for source in node.all_input_nodes if context.is_cast(source)]
         if self.per_op_mode:
             parts = [list(op.nodes) for op in quantized.accepted.values()]
             parts += [
@@ -138,7 +138,7 @@ class XnnpackPartitioner(Partitioner):
             parts = form_parts(module.graph, taken.__contains__, joined(groups))
         for part in parts:
             if all(
-                facts.is_constant(node) or transposed_constant(facts, node) or _is_conversion(node)
+                context.is_constant(node) or transposed_constant(context, node) or _is_conversion(node)
                 for node in part
             ):
                 continue  # nothing of it would be left to compute
@@ -148,37 +148,39 @@ class XnnpackPartitioner(Partitioner):
                 meta.set_delegation_tag(node, tag)
         for _, child, node in control_flow_submodules(module):
             if meta.get_delegation_tag(node) is None:
-                self._tag(child, facts, tags)
+                self._tag(child, context, tags)
 
-    def _quantized_ops(self, graph: Graph, facts: SupportContext) -> QuantizedOps:
-        return QuantizedOps(graph, facts, lambda op: self._unsupported_quantized_reason(op, facts) is None)
+    def _quantized_ops(self, graph: Graph, context: SupportContext) -> QuantizedOps:
+        return QuantizedOps(
+            graph, context, lambda op: self._unsupported_quantized_reason(op, context) is None
+        )
 
     def _is_asked_for(self, node: Node) -> bool:
         return self._names is None or str(operation(node)).removeprefix("aten.") in self._names
 
-    def _unsupported_quantized_reason(self, op: QuantizedOp, facts: SupportContext) -> str | None:
+    def _unsupported_quantized_reason(self, op: QuantizedOp, context: SupportContext) -> str | None:
         precision = ConfigPrecisionType.STATIC_QUANT if op.result else ConfigPrecisionType.DYNAMIC_QUANT
         if precision not in self.precisions:
             kind = "statically" if op.result else "dynamically"
             return f"{kind} quantized nodes are not asked for"
         if not self._is_asked_for(op.node):
             return "the operator is not asked for"
-        return unsupported_reason(op.node, facts)
+        return unsupported_reason(op.node, context)
 
-    def _unsupported_reason(self, node: Node, facts: SupportContext, quantized: QuantizedOps) -> str | None:
+    def _unsupported_reason(self, node: Node, context: SupportContext, quantized: QuantizedOps) -> str | None:
         if node in quantized.accepted:
             return None
         if node in quantized.found:
-            reason = self._unsupported_quantized_reason(quantized.found[node], facts)
+            reason = self._unsupported_quantized_reason(quantized.found[node], context)
             return reason or "something else reads its quantized weight or the scales of its input"
         if quantize_params(node) is not None or (
-            dequantize_params(node) is not None and not facts.is_constant(node.args[0])
+            dequantize_params(node) is not None and not context.is_constant(node.args[0])
         ):
             is_asked_for = ConfigPrecisionType.STATIC_QUANT in self.precisions
             return None if is_asked_for else "statically quantized nodes are not asked for"
         if node in quantized.nodes:
             return None
-        if facts.is_weight(node) and not facts.is_constant(node):
+        if context.is_weight(node) and not context.is_constant(node):
             return "nothing takes the weight quantized"
         if is_dynamic_part(node):
             return "nothing takes its result quantized"
@@ -188,17 +190,17 @@ class XnnpackPartitioner(Partitioner):
             return "the operator is not asked for"
         if operation(node) in WEIGHTED:
             weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
-            if weights and stored_weight(weights[-1], facts) is not None:
+            if weights and stored_weight(weights[-1], context) is not None:
                 return "its weight is quantized, but not its input and result"
-        return unsupported_reason(node, facts)
+        return unsupported_reason(node, context)
 
     @staticmethod
-    def _release_weights(graph: Graph, facts: SupportContext) -> None:
+    def _release_weights(graph: Graph, context: SupportContext) -> None:
         for node in graph.nodes:
             position = WEIGHT_POSITIONS.get(operation(node)) if node.op == "call_function" else None
             if position is not None and meta.get_delegation_tag(node) is not None:
                 weight = argument(node, position)
-                if facts.is_constant(weight):
+                if context.is_constant(weight):
                     meta.clear_delegation_tag(weight)
 
 

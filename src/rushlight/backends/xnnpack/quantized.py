@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.xnnpack.facts import SupportContext, operation, tensor_of
+from rushlight.backends.xnnpack.nodes import SupportContext, operation, tensor_of
 from rushlight.ir import quantization
 from rushlight.ir.edge_ops import argument, is_op
 from rushlight.ir.quantization import (
@@ -81,12 +81,12 @@ def is_packed_int4(weight: QuantizedWeight) -> bool:
     return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
 
 
-def stored_weight(node: object, facts: SupportContext) -> QuantizedWeight | None:
+def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
     """The weight that a node dequantizes, if XNNPACK can store it: without zero points, in groups if int4.
 
     A group that is a whole row is no group: its scale is that of the channel.
     """
-    weight = quantized_weight(node, facts.constant_value)
+    weight = quantized_weight(node, context.constant_value)
     if weight is None or weight.zero_points is not None:
         return None
     if weight.group_size is None or is_packed_int4(weight):
@@ -149,16 +149,16 @@ def activation_behind(node: Node) -> Node | None:
     return users[0] if operation(users[0]) is aten.relu.default else None
 
 
-def quantized_op(node: Node, facts: SupportContext) -> QuantizedOp | None:
+def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     """How XNNPACK runs an operator over int8, None if it does not."""
     if node.op != "call_function" or operation(node) not in INT8_OPS:
         return None
     if operation(node) in WEIGHTED:
-        return _weighted_op(node, facts)
+        return _weighted_op(node, context)
     sources = node.all_input_nodes
     if not sources or any(dequantize_params(source) is None for source in sources):
         return None
-    if any(facts.is_constant(source.args[0]) for source in sources):
+    if any(context.is_constant(source.args[0]) for source in sources):
         return None
     tail = _tail(node)
     if tail is None:
@@ -199,12 +199,12 @@ def weight_nodes(node: object) -> tuple[Node, ...]:
     return (*nodes, node) if isinstance(node, Node) else ()
 
 
-def _weighted_op(node: Node, facts: SupportContext) -> QuantizedOp | None:
+def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     at = WEIGHTED[operation(node)]
     source, bias = argument(node, at[0]), None if at[2] is None else argument(node, at[2])
     weights = weight_nodes(argument(node, at[1]))
-    stored = stored_weight(weights[-1], facts) if weights else None
-    if stored is None or (bias is not None and not facts.is_constant(bias)):
+    stored = stored_weight(weights[-1], context) if weights else None
+    if stored is None or (bias is not None and not context.is_constant(bias)):
         return None
     is_convolution = operation(node) is aten.convolution.default
     if is_packed_int4(stored) and is_convolution:
@@ -220,7 +220,7 @@ def _weighted_op(node: Node, facts: SupportContext) -> QuantizedOp | None:
         return QuantizedOp(node, (*dynamic.nodes, *weights, node), None, dynamic)
     if not isinstance(source, Node) or dequantize_params(source) is None or is_packed_int4(stored):
         return None
-    if facts.is_constant(source.args[0]):
+    if context.is_constant(source.args[0]):
         return None
     tail = _tail(node)
     return None if tail is None else QuantizedOp(node, (source, *weights, node, *tail), tail[-1], None)
@@ -235,8 +235,8 @@ class QuantizedOps:
     An operator is left out if something else reads its quantized weight or the scales found for its input.
     """
 
-    def __init__(self, graph: Graph, facts: SupportContext, accepts: Callable[[QuantizedOp], bool]) -> None:
-        found = [op for node in graph.nodes if (op := quantized_op(node, facts)) is not None]
+    def __init__(self, graph: Graph, context: SupportContext, accepts: Callable[[QuantizedOp], bool]) -> None:
+        found = [op for node in graph.nodes if (op := quantized_op(node, context)) is not None]
         self.found = {op.node: op for op in found}
         self.accepted = {op.node: op for op in found if accepts(op)}
         while True:

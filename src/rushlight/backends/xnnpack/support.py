@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.xnnpack.facts import (
+from rushlight.backends.xnnpack.nodes import (
     MAX_RANK,
     SupportContext,
     dynamic_axes,
@@ -31,25 +31,25 @@ aten = torch.ops.aten
 Check = Callable[[Node, SupportContext], str | None]
 
 
-def unsupported_reason(node: Node, facts: SupportContext) -> str | None:
+def unsupported_reason(node: Node, context: SupportContext) -> str | None:
     """Why a node is not for XNNPACK, None if it is."""
     if node.op != "call_function":
         return "it calls no operator"
     op = operation(node)
     if op not in CHECKS:
         return "XNNPACK has no such operator"
-    if facts.is_cast(node):
+    if context.is_cast(node):
         result = tensor_of(node)
         assert result is not None
-        if result.dtype not in facts.dtypes:
+        if result.dtype not in context.dtypes:
             return f"{result.dtype} is not supported"
         return _unsupported_shape(result)
-    reason = _unsupported_tensors(node, facts)
+    reason = _unsupported_tensors(node, context)
     check = CHECKS[op]
-    return reason or (check(node, facts) if check is not None else None)
+    return reason or (check(node, context) if check is not None else None)
 
 
-def _unsupported_tensors(node: Node, facts: SupportContext) -> str | None:
+def _unsupported_tensors(node: Node, context: SupportContext) -> str | None:
     val = meta.find_val(node)
     outputs = [val[0] if isinstance(val, (tuple, list)) else val]
     inputs = [tensor_of(source) for source in node.all_input_nodes]
@@ -60,7 +60,7 @@ def _unsupported_tensors(node: Node, facts: SupportContext) -> str | None:
     dtypes = {tensor.dtype for tensor in [*inputs, *outputs] if isinstance(tensor, torch.Tensor)}
     if len(dtypes) > 1:
         return f"element types are mixed: {', '.join(sorted(map(str, dtypes)))}"
-    if not dtypes <= facts.dtypes:
+    if not dtypes <= context.dtypes:
         return f"{dtypes.pop()} is not supported"
     reasons = (_unsupported_shape(tensor) for tensor in [*inputs, *outputs] if tensor is not None)
     return next(filter(None, reasons), None)
@@ -74,29 +74,29 @@ def _unsupported_shape(tensor: torch.Tensor) -> str | None:
     return None if is_dense(tensor) else "a tensor is neither contiguous nor channels-last"
 
 
-def _alpha_is_one(node: Node, facts: SupportContext) -> str | None:
+def _alpha_is_one(node: Node, context: SupportContext) -> str | None:
     return None if argument(node, 2, 1) == 1 else "alpha is not 1"
 
 
-def _layout_kept(node: Node, facts: SupportContext) -> str | None:
+def _layout_kept(node: Node, context: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     return None if is_channels_last(source) == is_channels_last(result) else "the dim order changes"
 
 
-def _is_image(node: Node, facts: SupportContext) -> str | None:
+def _is_image(node: Node, context: SupportContext) -> str | None:
     return None if rank_of(node.args[0]) == 4 else f"the input has {rank_of(node.args[0])} dimensions, not 4"
 
 
-def _convolution(node: Node, facts: SupportContext) -> str | None:
+def _convolution(node: Node, context: SupportContext) -> str | None:
     rank = rank_of(node.args[1])
     if rank not in (3, 4):
         return f"a convolution over {rank - 2} dimensions"
     if rank_of(node.args[0]) != rank:
         return "the input has no batch"
-    if not facts.is_weight(node.args[1]):
+    if not context.is_weight(node.args[1]):
         return "the weight is not constant"
-    if node.args[2] is not None and not facts.is_constant(node.args[2]):
+    if node.args[2] is not None and not context.is_constant(node.args[2]):
         return "the bias is not constant"
     paddings: Any = node.args[4]
     if min(paddings) < 0:
@@ -129,39 +129,39 @@ def _transposed(node: Node, source: torch.Tensor) -> str | None:
     return None
 
 
-def _weights(node: Node, facts: SupportContext, weight: Any, bias: Any) -> str | None:
-    if tensor_of(node).dtype == torch.float16 and not facts.is_weight(weight):  # type: ignore[union-attr]
+def _weights(node: Node, context: SupportContext, weight: Any, bias: Any) -> str | None:
+    if tensor_of(node).dtype == torch.float16 and not context.is_weight(weight):  # type: ignore[union-attr]
         return "the weight is not constant"
-    is_constant = facts.is_weight(weight) or transposed_constant(facts, weight) is not None
-    if not is_constant and not facts.dynamic_weights:
+    is_constant = context.is_weight(weight) or transposed_constant(context, weight) is not None
+    if not is_constant and not context.dynamic_weights:
         return "the weight is not constant"
-    return None if bias is None or facts.is_constant(bias) else "the bias is not constant"
+    return None if bias is None or context.is_constant(bias) else "the bias is not constant"
 
 
-def _linear(node: Node, facts: SupportContext) -> str | None:
+def _linear(node: Node, context: SupportContext) -> str | None:
     if rank_of(node.args[0]) < 1 or rank_of(node.args[1]) != 2:
         return "the weight is not a matrix"
-    return _weights(node, facts, node.args[1], argument(node, 2))
+    return _weights(node, context, node.args[1], argument(node, 2))
 
 
-def _addmm(node: Node, facts: SupportContext) -> str | None:
+def _addmm(node: Node, context: SupportContext) -> str | None:
     if argument(node, 3, 1) != 1 or argument(node, 4, 1) != 1:
         return "alpha or beta is not 1"
     if rank_of(node.args[0]) != 1:
         return "the bias is not a vector"
-    return _weights(node, facts, node.args[2], node.args[0])
+    return _weights(node, context, node.args[2], node.args[0])
 
 
-def _mm(node: Node, facts: SupportContext) -> str | None:
-    return _weights(node, facts, node.args[1], None)
+def _mm(node: Node, context: SupportContext) -> str | None:
+    return _weights(node, context, node.args[1], None)
 
 
-def _batch_norm(node: Node, facts: SupportContext) -> str | None:
+def _batch_norm(node: Node, context: SupportContext) -> str | None:
     if any(user.target is not operator.getitem or user.args[1] != 0 for user in node.users):
         return "more than its first result is used"
     if rank_of(node.args[0]) not in (2, 3, 4):
         return f"a batch norm over {rank_of(node.args[0])} dimensions"
-    known = all(source is None or facts.is_constant(source) for source in node.args[1:5])
+    known = all(source is None or context.is_constant(source) for source in node.args[1:5])
     return None if known else "weight, bias, mean or variance is not constant"
 
 
@@ -169,7 +169,7 @@ def _first_item_only(node: Node) -> bool:
     return all(user.target is operator.getitem and user.args[1] == 0 for user in node.users)
 
 
-def _max_pool(node: Node, facts: SupportContext) -> str | None:
+def _max_pool(node: Node, context: SupportContext) -> str | None:
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     if stride[0] > kernel[0] or stride[1] > kernel[1]:
@@ -182,10 +182,10 @@ def _max_pool(node: Node, facts: SupportContext) -> str | None:
         return "ceil mode with dynamic sizes"
     if operation(node) == aten.max_pool2d_with_indices.default and not _first_item_only(node):
         return "the indices are used"
-    return _is_image(node, facts)
+    return _is_image(node, context)
 
 
-def _avg_pool(node: Node, facts: SupportContext) -> str | None:
+def _avg_pool(node: Node, context: SupportContext) -> str | None:
     kernel, padding = pair(node.args[1]), pair(argument(node, 3), (0, 0))
     if argument(node, 4, False):
         return "ceil mode"
@@ -195,10 +195,10 @@ def _avg_pool(node: Node, facts: SupportContext) -> str | None:
         return "the divisor is not the window's size"
     if kernel == (1, 1):
         return "the window is one element"
-    return _is_image(node, facts)
+    return _is_image(node, context)
 
 
-def _mean(node: Node, facts: SupportContext) -> str | None:
+def _mean(node: Node, context: SupportContext) -> str | None:
     dims = argument(node, 1)
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
         return "only means over height and width of images are supported"
@@ -209,16 +209,16 @@ def _mean(node: Node, facts: SupportContext) -> str | None:
     return None if argument(node, 3) is None else "the element type changes"
 
 
-def _softmax(node: Node, facts: SupportContext) -> str | None:
+def _softmax(node: Node, context: SupportContext) -> str | None:
     rank = rank_of(node.args[0])
     return None if rank > 0 and node.args[1] in (-1, rank - 1) else "the dimension is not the last"
 
 
-def _cat(node: Node, facts: SupportContext) -> str | None:
+def _cat(node: Node, context: SupportContext) -> str | None:
     return None if len(node.args[0]) >= 2 else "fewer than two tensors"  # type: ignore[arg-type]
 
 
-def _reshape(node: Node, facts: SupportContext) -> str | None:
+def _reshape(node: Node, context: SupportContext) -> str | None:
     result = tensor_of(node)
     assert result is not None
     if sum(not isinstance(size, int) for size in result.shape) > 1:
@@ -228,7 +228,7 @@ def _reshape(node: Node, facts: SupportContext) -> str | None:
     return None
 
 
-def _slice(node: Node, facts: SupportContext) -> str | None:
+def _slice(node: Node, context: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     if argument(node, 4, 1) != 1:
@@ -236,27 +236,27 @@ def _slice(node: Node, facts: SupportContext) -> str | None:
     return None if is_static(source) and is_static(result) else "sizes are dynamic"
 
 
-def _pad(node: Node, facts: SupportContext) -> str | None:
+def _pad(node: Node, context: SupportContext) -> str | None:
     sizes: Any = node.args[1]
     return "padding is negative" if min(sizes, default=0) < 0 else None
 
 
-def _square(node: Node, facts: SupportContext) -> str | None:
+def _square(node: Node, context: SupportContext) -> str | None:
     return None if node.args[1] == 2 else "only the second power is supported"
 
 
-def _gelu(node: Node, facts: SupportContext) -> str | None:
+def _gelu(node: Node, context: SupportContext) -> str | None:
     if argument(node, 1, "none") != "none":
         return "the tanh approximation is asked for"
     return "float16" if tensor_of(node).dtype == torch.float16 else None  # type: ignore[union-attr]
 
 
-def _elu(node: Node, facts: SupportContext) -> str | None:
+def _elu(node: Node, context: SupportContext) -> str | None:
     return None if argument(node, 2, 1) == 1 and argument(node, 3, 1) == 1 else "a scale is not 1"
 
 
-def _prelu(node: Node, facts: SupportContext) -> str | None:
-    if not facts.is_constant(node.args[1]):
+def _prelu(node: Node, context: SupportContext) -> str | None:
+    if not context.is_constant(node.args[1]):
         return "the weight is not constant"
     source = tensor_of(node.args[0])
     assert source is not None
@@ -265,7 +265,7 @@ def _prelu(node: Node, facts: SupportContext) -> str | None:
     return "the number of channels is dynamic" if 1 in dynamic_axes(source) else None
 
 
-def _resize(node: Node, facts: SupportContext) -> str | None:
+def _resize(node: Node, context: SupportContext) -> str | None:
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None
     if argument(node, 3) is not None and not argument(node, 2, False):
@@ -276,8 +276,8 @@ def _resize(node: Node, facts: SupportContext) -> str | None:
     return None if is_static(result) else "sizes are dynamic"
 
 
-def _clone(node: Node, facts: SupportContext) -> str | None:
-    return _layout_kept(node, facts)
+def _clone(node: Node, context: SupportContext) -> str | None:
+    return _layout_kept(node, context)
 
 
 CHECKS: dict[Any, Check | None] = {

@@ -17,7 +17,7 @@ from rushlight.devtools.inspector.numerical_comparator import (
     comparator_of,
 )
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
-from rushlight.devtools.inspector.table import text_table
+from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
     from rushlight.devtools.inspector.inspector import Inspector

@@ -23,7 +23,7 @@ from rushlight.devtools.inspector.events import (
 )
 from rushlight.devtools.inspector.operators import Operator, base_name, look_up, operators_of
 from rushlight.devtools.inspector.perf import TimeScale, ratio
-from rushlight.devtools.inspector.table import text_table
+from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushlight.devtools.inspector.events import Event
-from rushlight.devtools.inspector.table import text_table
+from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
     from rushlight.devtools.inspector.inspector import Inspector

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from rushlight.ir.text_table import text_table
 from rushlight.runtime.aten.events import InstructionEvent
 from rushlight.runtime.errors import RushlightError
 from rushlight.runtime.kernels import call_kernel, kernel_names
@@ -60,21 +61,15 @@ class NativeComparison:
 
     def table(self) -> str:
         """Returns a table with place, operator, results, difference and source line of each step."""
-        rows = [("step", "instruction", "writes", "difference", "")]
+        head = ("step", "instruction", "writes", "difference", "source")
+        rows: list[tuple[str, ...]] = []
         for step in self.steps:
             event = step.event
             difference = "-" if step.difference is None else f"{step.difference:.3g}"
             last = step.note or (event.source or "")
             writes = ", ".join(_text(value) for value in event.outputs)
             rows.append((f"{event.chain}.{event.index}", event.name, writes, difference, last))
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        return "".join(
-            "  ".join(
-                [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]
-            ).rstrip()
-            + "\n"
-            for row in rows
-        )
+        return text_table(head, rows)
 
     def _compare(self, event: InstructionEvent) -> ComparedStep:
         if event.kind != "kernel" or event.name.startswith("executorch_prim::et_view"):

@@ -10,7 +10,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
-from rushlight.backends.cpu.lower.unsupported_quantized import why_not_table
+from rushlight.backends.cpu.lower.unsupported_quantized import unsupported_table_reason
 from rushlight.backends.cpu.plan.sizes import product
 from rushlight.backends.cpu.plan.tables import (
     Gather,
@@ -69,7 +69,7 @@ def check_index(node: Node, constants: Constants) -> str | None:
 def check_embedding(node: Node, constants: Constants) -> str | None:
     """Gives the reason if the table is not constant, or is quantized in a way that plans do not support."""
     if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
-        return why_not_table(node.args[0], constants)  # type: ignore[arg-type]
+        return unsupported_table_reason(node.args[0], constants)  # type: ignore[arg-type]
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 

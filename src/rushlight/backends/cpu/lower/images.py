@@ -168,9 +168,11 @@ def max_pool2d(lowering: Lowering, node: Node) -> None:
     _pool(lowering, node, max_pooling(node))
 
 
-def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
-    """Makes means of what a convolution of 1 x 1 gives its results for means, of which there are fewer, and
-    whether it did.
+def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> bool:
+    """Exchanges a 1 x 1 convolution and the average pooling of its result, if that is less work.
+
+    Returns:
+        Whether the steps were exchanged.
     """
     found = lowering.convolution_of(node.args[0], node)
     if found is None or type(found[1]) is not Convolution or not found[1].is_pointwise:
@@ -180,7 +182,7 @@ def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
         return False
     source, before = convolution.input, convolution.output
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
-    # Windows that reach outside would be means of fewer, or of zeros as well.
+    # A window that reaches outside of the image would have a mean of fewer pixels, or of zeros as well.
     inside = all(
         isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
         for count, mean, kernel, stride in zip(
@@ -193,7 +195,7 @@ def _pool_before(lowering: Lowering, node: Node, window: Window) -> bool:
     )
     if not inside or window.pad_h or window.pad_w or not same(source.strides[3], 1):
         return False
-    # What lies between is no larger than before.
+    # The tensor between the two steps must not become larger.
     if product(means) * source.sizes[3] > product(pixels) * before.sizes[3]:
         return False
     out, image = output_of(lowering, node)
@@ -213,7 +215,7 @@ def avg_pool2d(lowering: Lowering, node: Node) -> None:
     It runs before a 1 x 1 convolution that computes its input, if that is less work.
     """
     pooling = average_pooling(node)
-    if pooling.divisor or not _pool_before(lowering, node, pooling.window):
+    if pooling.divisor or not _pool_before_convolution(lowering, node, pooling.window):
         _pool(lowering, node, pooling)
 
 

@@ -1,4 +1,4 @@
-"""What lowering and its checks ask about nodes."""
+"""Properties of nodes and their tensors, for lowering and its checks."""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ from rushlight.backends.cpu.lower.quantized_lowering import MOVES
 from rushlight.backends.cpu.lower.row import Category
 from rushlight.backends.cpu.lower.state import UPDATES
 from rushlight.backends.cpu.lower.table import ROWS, is_in
-from rushlight.backends.cpu.lower.unsupported_quantized import why_not_product, why_not_quantized
+from rushlight.backends.cpu.lower.unsupported_quantized import (
+    unsupported_product_reason,
+    unsupported_quantized_reason,
+)
 from rushlight.backends.cpu.plan.sizes import is_bounded
 from rushlight.backends.cpu.plan.tensor import planned_dtype
 from rushlight.ir import meta
@@ -71,7 +74,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
     if op in _PRODUCTS and any(constants.is_constant(n) and 0 in shape_of(n) for n in node.all_input_nodes):
         return "its weights are empty"
     if op in QUANTIZED:
-        return why_not_quantized(node, constants)
+        return unsupported_quantized_reason(node, constants)
     if _computes_with_symbol(node, op):
         return "it computes with a symbolic number"
     moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
@@ -90,7 +93,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
         return f"{source.name} is {fake.dtype}"
-    reason = why_not_product(node, constants)
+    reason = unsupported_product_reason(node, constants)
     if reason is not None:
         return reason
     check = ROWS[op].check

@@ -26,7 +26,7 @@ from rushlight.ir.quantization import (
 )
 
 
-def why_not_quantized(node: Node, constants: Constants) -> str | None:
+def unsupported_quantized_reason(node: Node, constants: Constants) -> str | None:
     """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
     if is_op(node, qd.quantize_per_tensor.default):
         if quantize_params(node) is None or meta.get_dtype(node.args[0]) is not torch.float32:
@@ -36,7 +36,7 @@ def why_not_quantized(node: Node, constants: Constants) -> str | None:
         if dequantize_params(node) is None or meta.get_dtype(node) is not torch.float32:
             return "it takes other numbers than int8 and uint8, or gives no float32"
         return None
-    return _why_not_dynamic(_chooser(node), constants)
+    return _unsupported_dynamic_reason(_chooser(node), constants)
 
 
 def _chooser(node: Node) -> Node:
@@ -47,8 +47,8 @@ def _chooser(node: Node) -> Node:
     return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
 
 
-def _why_not_dynamic(choose: Node, constants: Constants) -> str | None:
-    """Of all nodes from where numbers are chosen to the products that read what is quantized by them."""
+def _unsupported_dynamic_reason(choose: Node, constants: Constants) -> str | None:
+    """The same for all nodes from the choice of parameters to the products that read quantized values."""
     if not is_op(choose, *CHOOSE_QPARAMS) or meta.get_dtype(choose.args[0]) is not torch.float32:
         return "its numbers are chosen by an operator that plans do not have"
     if not all(user.target is operator.getitem for user in choose.users):
@@ -93,7 +93,7 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
     return grouped.group % INT4_BLOCK == 0
 
 
-def why_not_product(node: Node, constants: Constants) -> str | None:
+def unsupported_product_reason(node: Node, constants: Constants) -> str | None:
     """Why a plan cannot express a product because of its quantized weight."""
     parts = linear_operands(node)
     if (
@@ -106,11 +106,11 @@ def why_not_product(node: Node, constants: Constants) -> str | None:
     while is_op(source, *MOVES[:2]):
         source = source.args[0]
     if is_op(source, *DYNAMIC_DEQUANTIZE):
-        return why_not_quantized(source, constants)
+        return unsupported_quantized_reason(source, constants)
     return "its weight has zero points" if grouped_weight(parts.weight, constants) is None else None
 
 
-def why_not_table(table: Node, constants: Constants) -> str | None:
+def unsupported_table_reason(table: Node, constants: Constants) -> str | None:
     """Why a plan cannot read rows of a quantized table, None if it can."""
     grouped = grouped_weight(table, constants)
     if grouped is None:

@@ -1,4 +1,4 @@
-"""What support checks and node builders ask about a program."""
+"""Properties of nodes and their tensors, for the support checks and the emitters."""
 
 from __future__ import annotations
 
@@ -160,10 +160,10 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
     return (int(value[0]), int(value[-1])) if len(value) <= 2 else (int(value[-2]), int(value[-1]))
 
 
-def transposed_constant(facts: SupportContext, node: object) -> Node | None:
+def transposed_constant(context: SupportContext, node: object) -> Node | None:
     """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
     matrix = transposed(node)
-    return matrix if facts.is_weight(matrix) else None
+    return matrix if context.is_weight(matrix) else None
 
 
 def is_weight_alone(node: Node, user: Node) -> bool:

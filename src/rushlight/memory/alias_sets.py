@@ -1,4 +1,4 @@
-"""Storages: the tensors of a program grouped by the bytes they share, with lifetimes."""
+"""Alias sets: the tensors of a program, grouped by the bytes that they share, with lifetimes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import Enum
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.problem import PlanError, align_up
 
-# Beyond any machine: the bound of a dim was never given.
+# No machine has this much memory: such a size comes from a dimension without a bound.
 MAX_PLANNED_BYTES = 1 << 48
 
 
 class Owner(Enum):
-    """Who provides a storage's bytes."""
+    """The provider of the bytes of an alias set."""
 
     PLAN = "plan"
     FILE = "file"
@@ -22,12 +22,12 @@ class Owner(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Storage:
+class AliasSet:
     """Tensors that share bytes; `offsets` are where each begins, in bytes from a common origin.
 
-    The members lie within the bytes [low, high) from that origin, sizes rounded up to `alignment`.
-    Alive from step `first` to `last`, both inclusive; `last` is -1 while no step touches it. `state` marks a
-    mutable buffer, whose bytes outlive a run.
+    The members lie within the bytes [low, high) from that origin, where sizes are rounded up to `alignment`.
+    The set is alive from step `first` to step `last`, both inclusive; `last` is -1 while no step reads or
+    writes it. `state` marks a mutable buffer, whose bytes outlive a run.
     """
 
     offsets: dict[TensorSpec, int]
@@ -55,31 +55,31 @@ class Storage:
         return self.high - self.low
 
     def is_whole(self, spec: TensorSpec) -> bool:
-        """Whether that member takes up all bytes of the storage."""
+        """Whether that member takes up all bytes of the alias set."""
         return self.offsets[spec] == self.low and align_up(spec.nbytes(), self.alignment) == self.size
 
 
-class Storages:
-    """All storages of a program. Every TensorSpec belongs to one.
+class AliasSets:
+    """All alias sets of a program. Every TensorSpec belongs to one.
 
     Args:
-        alignment: storages begin at multiples of this number of bytes.
+        alignment: alias sets begin at multiples of this number of bytes.
     """
 
     def __init__(self, alignment: int = DEFAULT_ALIGNMENT) -> None:
         self._alignment = alignment
-        self._of: dict[TensorSpec, Storage] = {}
+        self._of: dict[TensorSpec, AliasSet] = {}
 
-    def of(self, spec: TensorSpec) -> Storage:
-        """The storage of a tensor, a fresh one at first sight."""
-        storage = self._of.get(spec)
-        if storage is None:
+    def of(self, spec: TensorSpec) -> AliasSet:
+        """The alias set of a tensor. A tensor that has none yet gets a set of its own."""
+        alias_set = self._of.get(spec)
+        if alias_set is None:
             owner = Owner.FILE if spec.const else Owner.PLAN
             if spec.is_dynamic_unbound_tensor and not spec.const:
                 owner = Owner.RUNTIME
             size = 0 if owner is Owner.RUNTIME else _planned_size(spec, self._alignment)
-            storage = self._of[spec] = Storage({spec: 0}, 0, size, owner, spec.mem_id, self._alignment)
-        return storage
+            alias_set = self._of[spec] = AliasSet({spec: 0}, 0, size, owner, spec.mem_id, self._alignment)
+        return alias_set
 
     def share(self, spec: TensorSpec, base: TensorSpec, offset: int = 0) -> None:
         """Let `spec` begin `offset` bytes into `base`. Raises PlanError if both ask for other memories."""
@@ -109,10 +109,10 @@ class Storages:
         for member in small.offsets:
             self._of[member] = large
 
-    def all(self) -> list[Storage]:
-        """Every storage once, by first step."""
-        unique = {id(storage): storage for storage in self._of.values()}
-        return sorted(unique.values(), key=lambda storage: storage.first)
+    def all(self) -> list[AliasSet]:
+        """Every alias set once, by first step."""
+        unique = {id(alias_set): alias_set for alias_set in self._of.values()}
+        return sorted(unique.values(), key=lambda alias_set: alias_set.first)
 
 
 _STRENGTH = (Owner.PLAN, Owner.RUNTIME, Owner.CALLER, Owner.FILE)
@@ -134,8 +134,10 @@ def _planned_size(spec: TensorSpec, alignment: int) -> int:
     )
 
 
-def check_alignment(storage: Storage) -> None:
-    """Raise PlanError if a member lies within the storage at an offset that its alignment forbids."""
-    for spec, offset in storage.offsets.items():
-        if (offset - storage.low) % storage.alignment:
-            raise PlanError(f"{spec!r} lies {offset - storage.low} bytes into its storage, off its alignment")
+def check_alignment(alias_set: AliasSet) -> None:
+    """Raise PlanError if a member lies within the alias set at an offset that its alignment forbids."""
+    for spec, offset in alias_set.offsets.items():
+        if (offset - alias_set.low) % alias_set.alignment:
+            raise PlanError(
+                f"{spec!r} lies {offset - alias_set.low} bytes into its alias set, against its alignment"
+            )
