@@ -42,13 +42,13 @@ class StackPartitioner(Partitioner):
             self._tag(body, tags)
 
     def _is_supported(self, node: Node) -> bool:
-        reason = _why_not(node)
+        reason = _unsupported_reason(node)
         if reason:
             self.reporter.report_reject(node, reason)
         return not reason
 
 
-def _why_not(node: Node) -> str:
+def _unsupported_reason(node: Node) -> str:
     """Why the backend cannot take a node; empty if it can."""
     operator = str(getattr(node.target, "_op", node.target))
     if operator not in OPERATIONS:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rushlight.cli import info, size
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.cli.records import add_record_file_option, record_file
-from rushlight.devtools.inspector.table import text_table
 from rushlight.devtools.view.page import page
 from rushlight.devtools.view.program import MethodGraph, method_graphs
 from rushlight.format.pte import read_pte
+from rushlight.ir.text_table import text_table
 from rushlight.runtime.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
