@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from rushlight.cli.arguments import Commands
 from rushlight.runtime.libraries import cmake_dir, include_dir, library_dir
@@ -22,11 +23,16 @@ def add_to(commands: Commands) -> None:
     for place in PLACES:
         flag = f"--{place.replace('_', '-')}"
         only.add_argument(flag, dest="place", action="store_const", const=place, help=f"print only {place}")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Prints one folder, or all with their names."""
+    if options.json:
+        chosen = {name: place for name, place in PLACES.items() if options.place in (None, name)}
+        print(json.dumps({name: str(place()) for name, place in chosen.items()}))
+        return
     if options.place:
         print(PLACES[options.place]())
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from rushlight.cli.arguments import Commands, add_library_option, load_libraries
 from rushlight.runtime.kernels import kernel_table
@@ -20,6 +21,7 @@ def add_to(commands: Commands) -> None:
         metavar="NAME",
         help="print only this library: portable, optimized, quantized or the name of a loaded one",
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_library_option(parser)
     parser.set_defaults(command=run)
 
@@ -27,4 +29,11 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prints one kernel in each line: the operator, then the dtypes of its tensors."""
     load_libraries(options)
-    print(kernel_table(options.library), end="")
+    table = kernel_table(options.library)
+    if not options.json:
+        print(table, end="")
+        return
+    kernels: dict[str, list[list[str]]] = {}
+    for name, *dtypes in (line.split(" ") for line in table.splitlines()):
+        kernels.setdefault(name, []).append(dtypes)
+    print(json.dumps(kernels, indent=2))

@@ -1,0 +1,1 @@
+"""An extension of Model Explorer, which loads its module `main`."""
