@@ -132,6 +132,7 @@ enum class Operation : uint8_t {
   WeightOnlyGemm = 31,
   Int4Gemm = 32,
   QuantizedGather = 33,
+  GroupedConv2d = 34,
 };
 
 // Applies X to the name of each member of Operation.
@@ -168,7 +169,8 @@ enum class Operation : uint8_t {
   X(DynamicQuantize) \
   X(WeightOnlyGemm) \
   X(Int4Gemm) \
-  X(QuantizedGather)
+  X(QuantizedGather) \
+  X(GroupedConv2d)
 
 // What a size, stride or offset is: operations on a stack, each followed by its operand if it has one.
 // 
@@ -401,6 +403,21 @@ struct DepthwiseConv2d : flatbuffer::Table {
   bool has_window() const { return field(12) != nullptr; }
   Epilogue epilogue() const { return table<Epilogue>(14); }
   bool has_epilogue() const { return field(14) != nullptr; }
+};
+
+// A convolution with few channels in each group.
+struct GroupedConv2d : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
+  // [inputs of a group, kernel h, kernel w, outputs of all groups].
+  flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
+  flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
+  flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(10, 0)}; }
+  Window window() const { return table<Window>(12); }
+  bool has_window() const { return field(12) != nullptr; }
+  uint32_t groups() const { return scalar<uint32_t>(14, 1); }
+  Epilogue epilogue() const { return table<Epilogue>(16); }
+  bool has_epilogue() const { return field(16) != nullptr; }
 };
 
 // A convolution, a depthwise one of its result, and perhaps a product with that, a few rows at a time.
@@ -840,6 +857,7 @@ struct Step : flatbuffer::Table {
   WeightOnlyGemm operation_as_WeightOnlyGemm() const { return operation_type() == Operation::WeightOnlyGemm ? table<WeightOnlyGemm>(6) : WeightOnlyGemm(); }
   Int4Gemm operation_as_Int4Gemm() const { return operation_type() == Operation::Int4Gemm ? table<Int4Gemm>(6) : Int4Gemm(); }
   QuantizedGather operation_as_QuantizedGather() const { return operation_type() == Operation::QuantizedGather ? table<QuantizedGather>(6) : QuantizedGather(); }
+  GroupedConv2d operation_as_GroupedConv2d() const { return operation_type() == Operation::GroupedConv2d ? table<GroupedConv2d>(6) : GroupedConv2d(); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
 };
 
@@ -1083,6 +1101,24 @@ inline constexpr flatbuffer::Field kDepthwiseConv2d[] = {
   {"epilogue", flatbuffer::Kind::Table, 4, false, 6},
 };
 inline constexpr flatbuffer::OperandInfo kDepthwiseConv2dOperands[] = {
+  {"input", 4, false, false, flatbuffer::Effect::Reads},
+  {"weight", 6, false, false, flatbuffer::Effect::Reads},
+  {"bias", 8, false, true, flatbuffer::Effect::Reads},
+  {"output", 10, false, false, flatbuffer::Effect::Writes},
+};
+inline constexpr flatbuffer::Field kGroupedConv2d[] = {
+  {"input", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"weight", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"bias", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"window", flatbuffer::Kind::Table, 4, false, 5},
+  {"groups", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"epilogue", flatbuffer::Kind::Table, 4, false, 6},
+};
+inline constexpr flatbuffer::Bounds kGroupedConv2dBounds[] = {
+  {5, false, 1, 1048576},
+};
+inline constexpr flatbuffer::OperandInfo kGroupedConv2dOperands[] = {
   {"input", 4, false, false, flatbuffer::Effect::Reads},
   {"weight", 6, false, false, flatbuffer::Effect::Reads},
   {"bias", 8, false, true, flatbuffer::Effect::Reads},
@@ -1571,7 +1607,7 @@ inline constexpr flatbuffer::Field kPlan[] = {
   {"storages", flatbuffer::Kind::Tables, 4, false, 2},
   {"values", flatbuffer::Kind::Tables, 4, false, 3},
   {"arguments", flatbuffer::Kind::Tables, 4, false, 4},
-  {"steps", flatbuffer::Kind::Tables, 4, false, 48},
+  {"steps", flatbuffer::Kind::Tables, 4, false, 49},
   {"arena_bytes", flatbuffer::Kind::Scalar, 8, false, 0},
 };
 
@@ -1595,6 +1631,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"BlockGemm", kBlockGemm, 9, kBlockGemmBounds, 3},
   {"Winograd", kWinograd, 14, kWinogradBounds, 6},
   {"DepthwiseConv2d", kDepthwiseConv2d, 6, nullptr, 0},
+  {"GroupedConv2d", kGroupedConv2d, 7, kGroupedConv2dBounds, 1},
   {"Bottleneck", kBottleneck, 12, nullptr, 0},
   {"Pool2d", kPool2d, 3, nullptr, 0},
   {"Elementwise", kElementwise, 4, kElementwiseBounds, 1},
@@ -1628,10 +1665,10 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Plan", kPlan, 10, nullptr, 0},
 };
 
-inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47};
+inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 19};
 
 inline constexpr flatbuffer::UnionInfo kUnions[] = {
-  {"Operation", kOperationMembers, 33},
+  {"Operation", kOperationMembers, 34},
 };
 
 }  // namespace descriptors
@@ -1671,8 +1708,9 @@ inline constexpr flatbuffer::OperandList kOperationOperands[] = {
   {"WeightOnlyGemm", descriptors::kWeightOnlyGemmOperands, 6},
   {"Int4Gemm", descriptors::kInt4GemmOperands, 9},
   {"QuantizedGather", descriptors::kQuantizedGatherOperands, 4},
+  {"GroupedConv2d", descriptors::kGroupedConv2dOperands, 4},
 };
 
-inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 49, 5, "RCP2"};
+inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 50, 5, "RCP2"};
 
 }  // namespace rushlight::cpu::schema

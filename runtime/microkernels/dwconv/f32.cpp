@@ -24,14 +24,13 @@ constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
 // Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
 constexpr int64_t kLineColumns = 64;
 
-// Whether tiles take two rows at a time, which share lines of the input.
+}  // namespace
+
 bool takes_pairs(const Window& w) {
   const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
   const bool is_small = w.kernel_w == 3 || w.kernel_w == 5;
   return is_square && ((is_small && w.stride_w <= 2) || (w.kernel_w == 7 && w.stride_w == 1));
 }
-
-}  // namespace
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {
   RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram, "a depthwise convolution has a window of %lld rows",

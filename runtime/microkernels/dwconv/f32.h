@@ -11,6 +11,9 @@
 
 namespace rushlight::microkernels {
 
+// Whether tiles take two rows at a time, which share lines of the input.
+bool takes_pairs(const Window& w);
+
 // A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels].
 class PackedDepthwise {
  public:

@@ -14,6 +14,10 @@
 // Masked loads and stores, where vectors are as long as AVX-512's.
 #if defined(__AVX512F__) && RL_WIDTH == 16
 #define RL_MASKS 1
+#endif
+// One instruction permutes a vector.
+#if defined(RL_MASKS) || (defined(__AVX2__) && RL_WIDTH == 8)
+#define RL_PERMUTES 1
 #include <immintrin.h>
 #endif
 
@@ -56,6 +60,19 @@ RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
   return sum + x * y;
 #endif
 }
+
+#ifdef RL_PERMUTES
+// Element i is element index[i] of x, in one instruction.
+RL_INLINE Floats permuted(Floats x, Ints index) {
+#if !defined(__clang__)
+  return __builtin_shuffle(x, index);
+#elif RL_WIDTH == 16
+  return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)x);
+#else
+  return (Floats)_mm256_permutevar8x32_ps((__m256)x, (__m256i)index);
+#endif
+}
+#endif
 
 RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
 RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }

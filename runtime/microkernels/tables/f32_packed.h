@@ -69,15 +69,17 @@ struct LineTile {
 // Outputs next to each other in a row of a depthwise convolution, or in two rows if both strides are equal, dilations
 // are 1, and windows are 3 x 3, 5 x 5 with strides of at most 2 or 7 x 7 with strides of 1.
 struct DepthwiseRun {
-  // Column 0 of the kernel_h + (rows - 1) * stride rows under the windows, null if a row does not exist.
+  // Column 0 of the kernel_h + (rows - 1) * stride rows under the windows, null if a row does not exist; then the rows
+  // of the next plane.
   const float* const* lines;
+  int64_t planes = 1;   // inputs whose results are added up
   int64_t rows;         // of outputs
   int64_t column_step;  // floats to the next column of the input
   int64_t columns;      // those that exist: others are zero
   int64_t left;         // the first column under the window of the first output
   int64_t kernel_h, kernel_w;
   int64_t stride, dilation;  // columns
-  const float* weights;      // [kernel_h, kernel_w, channels]: rows are weight_step apart, taps tap_step
+  const float* weights;      // [planes, kernel_h, kernel_w, channels]: rows are weight_step apart, taps tap_step
   int64_t weight_step, tap_step;
   const float* bias;  // [channels] or null
   int64_t channels;
@@ -86,6 +88,25 @@ struct DepthwiseRun {
   int64_t outputs;
   bool clamps;
   float low, high;
+};
+
+// One row of an image, whose channels are in groups, as planes: plane i has, for each channel of an output, channel i
+// of the group that this output reads.
+struct GroupedLine {
+  const float* from;    // channel 0 of column 0
+  int64_t column_step;  // floats to the next column
+  int64_t columns;
+  int64_t channels;      // of the row
+  int64_t group_inputs;  // channels of a group
+  int64_t group_outputs;
+  int64_t first, count;  // outputs [first, first + count), which begin with a group
+  float* to;             // [group_inputs, columns, count]
+};
+
+// The channels of an image that a grouped convolution reads for its outputs, of which the first is that of a group.
+struct GroupedChannels {
+  int64_t count;  // of the image, from the first output's group on
+  int64_t group_inputs, group_outputs;
 };
 
 // F32Microkernels of F(m x m, 3 x 3): m + 2 rows and columns of input, m of output. Of windows two pixels apart: 5 of
@@ -179,6 +200,10 @@ struct F32PackedMicrokernels {
   void (*f16_row)(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                   int64_t columns, bool ends, const Epilogue& epilogue);
   void (*depthwise)(const DepthwiseRun& run);
+  void (*grouped_line)(const GroupedLine& line);
+  // Windows of 3 x 3 over the input itself; run.planes are the channels of a group. Vectors of outputs are whole
+  // groups, which lie in a vector of the input. Null where no instruction permutes vectors.
+  void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
   WinogradTransforms winograd2, winograd3, winograd4, winograd_apart;

@@ -1,6 +1,8 @@
 // Depthwise convolution, pooling and prologues of channels-last images, vectors along channels.
 #pragma once
 
+#include <utility>
+
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 
@@ -40,17 +42,18 @@ struct Reach<Columns, true> {
   }
 };
 
-// Adds what one line of the input, `line`, has for `Rows` rows of outputs, of which the first has its weights at
-// `weights`, and the next ones `weight_step` floats before those of the one before.
-template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Reach>
-RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, const float* weights, int64_t tap_step,
-                                 int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
+// Adds what one line of the input, `line`, has after `change` for `Rows` rows of outputs, of which the first has its
+// weights at `weights`, and the next ones `weight_step` floats before those of the one before.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Reach, typename Change>
+RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, int64_t inputs, const Change& change,
+                                 const float* weights, int64_t tap_step, int64_t weight_step, int64_t left,
+                                 Floats (*acc)[Outputs]) {
   // Those under all outputs at a tap: the ones of the next tap, of which Stride - 1 lie between, come in at the end.
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
   Floats in[kColumns];
-  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = reach.template load<Whole>(line, x, left);
+  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = change(reach.template load<Whole>(line, x, inputs));
   RL_UNROLL for (int kx = 0; kx < Kernel; ++kx, weights += tap_step) {
-    in[kx + kHeld - 1] = reach.template load<Whole>(line, kx + kHeld - 1, left);
+    in[kx + kHeld - 1] = change(reach.template load<Whole>(line, kx + kHeld - 1, inputs));
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
       RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = add_fused(acc[r][i], weight, in[i * Stride + kx]);
@@ -64,7 +67,8 @@ template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole
 RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
   const Reach<kColumns, Inside> reach(d, at);
-  const float* const* const lines = d.lines;
+  constexpr int kLines = Kernel + (Rows - 1) * Stride;
+  const auto same = [](Floats x) { return x; };
   const float* const bias = d.bias;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
   const int64_t end = Whole ? d.channels - kWidth : c;
@@ -73,22 +77,27 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
     Floats acc[Rows][Outputs];
     const Floats start = bias ? load_channels<Whole>(bias + c, left) : Floats{};
     RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
+    const float* const* lines = d.lines;
     const float* weights = d.weights + c;
-    int l = 0;
-    for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
-      if (!lines[l]) continue;
-      depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc);
-    }
-    if constexpr (Rows == 2) {
-      for (; l < Kernel; ++l, weights += weight_step) {
+    for (int64_t plane = 0; plane < d.planes; ++plane, lines += kLines) {
+      int l = 0;
+      for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
         if (!lines[l]) continue;
-        depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, weight_step, left,
-                                                             acc);
+        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step, 0,
+                                                             left, acc);
       }
-      weights -= Stride * weight_step;
-      for (; l < Kernel + Stride; ++l, weights += weight_step) {
-        if (!lines[l]) continue;
-        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, weights, tap_step, 0, left, acc + 1);
+      if constexpr (Rows == 2) {
+        for (; l < Kernel; ++l, weights += weight_step) {
+          if (!lines[l]) continue;
+          depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step,
+                                                               weight_step, left, acc);
+        }
+        weights -= Stride * weight_step;
+        for (; l < Kernel + Stride; ++l, weights += weight_step) {
+          if (!lines[l]) continue;
+          depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step, 0,
+                                                               left, acc + 1);
+        }
       }
     }
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -107,7 +116,7 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
   Floats acc[Outputs];
   const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
   RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
-  for (int64_t ky = 0; ky < d.kernel_h; ++ky) {
+  for (int64_t ky = 0; ky < d.planes * d.kernel_h; ++ky) {
     if (!d.lines[ky]) continue;
     const float* weights = d.weights + ky * d.weight_step + c;
     for (int64_t kx = 0; kx < d.kernel_w; ++kx, weights += d.tap_step) {
@@ -186,6 +195,143 @@ static void depthwise_run(const DepthwiseRun& d) {
   if (kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
   if (kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
   depthwise_line<0, 0, 1>(d);
+}
+
+#ifdef RL_PERMUTES
+// As depthwise_at(), of windows of 3 x 3 whose inputs are permuted in registers, plane by plane.
+template <int Stride, int Rows, int Outputs, bool Inside, bool Whole>
+RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
+                              const Reach<(Outputs - 1) * Stride + 3, Inside>& reach, int64_t c, float* to) {
+  const int64_t left = d.channels - c < kWidth ? d.channels - c : kWidth,
+                channel = c / g.group_outputs * g.group_inputs;
+  const int64_t inputs = g.count - channel < kWidth ? g.count - channel : kWidth;
+  Ints index;
+  for (int i = 0; i < kWidth; ++i) index[i] = static_cast<int32_t>(i / g.group_outputs * g.group_inputs);
+  Floats acc[Rows][Outputs];
+  const Floats start = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
+  RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
+  const float* const* const lines = d.lines;
+  const int64_t tap_step = d.tap_step, weight_step = d.weight_step;
+  const float* weights = d.weights + c;
+  const auto permute = [&](Floats x) { return permuted(x, index); };
+  for (int64_t plane = 0; plane < d.planes; ++plane, index += splat_int(1)) {
+    int l = 0;
+    for (; l < (Rows == 1 ? 3 : Stride); ++l, weights += weight_step) {
+      if (!lines[l]) continue;
+      depthwise_line_at<3, Stride, 1, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step, 0,
+                                                      left, acc);
+    }
+    if constexpr (Rows == 2) {
+      for (; l < 3; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<3, Stride, 2, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step,
+                                                        weight_step, left, acc);
+      }
+      weights -= Stride * weight_step;
+      for (; l < 3 + Stride; ++l, weights += weight_step) {
+        if (!lines[l]) continue;
+        depthwise_line_at<3, Stride, 1, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step,
+                                                        0, left, acc + 1);
+      }
+    }
+  }
+  const Floats low = splat(d.clamps ? d.low : -__builtin_inff()), high = splat(d.clamps ? d.high : __builtin_inff());
+  RL_UNROLL for (int r = 0; r < Rows; ++r) {
+    RL_UNROLL for (int i = 0; i < Outputs; ++i) {
+      const Floats value = at_most(at_least(acc[r][i], low), high);
+      float* const out = to + r * d.out_row_step + i * d.out_step + c;
+      Whole ? store(out, value) : store_few(out, value, left);
+    }
+  }
+}
+
+template <int Stride, int Rows, int Outputs, bool Inside>
+static void grouped_outputs_at(const DepthwiseRun& d, const GroupedChannels& g, int64_t at, float* to) {
+  const Reach<(Outputs - 1) * Stride + 3, Inside> reach(d, at);
+  for (int64_t c = 0; c < d.channels; c += kWidth) {
+    const bool is_whole = c + kWidth <= d.channels && c / g.group_outputs * g.group_inputs + kWidth <= g.count;
+    is_whole ? grouped_vector<Stride, Rows, Outputs, Inside, true>(d, g, reach, c, to)
+             : grouped_vector<Stride, Rows, Outputs, Inside, false>(d, g, reach, c, to);
+  }
+}
+
+template <int Stride, int Rows, int Outputs>
+static void grouped_outputs(const DepthwiseRun& d, const GroupedChannels& g, int64_t first) {
+  const int64_t at = d.left + first * Stride, last = at + (Outputs - 1) * Stride + 2;
+  float* const to = d.out + first * d.out_step;
+  if constexpr (Outputs > 1) {
+    if (at >= 0 && last < d.columns) return grouped_outputs_at<Stride, Rows, Outputs, true>(d, g, at, to);
+  }
+  grouped_outputs_at<Stride, Rows, Outputs, false>(d, g, at, to);
+}
+
+template <int Stride, int Rows>
+static void grouped_lines(const DepthwiseRun& d, const GroupedChannels& g) {
+  constexpr int kMany = kWidth >= 16 && Stride == 1 ? kManyOutputs : 4;
+  int64_t x = 0;
+  for (; x + kMany <= d.outputs; x += kMany) grouped_outputs<Stride, Rows, kMany>(d, g, x);
+  // The last ones overlap those before them.
+  if (x < d.outputs && d.outputs >= kMany) return grouped_outputs<Stride, Rows, kMany>(d, g, d.outputs - kMany);
+  for (; x < d.outputs; ++x) grouped_outputs<Stride, Rows, 1>(d, g, x);
+}
+
+static void grouped_3x3(const DepthwiseRun& d, const GroupedChannels& g) {
+  if (d.stride == 1) return d.rows == 2 ? grouped_lines<1, 2>(d, g) : grouped_lines<1, 1>(d, g);
+  d.rows == 2 ? grouped_lines<2, 2>(d, g) : grouped_lines<2, 1>(d, g);
+}
+#endif
+
+// Of vectors of outputs: element I is input Plane of the group of output I.
+template <int Inputs, int Outputs, int Plane, int... I>
+RL_INLINE Floats plane_of(Floats x, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, x, (I / Outputs * Inputs + Plane)...);
+}
+
+template <int Inputs, int Outputs, int Plane = 0>
+RL_INLINE void store_planes(const float* from, int64_t left, float* to, int64_t plane_step) {
+  if constexpr (Plane < Inputs) {
+    if constexpr (Outputs >= kWidth) {
+      store(to, splat(from[Plane]));
+    } else {
+      const Floats x = left >= kWidth ? load(from) : load_few(from, left);
+      store(to, plane_of<Inputs, Outputs, Plane>(x, std::make_integer_sequence<int, kWidth>{}));
+    }
+    store_planes<Inputs, Outputs, Plane + 1>(from, left, to + plane_step, plane_step);
+  }
+}
+
+// Vectors of outputs; what is left of them is less than a vector.
+template <int Inputs, int Outputs>
+static int64_t grouped_vectors(const GroupedLine& l) {
+  const int64_t whole = l.count / kWidth * kWidth, plane_step = l.columns * l.count;
+  for (int64_t x = 0; x < l.columns; ++x) {
+    for (int64_t o = 0; o < whole; o += kWidth) {
+      const int64_t channel = (l.first + o) / Outputs * Inputs;
+      store_planes<Inputs, Outputs>(l.from + x * l.column_step + channel, l.channels - channel, l.to + x * l.count + o,
+                                    plane_step);
+    }
+  }
+  return whole;
+}
+
+static void grouped_line(const GroupedLine& l) {
+  // A vector reads whole groups, or a part of one.
+  int64_t done = 0;
+  if (l.group_inputs == l.group_outputs) {
+    if (l.group_inputs == 2) done = grouped_vectors<2, 2>(l);
+    if (l.group_inputs == 4) done = grouped_vectors<4, 4>(l);
+    if (l.group_inputs == 8) done = grouped_vectors<8, 8>(l);
+  } else if (l.group_inputs == 1) {
+    if (l.group_outputs == 2) done = grouped_vectors<1, 2>(l);
+    if (l.group_outputs == 4) done = grouped_vectors<1, 4>(l);
+  }
+  for (int64_t plane = 0; plane < l.group_inputs; ++plane) {
+    for (int64_t x = 0; x < l.columns; ++x) {
+      const float* const from = l.from + x * l.column_step + plane;
+      float* const to = l.to + (plane * l.columns + x) * l.count;
+      for (int64_t o = done; o < l.count; ++o) to[o] = from[(l.first + o) / l.group_outputs * l.group_inputs];
+    }
+  }
 }
 
 template <bool Maximum>

@@ -267,6 +267,10 @@ static constexpr F32PackedMicrokernels make_packed_table() {
   t.f16_panel = &f16_panel;
   t.f16_row = &f16_row;
   t.depthwise = &depthwise_run;
+  t.grouped_line = &grouped_line;
+#ifdef RL_PERMUTES
+  t.grouped_3x3 = &grouped_3x3;
+#endif
   t.pool = &pool;
   t.winograd2 = winograd_transforms<2>();
   t.winograd3 = winograd_transforms<3>();

@@ -157,7 +157,7 @@ def _add_residual(lowering: Lowering, node: Node, source: Any, other: Any) -> bo
         return False
     step, convolution = found
     x, y = lowering.tensor(source), lowering.tensor(other)
-    if not x.lies_as(y) or convolution.is_depthwise:
+    if not x.lies_as(y) or convolution.is_depthwise or convolution.has_small_groups:
         return False
     out = convolution.output
     convolution.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)

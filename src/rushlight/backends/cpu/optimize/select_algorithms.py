@@ -21,7 +21,7 @@ from rushlight.backends.cpu.plan.int8 import Int4Product, Int8Convolution, Weigh
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Symbols, same
-from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, Recurrent, Winograd
+from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 
 # In multiplications per cycle of a tile at its best, by measurement.
@@ -72,6 +72,8 @@ def _recurrent(layer: RecurrentLayer, context: Context) -> Recurrent[Tensor]:
 def _convolution(convolution: Convolution, context: Context) -> Operation[Tensor]:
     if convolution.is_depthwise:
         return _depthwise(convolution)
+    if convolution.has_small_groups and convolution.residual is None:
+        return _grouped(convolution)
     m = winograd_size(convolution, context.options, context.symbols)
     return _winograd(convolution, m, context.options) if m else _gemm(convolution, context.options)
 
@@ -84,6 +86,19 @@ def _depthwise(convolution: Convolution) -> DepthwiseConv2d[Tensor]:
         bias=None if convolution.bias is None else constant(convolution.bias),
         output=convolution.output,
         window=convolution.window,
+        epilogue=convolution.epilogue,
+    )
+
+
+def _grouped(convolution: Convolution) -> GroupedConv2d[Tensor]:
+    weights = convolution.weight.permute(1, 2, 3, 0).contiguous()
+    return GroupedConv2d(
+        input=convolution.input,
+        weight=stored(weights.flatten(), convolution.stored),
+        bias=None if convolution.bias is None else constant(convolution.bias),
+        output=convolution.output,
+        window=convolution.window,
+        groups=convolution.groups,
         epilogue=convolution.epilogue,
     )
 

@@ -76,7 +76,7 @@ def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
 class Convolution(Operation[Tensor]):
     """A convolution, or a product with a constant matrix, which is one of 1 x 1. Images are [n, h, w, c].
 
-    It becomes a Gemm, BlockGemm, Winograd or DepthwiseConv2d.
+    It becomes a Gemm, BlockGemm, Winograd, DepthwiseConv2d or GroupedConv2d.
 
     more: inputs whose channels follow the first's. weight: [outputs, channels of a group, kernel h, w].
     bias: [outputs]. stored: the type in which weights are kept in the file. rounds_input: whether inputs
@@ -120,6 +120,22 @@ class Convolution(Operation[Tensor]):
     def is_depthwise(self) -> bool:
         """Whether each output channel reads one input channel of its own."""
         return self.groups > 1 and self.weight.shape[1] == 1 and self.weight.shape[0] == self.groups
+
+    @property
+    def has_small_groups(self) -> bool:
+        """Whether it becomes a GroupedConv2d: in a product, its groups would leave vectors half empty.
+
+        That pays with several taps: for each channel of a group, inputs are permuted once.
+        """
+        outputs, channels, height, width = self.weight.shape
+        return (
+            self.groups > 1
+            and channels <= 8
+            and outputs // self.groups <= 16
+            and 4 <= height * width
+            and height <= 16
+            and not self.more
+        )
 
     @property
     def is_pointwise(self) -> bool:

@@ -401,6 +401,27 @@ class DepthwiseConv2d(Operation[V], Generic[V]):
 
 
 @dataclass(kw_only=True)
+class GroupedConv2d(Operation[V], Generic[V]):
+    """A convolution with few channels in each group."""
+
+    OPERANDS: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", Effect.READS),
+        Operand("weight", Effect.READS),
+        Operand("bias", Effect.READS),
+        Operand("output", Effect.WRITES),
+    )
+
+    input: V
+    weight: V
+    """[inputs of a group, kernel h, kernel w, outputs of all groups]."""
+    bias: V | None = None
+    output: V
+    window: Window = field(default_factory=Window)
+    groups: int = 1
+    epilogue: Epilogue = field(default_factory=Epilogue)
+
+
+@dataclass(kw_only=True)
 class Bottleneck(Operation[V], Generic[V]):
     """A convolution, a depthwise one of its result, and perhaps a product with that, a few rows at a
     time.

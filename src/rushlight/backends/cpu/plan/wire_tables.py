@@ -147,6 +147,15 @@ CPU_PLAN = Schema(
             Field("window", 4, Kind.TABLE, target="Window"),
             Field("epilogue", 5, Kind.TABLE, target="Epilogue"),
         ),
+        "GroupedConv2d": (
+            Field("input", 0, Kind.SCALAR, "I"),
+            Field("weight", 1, Kind.SCALAR, "I"),
+            Field("bias", 2, Kind.SCALAR, "I", default=None),
+            Field("output", 3, Kind.SCALAR, "I"),
+            Field("window", 4, Kind.TABLE, target="Window"),
+            Field("groups", 5, Kind.SCALAR, "I", default=1, bounds=(1, 1048576)),
+            Field("epilogue", 6, Kind.TABLE, target="Epilogue"),
+        ),
         "Bottleneck": (
             Field("input", 0, Kind.SCALAR, "I"),
             Field("expand_weight", 1, Kind.SCALAR, "I"),
@@ -444,6 +453,7 @@ CPU_PLAN = Schema(
             ("WeightOnlyGemm", "WeightOnlyGemm"),
             ("Int4Gemm", "Int4Gemm"),
             ("QuantizedGather", "QuantizedGather"),
+            ("GroupedConv2d", "GroupedConv2d"),
         ),
     },
     enums={

@@ -1,0 +1,62 @@
+// Convolutions of channels-last images with few channels in each group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "microkernels/image.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/result.h"
+
+namespace rushlight::microkernels {
+
+// A convolution of images [n, h, w, groups * inputs] to [n, out_h, out_w, outputs]. It is a sum of depthwise
+// convolutions of planes: plane i has, for each output, channel i of the group that this output reads. Windows of 3 x 3
+// make them in registers, where whole groups are a vector; others make them in scratch memory, a few rows at a time.
+class PackedGroups {
+ public:
+  static constexpr int64_t kMostRows = 16;    // of a window
+  static constexpr int64_t kMostInputs = 16;  // of a group
+
+  // The owner sets these, once.
+  const F32Microkernels* kernels = nullptr;
+  Window window{};
+  Epilogue epilogue;               // without a residual
+  const float* weights = nullptr;  // [inputs, kernel_h, kernel_w, outputs]
+  const float* bias = nullptr;     // [outputs] or null
+  int64_t groups = 1;
+  int64_t inputs = 1;   // channels of a group
+  int64_t outputs = 1;  // of all groups
+
+  // Takes note of the operands' shapes. Returns InvalidProgram if they do not fit.
+  Error prepare(const Image& in, const Image& out);
+  // Returns the floats of scratch memory that run() needs.
+  size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
+  // Computes the output of all images.
+  void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, float* scratch) const;
+  // Returns the number of multiplications and additions.
+  int64_t work() const { return 2 * out_.numel() * inputs * window.kernel_h * window.kernel_w; }
+
+ private:
+  // Outputs [first, first + count), in rows [begin, end).
+  struct Part {
+    int64_t first, count;
+    int64_t begin, end;
+  };
+
+  int64_t worker_floats() const;
+  bool reads_in_registers() const;
+  void rows_in_registers(const float* in, const Part& part, float* out) const;
+  DepthwiseRun run_of(const Part& part) const;
+  // The part of the epilogue after the clamp.
+  void apply(const DepthwiseRun& run) const;
+  int64_t ring_rows() const { return (window.kernel_h - 1) * window.dilation_h + 1 + window.stride_h; }
+  void rows(const float* in, const Part& part, float* out, float* ring) const;
+
+  Image in_, out_;
+  int64_t block_ = 0;  // outputs of a part
+};
+
+}  // namespace rushlight::microkernels

@@ -1,0 +1,110 @@
+"""Convolutions with few channels in each group: every way to read the groups, beside eager PyTorch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, kinds, lower, run
+from torch import nn
+from torch.export import Dim
+
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Elementwise, Gemm, GroupedConv2d
+
+# Inputs, outputs, groups, kernel, stride, padding, dilation, height and width.
+SHAPES = [
+    (32, 32, 8, 3, 1, 1, 1, 14, 15),  # groups of 4: vectors permuted in registers
+    (64, 64, 8, 3, 2, 1, 1, 15, 14),  # groups of 8
+    (40, 40, 5, 3, 2, 1, 1, 7, 7),  # not whole vectors
+    (16, 32, 16, 3, 1, 1, 1, 9, 10),  # two outputs of one input
+    (80, 80, 10, 3, 1, 1, 1, 1, 5),  # one row
+    (12, 12, 2, 3, 1, 0, 1, 6, 6),  # groups that are no power of two: planes in memory
+    (6, 9, 3, 3, 1, 1, 1, 8, 9),
+    (24, 24, 12, 5, 1, 2, 1, 9, 7),
+    (8, 16, 8, 7, 2, 3, 1, 17, 19),
+    (16, 32, 8, 3, 1, 2, 2, 12, 13),
+    (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
+    (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
+]
+
+
+def conv(shape: tuple[object, ...]) -> nn.Module:
+    inputs, outputs, groups, kernel, stride, padding, dilation, *_ = shape
+    return nn.Conv2d(inputs, outputs, kernel, stride, padding, dilation, groups)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("activation", [nn.ReLU6, nn.SiLU])
+def test_grouped_convolutions(shape: tuple[int, ...], activation: type[nn.Module]) -> None:
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(conv(shape), activation()), (torch.randn(2, shape[0], *shape[-2:]),)
+    program, _ = lower(model, inputs)
+    assert GroupedConv2d in kinds(program)
+    for threads in (1, 2):
+        assert_close(run(program, inputs, threads), expected(model, inputs))
+
+
+@pytest.mark.parametrize("isa", ["avx2", "generic"])
+def test_other_instruction_sets(isa: str) -> None:
+    tests = f"{Path(__file__)}::test_grouped_convolutions"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "SiLU", tests]
+    done = subprocess.run(command, env=os.environ | {"RUSHLIGHT_ISA": isa}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[5]])
+def test_groups_do_not_see_the_numbers_of_others(shape: tuple[int, ...]) -> None:
+    inputs = (torch.randn(1, shape[0], *shape[-2:]),)
+    inputs[0][:, : shape[0] // shape[2]] = float("nan")
+    program, _ = lower(conv(shape), inputs)
+    (got,) = run(program, inputs)
+    assert got[:, : shape[1] // shape[2]].isnan().all()
+    assert got[:, shape[1] // shape[2] :].isfinite().all()
+
+
+def test_dynamic_sizes() -> None:
+    torch.manual_seed(0)
+    model = conv(SHAPES[0])
+    shapes = ({0: Dim("b", max=3), 2: Dim("h", min=4, max=20), 3: Dim("w", min=4, max=20)},)
+    program, _ = lower(model, (torch.randn(2, 32, 14, 15),), shapes)
+    for size in ((1, 4, 20), (3, 20, 4), (2, 9, 9)):
+        inputs = (torch.randn(size[0], 32, *size[1:]),)
+        assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_weights_of_16_bits() -> None:
+    torch.manual_seed(0)
+    model, inputs = conv(SHAPES[0]), (torch.randn(1, 32, 14, 15),)
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(weights=torch.float16))
+    weights, rounded = model.state_dict(), conv(SHAPES[0])
+    rounded.load_state_dict(weights | {"weight": weights["weight"].half().float()})
+    assert GroupedConv2d in kinds(program)
+    assert_close(run(program, inputs), expected(rounded, inputs))
+
+
+def test_a_sum_stays_a_step_of_its_own() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = conv(SHAPES[0])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(x) + x * 2
+
+    model, inputs = Residual(), (torch.randn(1, 32, 14, 15),)
+    program, _ = lower(model, inputs)
+    assert {GroupedConv2d, Elementwise} <= set(kinds(program))
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 2, 3, 1, 1, 1, 8, 8), (32, 32, 8, 1, 1, 0, 1, 8, 8)])
+def test_large_groups_and_single_pixels_are_products(shape: tuple[int, ...]) -> None:
+    model, inputs = conv(shape), (torch.randn(1, shape[0], 8, 8),)
+    program, _ = lower(model, inputs)
+    assert Gemm in kinds(program)
+    assert_close(run(program, inputs), expected(model, inputs))
