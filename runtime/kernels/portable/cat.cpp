@@ -32,7 +32,7 @@ bool join_rows(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_
       for (const Tensor& tensor : tensors) {
         if (tensor.numel() == 0) continue;
         const int64_t bytes = bytes_of(tensor);
-        std::memcpy(to, tensor.const_data_ptr<uint8_t>() + row * bytes, static_cast<size_t>(bytes));
+        std::memmove(to, tensor.const_data_ptr<uint8_t>() + row * bytes, static_cast<size_t>(bytes));
         to += bytes;
       }
     }

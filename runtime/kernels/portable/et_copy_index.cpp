@@ -20,7 +20,7 @@ void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from
                     static_cast<long long>(index), static_cast<long long>(to.size(0)));
   RL_KERNEL_REQUIRE(context, is_row_major(to) && is_row_major(from), NotSupported,
                     "items are copied between tensors of contiguous dim order only");
-  if (from.numel() > 0) std::memcpy(at(to, index * from.numel()), from.const_data_ptr(), from.nbytes());
+  if (from.numel() > 0) std::memmove(at(to, index * from.numel()), from.const_data_ptr(), from.nbytes());
 }
 
 }  // namespace rushlight::portable

@@ -31,7 +31,7 @@ void view_copy_dtype_out(KernelRuntimeContext& context, const Tensor& in, Scalar
   if (from == to) {
     copy_elements(context, in, out);
   } else if (in.numel() > 0) {
-    std::memcpy(out.mutable_data_ptr(), in.const_data_ptr(), in.nbytes());
+    std::memmove(out.mutable_data_ptr(), in.const_data_ptr(), in.nbytes());
   }
 }
 

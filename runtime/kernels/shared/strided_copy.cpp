@@ -62,14 +62,14 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   const int64_t rows = outer_count(loops, outer);
   if (rows == 1) {
     context.parallel_for(0, run, kBytesPerTask, [&](int64_t begin, int64_t end) {
-      std::memcpy(dst + begin, src + begin, static_cast<size_t>(end - begin));
+      std::memmove(dst + begin, src + begin, static_cast<size_t>(end - begin));
     });
     return;
   }
   context.parallel_for(0, rows, std::max<int64_t>(1, kBytesPerTask / run), [&](int64_t begin, int64_t end) {
     Odometer at(loops, outer, begin);
     for (int64_t row = begin; row < end; ++row, at.step()) {
-      std::memcpy(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
+      std::memmove(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
     }
   });
 }

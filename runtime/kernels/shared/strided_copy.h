@@ -34,7 +34,7 @@ class StridedLoops {
   int count_ = 0;
 };
 
-// Copies elements of 1, 2, 4, 8 or 16 bytes: contiguous runs by memcpy, transposes block by block, on several threads
+// Copies elements of 1, 2, 4, 8 or 16 bytes: contiguous runs by memmove, transposes block by block, on several threads
 // if this is faster.
 void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void* src, void* dst, size_t element_size);
 
