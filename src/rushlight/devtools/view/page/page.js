@@ -234,7 +234,7 @@ function graphStyle() {
     { selector: "node", style: {
       shape: "round-rectangle", width: "data(w)", height: "data(h)", label: "data(label)", "text-wrap": "wrap",
       "text-valign": "center", "font-size": 12, "font-family": FONT, color: color("text"), "line-height": 1.25,
-      "border-width": 1, "border-color": color("line"), "text-max-width": 400 } },
+      "border-width": 1, "border-color": color("line"), "text-max-width": 700 } },
     { selector: "edge", style: {
       width: 1.3, "line-color": color("soft"), opacity: 0.7, "curve-style": "bezier", "target-arrow-shape": "triangle",
       "target-arrow-color": color("soft"), "arrow-scale": 0.8 } },
