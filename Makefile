@@ -1,6 +1,7 @@
 # make demo    train, compile and run a small digits classifier
 # make test    everything that CI checks
 # make venv    the environment in .venv that the other targets use
+# make docs    the documentation as a site in build/site
 # make interop the contract with ExecuTorch's released wheel, both ways
 # make torture random modules in every configuration beside eager PyTorch; CASES=10000 SEED=0, TORTURE='--help' lists options
 # make poison  C++ tests and CASES random modules with planned memory poisoned until it is written
@@ -30,7 +31,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test venv build lint tidy types unit cpp untraced api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit cpp untraced api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -91,6 +92,9 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 
 interop: build $(INTEROP)/.installed
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+
+docs: build
+	$(BIN)/mkdocs build --strict
 
 api: build
 	$(BIN)/python scripts/api.py > tests/golden/api.txt

@@ -1,6 +1,7 @@
 """The Python of README.md and of every page in docs/ runs from top to bottom, as a reader would copy it.
 
 Each page is a script of its own in an empty folder; lines of the script have their numbers on the page.
+The lines of console blocks that begin with "$ " run after it.
 Blocks of C++ are compiled as fragments: `AROUND` holds the declarations that each one needs.
 """
 
@@ -38,11 +39,20 @@ def python_of(page: Path) -> str:
     return "\n".join(lines)
 
 
+def console_of(page: Path) -> list[str]:
+    """The blocks of commands that run after the Python of a page, in the same folder."""
+    return re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem}_page.py"
     script.write_text(python_of(page))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     done = subprocess.run(
         [sys.executable, script.name], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
@@ -50,6 +60,14 @@ def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     if page.name in SHOWN:
         printed = done.stdout.strip()
         assert printed and printed in page.read_text()
+    commands = [
+        line[2:] for block in console_of(page) for line in block.splitlines() if line.startswith("$ ")
+    ]
+    for command in commands:
+        run = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert run.returncode == 0, f"{page.name}: {command}\n{run.stderr}"
 
 
 def test_the_pages_are_found() -> None:
@@ -63,14 +81,41 @@ using namespace rushlight;
 GATE = """
 void gate_out(KernelRuntimeContext&, const Tensor&, const std::optional<Tensor>&, double, Tensor&);
 """
+TRACE = """
+#include "rushlight/exec/method.h"
+#include "rushlight/trace/etdump.h"
+void store(const uint8_t* data, size_t size);
+void report(const char* message);
+"""
 # What stands before and after each C++ block of a page, in the order of the page.
 AROUND: dict[str, list[tuple[str, str]]] = {
     "add-a-backend.md": [
         (ROW + "struct StackBackend : BackendInterface {}; extern StackBackend backend;", ""),
     ],
+    "bundled-programs.md": [
+        (
+            """
+            #include "rushlight/module/bundled_module.h"
+            int report(const char* message);
+            int check(const rushlight::Module::Options& options) {
+            """,
+            "return 0; }",
+        ),
+        (
+            """
+            #include "rushlight/exec/bundled_test.h"
+            rushlight::Error check(rushlight::Method& method, const void* data, size_t size) {
+            """,
+            "return error; }",
+        ),
+    ],
     "custom-operators.md": [
         (ROW, ""),
         (ROW + GATE, ""),
+    ],
+    "event-traces.md": [
+        (TRACE + "void start(rushlight::Environment& environment) {", "}"),
+        (TRACE + "void stop(rushlight::ETDumpGen& tracer) {", "}"),
     ],
     "embedding.md": [
         (

@@ -33,6 +33,11 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
         self.products = found if self.products is None else self.products + found
         return input
 
+    def absorb(self, other: _Sum) -> None:
+        """Adds the sum of another observer."""
+        if other.products is not None:
+            self.products = other.products if self.products is None else self.products + other.products
+
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
         raise QuantizationError("inputs that stay float have no parameters")
 

@@ -41,6 +41,18 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
             self._counts[first - self._first : last - self._first + 1] += found.cpu()
         return x
 
+    def absorb(self, other: HistogramObserver) -> None:
+        """Adds the counts of another observer of the same value.
+
+        The counts are those of one observer that has seen all data.
+        """
+        if other._counts.numel():
+            self._make_room(other.low, other.high, other._exponent)
+            places = (torch.arange(other._counts.numel()) + other._first) >> (
+                self._exponent - other._exponent
+            )
+            self._counts.index_add_(0, places - self._first, other._counts)
+
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the scale and the zero point."""
         low, high = (torch.tensor(bound, dtype=torch.float32) for bound in self._range())
@@ -58,13 +70,18 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
     def _place(self, value: float) -> int:
         return math.floor(value * 2.0**-self._exponent)
 
-    def _make_room(self, low: float, high: float) -> None:
-        """Bins from the least value to the largest, these two included, joined until they are few enough."""
+    def _make_room(self, low: float, high: float, coarsest: int | None = None) -> None:
+        """Bins from the least value to the largest, these two included, joined until they are few enough.
+
+        They are at least as wide as those of the exponent `coarsest`.
+        """
         before = self._exponent, self._first
         self.low, self.high = min(self.low, low), max(self.high, high)
         finest = max(self.high - self.low, 2.0**-12 * max(abs(self.low), abs(self.high)), 2.0**-90) / _BINS
         exponent = math.frexp(finest)[1]
         self._exponent = max(exponent, self._exponent) if self._counts.numel() else exponent
+        if coarsest is not None:
+            self._exponent = max(self._exponent, coarsest)
         while self._place(self.high) - self._place(self.low) >= _BINS:
             self._exponent += 1
         self._first = self._place(self.low)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Node
+from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
@@ -175,20 +175,57 @@ def sensitivity(
         raise QuantizationError("sensitivity: no data was given; pass a few representative inputs")
     program = export_float(model, example_inputs, dynamic_shapes)
     converted = quantized_module(program, quantizer, inputs)
-    pair = Pair(program, converted)
-    units = [unit for nodes in units_of(converted) if (unit := _Unit.of(nodes, pair)) is not None]
-    whole = Meter()
+    meters = SensitivityMeters(program, converted)
     for arguments in counted("measure sensitivity", inputs[:items]):
+        meters.add(arguments)
+    return meters.result()
+
+
+class SensitivityMeters:
+    """Accumulates the errors that quantizing each layer alone causes.
+
+    Args:
+        program: the float program.
+        converted: its quantized form.
+    """
+
+    def __init__(self, program: ExportedProgram, converted: GraphModule) -> None:
+        self._pair = Pair(program, converted)
+        found = (_Unit.of(nodes, self._pair) for nodes in units_of(converted))
+        self._units = [unit for unit in found if unit is not None]
+        self._whole = Meter()
+        self._items = 0
+
+    def add(self, arguments: tuple[Any, ...]) -> None:
+        """Measures the layers on one item of data."""
+        pair = self._pair
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
         expected = tensors_of(pair.reference.result(floats))
-        _add(whole, expected, tensors_of(pair.quantized.result(values)))
-        for unit in counted("measure layers", units):
+        _add(self._whole, expected, tensors_of(pair.quantized.result(values)))
+        for unit in counted("measure layers", self._units):
             value = pair.own(unit.last, floats, values, unit.nodes)
             unit.own.add(floats[unit.last.reference], value)
             changed = pair.reference.again(floats, {unit.last.reference: value})
             _add(unit.result, expected, tensors_of(pair.reference.result(changed)))
-    rows = sorted((unit.row() for unit in units), key=lambda row: row.result.snr_db)
-    return Sensitivity(rows, whole.result(), min(items, len(inputs)))
+        self._items += 1
+
+    def state(self) -> tuple[int, list[Meter]]:
+        """Returns the number of items, and the meters in an order that depends on the program alone."""
+        return self._items, [
+            self._whole,
+            *(meter for unit in self._units for meter in (unit.own, unit.result)),
+        ]
+
+    def absorb(self, state: tuple[int, list[Meter]]) -> None:
+        """Adds the state of meters for other items of the same program."""
+        self._items += state[0]
+        for mine, other in zip(self.state()[1], state[1], strict=True):
+            mine.absorb(other)
+
+    def result(self) -> Sensitivity:
+        """Returns the layers, the greatest error first."""
+        rows = sorted((unit.row() for unit in self._units), key=lambda row: row.result.snr_db)
+        return Sensitivity(rows, self._whole.result(), self._items)
 
 
 def _add(meter: Meter, expected: list[torch.Tensor], actual: list[torch.Tensor]) -> None:

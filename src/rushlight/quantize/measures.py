@@ -61,6 +61,17 @@ class Meter:
         self._max_error = max(self._max_error, float(error.abs().max()))
         self._peak = max(self._peak, float(a.abs().max()))
 
+    def absorb(self, other: Meter) -> None:
+        """Adds the pairs of another meter."""
+        self.count += other.count
+        self._signal += other._signal
+        self._error += other._error
+        self._dot += other._dot
+        self._other += other._other
+        self._max_error = max(self._max_error, other._max_error)
+        self._peak = max(self._peak, other._peak)
+        self._broken = self._broken or other._broken
+
     def result(self) -> Difference:
         """Returns the difference over all pairs."""
         if self._broken:

@@ -54,6 +54,11 @@ class Checked:
         result: torch.Tensor = super().forward(x)  # type: ignore[misc]
         return result
 
+    def absorb(self, other: Checked) -> None:
+        """Adds what another observer of the same value has seen."""
+        self.seen += other.seen
+        super().absorb(other)  # type: ignore[misc]
+
     def calculate_qparams(self) -> Any:
         """Returns the scale and the zero point.
 
@@ -77,11 +82,26 @@ class CheckedHistogramObserver(Checked, HistogramObserver):
     """Chooses the range with the smallest squared error."""
 
 
-class CheckedMinMaxObserver(Checked, MinMaxObserver):  # type: ignore[misc]
+class _Range:
+    """Joins the ranges of torchao's observers."""
+
+    min_val: torch.Tensor
+    max_val: torch.Tensor
+
+    def absorb(self, other: _Range) -> None:
+        """Extends the range to that of another observer."""
+        if self.min_val.numel() == 0:
+            self.min_val, self.max_val = other.min_val.clone(), other.max_val.clone()
+        elif other.min_val.numel():
+            self.min_val = torch.minimum(self.min_val, other.min_val)
+            self.max_val = torch.maximum(self.max_val, other.max_val)
+
+
+class CheckedMinMaxObserver(Checked, _Range, MinMaxObserver):  # type: ignore[misc]
     """Chooses the whole range of the observed values."""
 
 
-class CheckedPerChannelMinMaxObserver(Checked, PerChannelMinMaxObserver):  # type: ignore[misc]
+class CheckedPerChannelMinMaxObserver(Checked, _Range, PerChannelMinMaxObserver):  # type: ignore[misc]
     """Chooses the whole range of each channel."""
 
 

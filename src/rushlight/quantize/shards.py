@@ -1,0 +1,76 @@
+"""Calibration on parts of the data: what observers saw in each part is merged."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torch.fx import GraphModule, Node
+
+from rushlight.quantize.errors import QuantizationError
+from rushlight.quantize.flow import calibrate
+from rushlight.quantize.inputs import Inputs
+from rushlight.quantize.observers import Checked
+
+
+class ShardCalibration:
+    """Runs a prepared model on parts of the data.
+
+    Args:
+        prepared: the result of `prepare_pt2e`, which has seen no data.
+
+    Raises:
+        QuantizationError: what an observer of the model has seen cannot be merged.
+    """
+
+    def __init__(self, prepared: GraphModule) -> None:
+        self._prepared = prepared
+        self._empty = {name: copy.deepcopy(part) for name, part in observers(prepared).items()}
+
+    def observe(self, data: Iterable[Inputs]) -> dict[str, Any]:
+        """Returns the observers, by name, after they have seen these data alone.
+
+        Args:
+            data: inputs; each item is a tuple of arguments or one tensor.
+
+        Raises:
+            QuantizationError: as `calibrate` raises it.
+        """
+        for name, observer in self._empty.items():
+            self._prepared.set_submodule(name, copy.deepcopy(observer))
+        calibrate(self._prepared, data)
+        return {name: self._prepared.get_submodule(name) for name in self._empty}
+
+
+def absorb(prepared: GraphModule, seen: Mapping[str, Any]) -> None:
+    """Adds what observers saw in a part of the data to those of a prepared model.
+
+    Args:
+        prepared: the same model, prepared with the same quantizer.
+        seen: what `ShardCalibration.observe` returned.
+    """
+    for name, observer in observers(prepared).items():
+        observer.absorb(seen[name])
+
+
+def observers(prepared: GraphModule) -> dict[str, Any]:
+    """Returns the observers of activations that collect data, by name.
+
+    Raises:
+        QuantizationError: what an observer has seen cannot be merged with what another one has.
+    """
+    found: dict[str, Any] = {}
+    for node in prepared.graph.nodes:
+        source = node.args[0] if node.op == "call_module" and node.args else None
+        if not isinstance(source, Node) or source.op == "get_attr":
+            continue
+        observer = prepared.get_submodule(str(node.target))
+        if isinstance(observer, Checked):
+            found[str(node.target)] = observer
+        elif set(dict(observer.named_buffers())) - {"eps"}:
+            raise QuantizationError(
+                f"what a {type(observer).__name__} sees in several parts of the data cannot be merged; "
+                "take a configuration of rushlight.quantize"
+            )
+    return found
