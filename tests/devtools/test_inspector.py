@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch.export import export
 
+import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compiler.edge import to_edge, to_edge_transform_and_lower
 from rushlight.devtools.errors import DevtoolsError
@@ -382,3 +383,27 @@ def test_wrong_use(kernels: Recorded) -> None:
 def test_to_edge_has_a_record_too() -> None:
     record = to_edge(export(Net(), (INPUT,)), generate_etrecord=True).to_executorch().get_etrecord()
     assert record.program_fingerprint
+
+
+def test_slices_of_a_real_trace_nest(tmp_path: Path) -> None:
+    """Trace viewers drop a slice that begins inside another one of its thread and ends after it."""
+    program = rushlight.compile(Net(), (INPUT,), generate_etrecord=True)
+    module = rushlight.load(program, enable_etdump=True)
+    for _ in range(20):
+        module(INPUT)
+    module.write_etdump_result_to_file(tmp_path / "model.etdp")
+    Inspector(tmp_path / "model.etdp", etrecord=program.get_etrecord()).save_chrome_trace(
+        tmp_path / "trace.json"
+    )
+    spans: dict[int, list[tuple[float, float]]] = {}
+    for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
+        if event["ph"] == "X":
+            spans.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    assert {thread: len(found) > 20 for thread, found in spans.items()} == {1: True, 2: True}
+    for found in spans.values():
+        open_until: list[float] = []
+        for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+            while open_until and open_until[-1] <= start + 1e-3:  # times are whole nanoseconds
+                open_until.pop()
+            assert not open_until or end <= open_until[-1] + 1e-3
+            open_until.append(end)
