@@ -342,11 +342,11 @@ class _Rows:
     """The arguments of a program in the rows of a batch."""
 
     def __init__(self, program: ExportedProgram, inputs: list[str]) -> None:
-        placeholders = {
-            node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"
-        }
+        from rushlight.ir import meta
+
+        nodes = {node.name: node for node in program.graph.nodes}
         names = program.graph_signature.user_inputs
-        self._ranks = [placeholders[str(name)].dim() for name in names]
+        self._ranks = [len(meta.get_shape(nodes[str(name)])) for name in names]
         self._inputs = inputs
 
     def of(self, batch: Batch) -> Iterator[tuple[Any, ...]]:
