@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from typing import Any
 
@@ -80,6 +81,17 @@ def test_errors_of_torch_in_plain_words(name: Any) -> None:
     function, inputs, message = CASES[name]
     with pytest.raises(CompileError, match=message):
         rushlight.compile(Function(function), inputs)
+
+
+def test_torch_reports_an_error_only_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        print("in the model", file=sys.stderr)
+        return branch(x)
+
+    with pytest.raises(ExportError, match="torch.cond"):
+        rushlight.compile(Function(function), (X,))
+    lines = capfd.readouterr().err.splitlines()
+    assert lines and set(lines) == {"in the model"}
 
 
 def test_sparse_constants_are_named() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
+from rushlight.compat import names
 from rushlight.compat.names import MODULES, Names
 
 _ROOT = "executorch"
@@ -117,7 +118,11 @@ class _Finder(MetaPathFinder):
                 name=fullname,
             )
         is_package = any(name.startswith(fullname + ".") for name in MODULES)
-        return ModuleSpec(fullname, _FaceLoader(), origin="rushlight", is_package=is_package)
+        spec = ModuleSpec(fullname, _FaceLoader(), origin=names.__file__, is_package=is_package)
+        spec.has_location = (
+            True  # Python's error of a name that a module lacks says where the names are listed
+        )
+        return spec
 
 
 def is_installed() -> bool:

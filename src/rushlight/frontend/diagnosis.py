@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import torch
 from torch._ops import OpOverload
@@ -111,34 +112,59 @@ def _place(node: Node) -> str:
     return f"{node.target} ({node.name})" + (f" from {source}" if source is not None else "")
 
 
-class _FailedShapes(logging.Filter):
-    """Drops the traceback that torch logs before it raises the error of an operator's shape function."""
+# What torch logs before it raises an error, by the name of the logger and the start of the message.
+_LOGGED = {
+    "torch._subclasses.fake_tensor": "failed while attempting to run meta for",
+    "torch.fx.experimental.symbolic_shapes": "Unable to find user code corresponding to",
+}
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("failed while attempting to run meta for")
+
+class _StandardError:
+    """Writes to a stream all except the partial graph that torch prints before it raises an export error."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._dropped = False
+
+    def write(self, text: str) -> int:
+        is_end_of_line = self._dropped and text == "\n"
+        self._dropped = text.lstrip("\n").startswith("def forward(self, ")
+        return len(text) if self._dropped or is_end_of_line else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager
-def _without_logged_tracebacks() -> Iterator[None]:
-    log, drop = logging.getLogger("torch._subclasses.fake_tensor"), _FailedShapes()
-    log.addFilter(drop)
+def _without_reports_of_torch() -> Iterator[None]:
+    """Drops what torch logs and prints of an error that it then raises."""
+
+    def is_kept(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(_LOGGED[record.name])
+
+    logs = [logging.getLogger(name) for name in _LOGGED]
+    for log in logs:
+        log.addFilter(is_kept)
     try:
-        yield
+        with redirect_stderr(cast(TextIO, _StandardError(sys.stderr))):
+            yield
     finally:
-        log.removeFilter(drop)
+        for log in logs:
+            log.removeFilter(is_kept)
 
 
 @contextmanager
 def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
-    """Raises ExportError, with the user's line, for torch's errors of whose cause something can be said. What
-    torch logs of these errors is dropped, since the error has it.
+    """Raises ExportError, with the user's line, for those errors of torch whose cause is known.
+
+    What torch logs and prints of these errors is dropped, because the error contains it.
 
     Args:
         model: the module that is exported. An error that torch raises while it runs one of the model's
             modules becomes an ExportError that names this module too.
     """
     try:
-        with _without_logged_tracebacks():
+        with _without_reports_of_torch():
             yield
     except CompileError:
         raise

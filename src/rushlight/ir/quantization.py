@@ -260,6 +260,37 @@ def _item_of(node: object, index: int) -> Node | None:
 
 
 @dataclass(frozen=True)
+class PerChannelDequantize:
+    """The arguments of a node that dequantizes a tensor with one scale for each channel.
+
+    Args:
+        source: the node that gives the quantized tensor.
+        scale: the node that gives the scales, [channels].
+        zero_point: the node that gives the zero points, [channels]; None if all are 0.
+        axis: the dimension of the channels, which may be negative.
+        quant_min: the least integer that may occur.
+        quant_max: the greatest integer that may occur.
+    """
+
+    source: Node
+    scale: Node
+    zero_point: Node | None
+    axis: int
+    quant_min: int
+    quant_max: int
+
+    @staticmethod
+    def of(node: object) -> PerChannelDequantize | None:
+        """The arguments of a node, None unless it is quantized_decomposed.dequantize_per_channel."""
+        if not isinstance(node, Node) or not is_op(node, qd.dequantize_per_channel.default):
+            return None
+        source, scale, zero_point, axis, quant_min, quant_max = node.args[:6]
+        assert isinstance(source, Node) and isinstance(scale, Node)
+        zeros = zero_point if isinstance(zero_point, Node) else None
+        return PerChannelDequantize(source, scale, zeros, int(axis), int(quant_min), int(quant_max))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
 class QuantizedWeight:
     """A constant int8 tensor and the parameters by which a node dequantizes it.
 
@@ -340,9 +371,11 @@ def quantized_weight(
     if arguments[2] is not None and zeros is None:
         return None
     zeros = zeros if zeros is not None and bool(zeros.any()) else None
-    if is_op(node, qd.dequantize_per_channel.default):
-        axis, quant_min, quant_max = (int(item) for item in arguments[3:6])
-        return QuantizedWeight(node, source, scale, zeros, axis, None, quant_min, quant_max)
+    channels = PerChannelDequantize.of(node)
+    if channels is not None:
+        return QuantizedWeight(
+            node, source, scale, zeros, channels.axis, None, channels.quant_min, channels.quant_max
+        )
     quant_min, quant_max, group_size = int(arguments[3]), int(arguments[4]), int(arguments[6])
     if tensor.dim() != 2 or tensor.shape[1] % group_size:
         return None

@@ -1,13 +1,14 @@
 """What is legal in each dialect: numbered rules in one table, checked node by node.
 
-A violation names the rule, the node, its operator and dtypes, and the line of the user's Python.
+The message of a violation says what is wrong, and names the node, its operator and dtypes, and the line of
+the user's Python.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -77,12 +78,12 @@ class Violation:
     rule: Rule
     node: Node
     detail: str
-    dialect: str = EDGE
-    where: str = field(default="")
 
     def __str__(self) -> str:
-        lines = [f"{self.detail} ({self.dialect} rule {self.rule.number}: {self.rule.text})"]
-        lines.append(f"    node {self.node.name}: {_target_text(self.node)}{_dtypes_text(self.node)}")
+        lines = [
+            self.detail,
+            f"    node {self.node.name}: {_target_text(self.node)}{_dtypes_text(self.node)}",
+        ]
         source = meta.source_of(self.node)
         if source is not None:
             lines.append(f"    at {source}: {source.code}" if source.code else f"    at {source}")
@@ -242,7 +243,7 @@ def violations(graph_module: GraphModule, dialect: str, options: Options | None 
             for rule in rules:
                 detail = rule.check(node, options)
                 if detail is not None:
-                    found.append(Violation(rule, node, detail, dialect))
+                    found.append(Violation(rule, node, detail))
                     break
     return found
 

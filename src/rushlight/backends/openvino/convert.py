@@ -20,6 +20,7 @@ from rushlight.ir.edge_ops import EdgeOpOverload
 from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import (
     INTEGERS,
+    PerChannelDequantize,
     QuantParams,
     dequantize_params,
     is_inverse,
@@ -141,18 +142,18 @@ def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
 
 
 def _dequantize_per_channel(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
-    source, scales, zeros, axis = node.args[:4]
-    tensor = meta.get_tensor(node)
-    assert tensor is not None and isinstance(axis, int)
-    shape = [-1 if i == axis % tensor.dim() else 1 for i in range(tensor.dim())]
+    params, tensor = PerChannelDequantize.of(node), meta.get_tensor(node)
+    assert params is not None and tensor is not None
+    shape = [-1 if i == params.axis % tensor.dim() else 1 for i in range(tensor.dim())]
 
-    def along(value: Any, dtype: torch.dtype) -> Node:
-        value = graph.call_function(aten._to_copy.default, (values[value],), {"dtype": dtype})
+    def by_channel(parameter: Node) -> Node:
+        value = graph.call_function(aten._to_copy.default, (values[parameter],), {"dtype": torch.float32})
         return graph.call_function(aten.view.default, (value, shape))
 
-    x = graph.call_function(aten._to_copy.default, (values[source],), {"dtype": torch.float32})  # type: ignore[index]
-    x = graph.call_function(aten.sub.Tensor, (x, along(zeros, torch.float32)))
-    return graph.call_function(aten.mul.Tensor, (x, along(scales, torch.float32)))
+    x = graph.call_function(aten._to_copy.default, (values[params.source],), {"dtype": torch.float32})
+    if params.zero_point is not None:
+        x = graph.call_function(aten.sub.Tensor, (x, by_channel(params.zero_point)))
+    return graph.call_function(aten.mul.Tensor, (x, by_channel(params.scale)))
 
 
 _REWRITES: dict[str, _Rewrite] = {
