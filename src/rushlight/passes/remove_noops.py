@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
@@ -17,12 +19,7 @@ class RemoveNoopSlicesPass(GraphPass):
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
-        changed = False
-        for node in module.graph.nodes:
-            if node.target is torch.ops.aten.slice_copy.Tensor and _same_static_shape(node):
-                node.replace_all_uses_with(node.args[0])
-                changed = True
-        return changed
+        return _bypass(module, torch.ops.aten.slice_copy.Tensor, _same_static_shape)
 
 
 class SqueezeStaticDimsPass(GraphPass):
@@ -72,12 +69,15 @@ class RemoveNoopConversionsPass(GraphPass):
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
-        changed = False
-        for node in module.graph.nodes:
-            if node.target is torch.ops.aten._to_copy.default and _same_metadata(node):
-                node.replace_all_uses_with(node.args[0])
-                changed = True
-        return changed
+        return _bypass(module, torch.ops.aten._to_copy.default, _same_metadata)
+
+
+def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]) -> bool:
+    """Lets users of an operator's calls read the first argument where a call does nothing."""
+    calls = [node for node in module.graph.nodes if node.target is op and is_noop(node)]
+    for node in calls:
+        node.replace_all_uses_with(node.args[0])
+    return bool(calls)
 
 
 def _tensors(node: Node) -> tuple[torch.Tensor, torch.Tensor] | None:
