@@ -94,7 +94,7 @@ class EdgeCompileConfig:
 
     _check_ir_validity: bool = True
     _skip_dim_order: bool = False
-    _core_aten_ops_exception_list: list[Any] = field(default_factory=list)
+    _core_aten_ops_exception_list: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
     preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
     core_aten_only: bool = True
 
@@ -155,7 +155,7 @@ class ExecutorchBackendConfig:
     do_quant_fusion_and_const_prop: bool = False
     run_reinplace_pass: bool = False
     enable_non_cpu_memory_planning: bool = True
-    reinplace_extra_ops: frozenset[Any] | None = None
+    reinplace_extra_ops: frozenset[torch._ops.OpOverload[..., Any]] | None = None
     optimize: bool = True
     target: KernelTable | None = field(default_factory=host_kernel_table)
 

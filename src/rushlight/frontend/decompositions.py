@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch._decomp import get_decompositions
+from torch._ops import OpOverload
 from torch.nn import functional as F
 
 Decomposition = Callable[..., Any]
 
 
-def _shift(op: Any, factor: float) -> Decomposition:
+def _shift(op: Callable[..., torch.Tensor], factor: float) -> Decomposition:
     def decomposed(x: torch.Tensor, count: Any) -> torch.Tensor:
         if x.dtype.is_floating_point:
             return torch.mul(x, torch.pow(factor, count))
-        shifted: torch.Tensor = op(x, count)
-        return shifted
+        return op(x, count)
 
     return decomposed
 
@@ -33,7 +33,7 @@ def _rrelu(
     lower: float = 1 / 8,
     upper: float = 1 / 3,
     training: bool = False,
-    generator: Any = None,
+    generator: torch.Generator | None = None,
 ) -> Any:
     if training:
         return NotImplemented
@@ -65,7 +65,7 @@ def _conj(x: torch.Tensor) -> torch.Tensor:
 
 
 def _addbmm(
-    x: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
+    x: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1
 ) -> torch.Tensor:
     product = torch.bmm(batch1, batch2).sum(0)
     product = product if alpha == 1 else product * alpha
@@ -100,7 +100,9 @@ def _pseudo_inverse(
     return vh.mT @ (inverted[..., None] * u.mT)
 
 
-def _empty_permuted(size: Any, order: Any, *, dtype: Any = None, **options: Any) -> torch.Tensor:
+def _empty_permuted(
+    size: Sequence[int], order: Sequence[int], *, dtype: torch.dtype | None = None, **options: object
+) -> torch.Tensor:
     return torch.empty(size, dtype=dtype)
 
 
@@ -117,7 +119,7 @@ def _put(
     return flat.reshape(x.shape)
 
 
-def _dist(x: torch.Tensor, y: torch.Tensor, p: Any = 2) -> torch.Tensor:
+def _dist(x: torch.Tensor, y: torch.Tensor, p: float = 2) -> torch.Tensor:
     norm: torch.Tensor = torch.linalg.vector_norm(x - y, p)
     return norm
 
@@ -156,10 +158,10 @@ def _trilinear(
     a: torch.Tensor,
     b: torch.Tensor,
     c: torch.Tensor,
-    expand1: Any,
-    expand2: Any,
-    expand3: Any,
-    sumdim: Any,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Any:
     """The product of three tensors, which lack the dims `expand1` and so on of the sum's."""
@@ -174,15 +176,15 @@ def _trilinear(
     return torch.ops.aten.einsum.default(f"{','.join(operands)}->{result}", [a, b, c])
 
 
-def _copy_strided(x: torch.Tensor, stride: Any) -> torch.Tensor:
+def _copy_strided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     """Strides are chosen where memory is planned."""
     return torch.clone(x, memory_format=torch.contiguous_format)
 
 
-def _number_first(op: Any) -> Decomposition:
+def _number_first(op: OpOverload) -> Decomposition:
     """`op(number, tensor)` by `op(tensor, tensor)`."""
 
-    def decomposed(number: Any, x: torch.Tensor) -> torch.Tensor:
+    def decomposed(number: float, x: torch.Tensor) -> torch.Tensor:
         dtype = torch.result_type(x, number)
         result: torch.Tensor = op(torch.scalar_tensor(number, dtype=dtype), x)
         return result
@@ -192,7 +194,7 @@ def _number_first(op: Any) -> Decomposition:
 
 def _searchsorted_number(
     places: torch.Tensor,
-    number: Any,
+    number: float,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -232,7 +234,7 @@ def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: in
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
 
-def _logsumexp(x: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
+def _logsumexp(x: torch.Tensor, dim: int | Sequence[int], keepdim: bool = False) -> torch.Tensor:
     """The maximum is taken beside one more element, -inf, along dynamic dims, which may be empty."""
     dims = {d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)} if x.dim() else set()
     padding = [n for d in reversed(range(x.dim())) for n in (0, int(_is_dynamic(x, d) and d in dims))]
@@ -250,20 +252,28 @@ def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
     return isinstance(x.shape[dim], torch.SymInt)
 
 
-def _exponential(x: torch.Tensor, lambd: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+def _exponential(
+    x: torch.Tensor, lambd: float = 1.0, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
     """By the inverse of its distribution; rand is below 1, so that the logarithm is finite."""
     return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
 
 
-def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+def _uniform(
+    x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
     return torch.rand_like(x) * (high - low) + low
 
 
-def _normal(x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> torch.Tensor:
+def _normal(
+    x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
     return torch.randn_like(x) * std + mean
 
 
-def _normal_of_tensors(mean: Any, std: Any = 1.0, *, generator: Any = None) -> torch.Tensor:
+def _normal_of_tensors(
+    mean: Any, std: Any = 1.0, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
     shapes = [item.shape for item in (mean, std) if isinstance(item, torch.Tensor)]
     like = mean if isinstance(mean, torch.Tensor) else std
     samples: torch.Tensor = torch.randn(torch.broadcast_shapes(*shapes), dtype=like.dtype) * std + mean
@@ -271,29 +281,33 @@ def _normal_of_tensors(mean: Any, std: Any = 1.0, *, generator: Any = None) -> t
 
 
 def _log_normal(
-    x: torch.Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+    x: torch.Tensor, mean: float = 1.0, std: float = 2.0, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
     return torch.exp(_normal(x, mean, std))
 
 
 def _cauchy(
-    x: torch.Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+    x: torch.Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
     return torch.tan((torch.rand_like(x) - 0.5) * torch.pi) * sigma + median
 
 
-def _bernoulli(x: torch.Tensor, p: Any = 0.5, *, generator: Any = None) -> torch.Tensor:
+def _bernoulli(
+    x: torch.Tensor, p: torch.Tensor | float = 0.5, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
     is_one: torch.Tensor = torch.rand(x.shape) < p
     return is_one.to(x.dtype)
 
 
-def _randint_like(x: torch.Tensor, *bounds: int, dtype: Any = None, **options: Any) -> torch.Tensor:
+def _randint_like(
+    x: torch.Tensor, *bounds: int, dtype: torch.dtype | None = None, **options: object
+) -> torch.Tensor:
     low, high = bounds if len(bounds) == 2 else (0, *bounds)
     return torch.randint(low, high, x.shape, dtype=dtype or x.dtype)
 
 
 def _multinomial(
-    x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+    x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
     """Without replacement, the largest ratios of weights and exponential times; weights may have any sum."""
     x = x.to(torch.float32) if x.dtype.itemsize < 4 else x
@@ -306,7 +320,7 @@ def _multinomial(
     return torch.topk(x / times, num_samples).indices
 
 
-OWN: dict[Any, Decomposition] = {
+OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.__lshift__.Scalar: _shift(torch.bitwise_left_shift, 2.0),
     torch.ops.aten.__lshift__.Tensor: _shift(torch.bitwise_left_shift, 2.0),
     torch.ops.aten.__rshift__.Scalar: _shift(torch.bitwise_right_shift, 0.5),

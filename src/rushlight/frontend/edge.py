@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._export.verifier import Verifier
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
@@ -38,7 +39,7 @@ _PACKETS = {
 
 
 def to_edge_dialect(
-    program: ExportedProgram, *, dim_order: bool = True, verifier: Any = None
+    program: ExportedProgram, *, dim_order: bool = True, verifier: type[Verifier] | None = None
 ) -> MethodProgram:
     """The edge program of a functional Core ATen program.
 
@@ -69,7 +70,7 @@ def to_edge_dialect(
 class ToEdgeDialectPass(Pass):
     """Core ATen becomes the Edge dialect, as `to_edge_dialect` says."""
 
-    def __init__(self, dim_order: bool, verifier: Any) -> None:
+    def __init__(self, dim_order: bool, verifier: type[Verifier] | None) -> None:
         self._dim_order = dim_order
         self._verifier = verifier
 
@@ -82,7 +83,7 @@ class ToEdgeDialectPass(Pass):
 class _Lift:
     """Constants of the graph that become buffers."""
 
-    def __init__(self, program: ExportedProgram, state_dict: dict[str, Any]) -> None:
+    def __init__(self, program: ExportedProgram, state_dict: dict[str, torch.Tensor]) -> None:
         signature = program.graph_signature
         self._count = len(signature.buffers)
         self._state_dict = state_dict
@@ -109,11 +110,11 @@ class _Lift:
 
 def _convert(
     module: GraphModule, evaluator: Evaluator, dim_order: bool, lift: _Lift | None
-) -> tuple[Graph, dict[str, Any]]:
+) -> tuple[Graph, dict[str, object]]:
     """The edge graph of one graph module, and its attributes."""
     graph = Graph()
     env: dict[Node, Node] = {}
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     lifted: list[tuple[Node, str]] = lift.wanted(module) if lift is not None else []
 
     def place_lifted() -> None:
@@ -151,7 +152,7 @@ def _attribute_node(
     graph: Graph,
     module: GraphModule,
     node: Node,
-    attributes: dict[str, Any],
+    attributes: dict[str, object],
     evaluator: Evaluator,
     dim_order: bool,
 ) -> Node:
@@ -221,7 +222,7 @@ def _first_user_input(signature: ExportGraphSignature) -> int:
 
 
 def _signature(
-    old: ExportGraphSignature, lifted: Sequence[InputSpec], results: Sequence[Any]
+    old: ExportGraphSignature, lifted: Sequence[InputSpec], results: Sequence[object]
 ) -> ExportGraphSignature:
     """The signature of the new graph, which returns `results`.
 
@@ -250,7 +251,7 @@ def _signature(
 def _make_dense(
     signature: ExportGraphSignature,
     graph: Graph,
-    state_dict: dict[str, Any],
+    state_dict: dict[str, torch.Tensor],
     constants: dict[str, Any],
     evaluator: Evaluator,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.fx.node import Node, map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -64,7 +65,7 @@ class Recorder(TorchDispatchMode):
         self._preserve = preserve
         self._expansion = Expansion()
         self._refs: dict[int, Ref] = {}
-        self._alive: list[Any] = []
+        self._alive: list[object] = []
         self._views: dict[int, set[int]] = {}
 
     def expand(
@@ -208,7 +209,7 @@ def functional_form(op: OpOverload) -> OpOverload | None:
 class Expander:
     """Expands operators over nodes, remembering expansions by operator, tensor metadata and constants."""
 
-    def __init__(self, fake_mode: Any, table: Table, preserve: Collection[OpOverload]) -> None:
+    def __init__(self, fake_mode: FakeTensorMode, table: Table, preserve: Collection[OpOverload]) -> None:
         self._fake_mode = fake_mode
         self._table = table
         self._preserve = preserve

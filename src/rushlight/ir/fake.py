@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -13,7 +13,10 @@ from torch.fx import Graph, GraphModule, Node
 from rushlight.ir.meta import VAL, get_val
 from rushlight.ir.spec import contiguous_strides
 
-TensorKey = tuple[Any, ...]
+if TYPE_CHECKING:
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+TensorKey = tuple[object, ...]
 
 
 def tensor_key(tensor: torch.Tensor) -> TensorKey:
@@ -23,11 +26,11 @@ def tensor_key(tensor: torch.Tensor) -> TensorKey:
     return tensor.dtype, shape, strides, tensor.device, tensor.layout
 
 
-def _size_key(size: Any) -> Any:
-    return size if type(size) is int else ("sym", size.node.expr)
+def _size_key(size: int | torch.SymInt) -> object:
+    return ("sym", size.node.expr) if isinstance(size, torch.SymInt) else size
 
 
-def constant_key(value: Any) -> Any:
+def constant_key(value: object) -> object:
     """A hashable stand-in for a non-tensor argument; 1, 1.0 and True differ."""
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, *(constant_key(item) for item in value))
@@ -38,11 +41,11 @@ def constant_key(value: Any) -> Any:
     return (type(value), value)
 
 
-def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], Any]:
+def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], object]:
     """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
     positions: dict[Node, int] = {}
 
-    def key_of(item: Any) -> Any:
+    def key_of(item: object) -> object:
         if isinstance(item, Node):
             val = get_val(item)
             if not isinstance(val, torch.Tensor):
@@ -78,7 +81,7 @@ def _fresh(val: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device=val.device)
 
 
-def no_new_guards(fake_mode: Any) -> AbstractContextManager[None]:
+def no_new_guards(fake_mode: FakeTensorMode) -> AbstractContextManager[None]:
     """Lets operators run on fake tensors without an effect on the symbols of the program.
 
     Where an operator compares symbolic sizes, torch notes how the example sizes compare. The exported program
@@ -90,9 +93,9 @@ def no_new_guards(fake_mode: Any) -> AbstractContextManager[None]:
 class Evaluator:
     """Computes the `val` metadata of nodes; equal questions share one answer."""
 
-    def __init__(self, fake_mode: Any) -> None:
+    def __init__(self, fake_mode: FakeTensorMode) -> None:
         self.fake_mode = fake_mode
-        self._known: dict[Any, Any] = {}
+        self._known: dict[object, Any] = {}
 
     @classmethod
     def of(cls, owner: Graph | GraphModule) -> Evaluator:
@@ -122,18 +125,17 @@ class Evaluator:
                 self._known[key] = torch.empty(val.shape, dtype=val.dtype, device=val.device)
         return self._known[key]
 
-    def like(self, tensor: torch.Tensor) -> Any:
+    def like(self, tensor: torch.Tensor) -> torch.Tensor:
         """The fake tensor of a constant."""
         key = ("like", tensor_key(tensor))
         if key not in self._known:
             with torch.no_grad(), self.fake_mode:
-                self._known[key] = torch.empty_strided(
-                    tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
-                )
-        return self._known[key]
+                self._known[key] = _fresh(tensor)
+        found: torch.Tensor = self._known[key]
+        return found
 
 
-def fake_mode_of(owner: Graph | GraphModule) -> Any:
+def fake_mode_of(owner: Graph | GraphModule) -> FakeTensorMode:
     """The fake mode of the graph's values; a new one if it holds no tensor."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -143,7 +145,7 @@ def fake_mode_of(owner: Graph | GraphModule) -> Any:
     return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
 
 
-def _fake_tensors(owner: Graph | GraphModule) -> Iterator[Any]:
+def _fake_tensors(owner: Graph | GraphModule) -> Iterator[FakeTensor]:
     from torch._subclasses.fake_tensor import FakeTensor
 
     graph = owner.graph if isinstance(owner, GraphModule) else owner

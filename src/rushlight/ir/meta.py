@@ -101,7 +101,7 @@ def get_dtype(node: object) -> torch.dtype | None:
     return None if tensor is None else tensor.dtype
 
 
-def get_shape(node: object) -> tuple[Any, ...]:
+def get_shape(node: object) -> tuple[int | torch.SymInt, ...]:
     """The sizes of a node with one tensor result, () for any other value."""
     tensor = get_tensor(node) if isinstance(node, Node) else None
     return () if tensor is None else tuple(tensor.shape)
@@ -315,7 +315,7 @@ def module_path_of(node: Node) -> str | None:
     return str(path) if path else None
 
 
-def module_stack_of(node: Node) -> dict[str, tuple[str, Any]]:
+def module_stack_of(node: Node) -> dict[str, tuple[str, type | str]]:
     """The modules whose forwards made the node, from outside in: path and class by torch.export's key."""
     return dict(node.meta.get("nn_module_stack") or {})
 
@@ -326,7 +326,7 @@ def modules_of(node: Node) -> list[tuple[str, str]]:
     return [(str(path), str(getattr(kind, "__qualname__", kind))) for path, kind in stack.values()]
 
 
-def module_types_of(node: Node) -> list[tuple[str, Any]]:
+def module_types_of(node: Node) -> list[tuple[str, type | str]]:
     """Path and class of the modules whose forwards made the node, from outside in, without the prefix of
     torch.export. The class is a name in programs that were loaded from a file.
     """

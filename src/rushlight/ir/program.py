@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import sympy
 import torch
+from torch._export.verifier import Verifier
 from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import map_aggregate, map_arg
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
@@ -24,13 +27,13 @@ from rushlight.ir.spec import TensorSpec
 
 def make_program(
     like: ExportedProgram,
-    attributes: torch.nn.Module | Mapping[str, Any],
+    attributes: torch.nn.Module | Mapping[str, object],
     graph: Graph,
     graph_signature: ExportGraphSignature,
     *,
-    state_dict: dict[str, Any] | None = None,
+    state_dict: dict[str, torch.Tensor] | None = None,
     constants: dict[str, Any] | None = None,
-    verifiers: list[Any] | None = None,
+    verifiers: list[type[Verifier]] | None = None,
     facts: ProgramFacts | None = None,
 ) -> MethodProgram:
     """A program over `graph`; whatever is not given is taken from `like`.
@@ -59,12 +62,12 @@ def program_around(
     module: GraphModule,
     graph_signature: ExportGraphSignature,
     *,
-    state_dict: dict[str, Any],
+    state_dict: dict[str, torch.Tensor],
     constants: dict[str, Any],
-    range_constraints: dict[Any, Any],
+    range_constraints: dict[sympy.Symbol, ValueRanges[Any]],
     module_call_graph: list[ModuleCallEntry],
     example_inputs: Any,
-    verifiers: list[Any],
+    verifiers: list[type[Verifier]],
 ) -> MethodProgram:
     """A program whose graph is that of `module`; nothing is copied or validated."""
     program = MethodProgram(
@@ -185,7 +188,7 @@ def _copy_call_signature(signature: ModuleCallSignature) -> ModuleCallSignature:
     )
 
 
-def lazy_module(attributes: torch.nn.Module | Mapping[str, Any], graph: Graph) -> GraphModule:
+def lazy_module(attributes: torch.nn.Module | Mapping[str, object], graph: Graph) -> GraphModule:
     """A graph module whose code is generated when it is read or called."""
     module: GraphModule = _LazyGraphModule(attributes, graph)  # type: ignore[arg-type]
     return module

@@ -77,7 +77,7 @@ def serialize(model: Any) -> tuple[bytes, bytes]:
 def _module(graph: Graph, constants: Mapping[str, torch.Tensor]) -> GraphModule:
     new = Graph()
     root = torch.nn.Module()
-    values: dict[Node, Any] = {}
+    values: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op == "placeholder" and node.name in constants:
             root.register_buffer(f"constant_{len(values)}", constants[node.name].detach())
@@ -92,16 +92,16 @@ def _module(graph: Graph, constants: Mapping[str, torch.Tensor]) -> GraphModule:
     return GraphModule(root, new)
 
 
-_Rewrite = Callable[[Graph, Node, Mapping[Node, Any]], Node]
+_Rewrite = Callable[[Graph, Node, Mapping[Node, Node]], Node]
 
 
-def _to_dim_order_copy(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+def _to_dim_order_copy(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     dtype = node.kwargs.get("dtype")
     kwargs: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
     return graph.call_function(aten._to_copy.default, (values[node.args[0]],), kwargs)  # type: ignore[index]
 
 
-def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     return graph.call_function(aten.clone.default, (values[node.args[0]],))  # type: ignore[index]
 
 
@@ -119,7 +119,7 @@ def _literal(params: QuantParams | None, node: Node) -> QuantParams:
     return params
 
 
-def _quantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+def _quantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params = _literal(quantize_params(node, *INTEGERS), node)
     x = values[node.args[0]]  # type: ignore[index]
     if pairs(node):
@@ -130,18 +130,18 @@ def _quantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
     return graph.call_function(aten._to_copy.default, (x,), {"dtype": params.dtype})
 
 
-def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params, source = _literal(dequantize_params(node, *INTEGERS), node), node.args[0]
     x = values[source]  # type: ignore[index]
     if isinstance(source, Node) and pairs(source):
-        return x  # type: ignore[no-any-return]
+        return x
     x = graph.call_function(aten._to_copy.default, (x,), {"dtype": torch.float32})
     if params.zero_point:
         x = graph.call_function(aten.sub.Tensor, (x, float(params.zero_point)))
     return graph.call_function(aten.mul.Tensor, (x, params.scale))
 
 
-def _dequantize_per_channel(graph: Graph, node: Node, values: Mapping[Node, Any]) -> Node:
+def _dequantize_per_channel(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params, tensor = PerChannelDequantize.of(node), meta.get_tensor(node)
     assert params is not None and tensor is not None
     shape = [-1 if i == params.axis % tensor.dim() else 1 for i in range(tensor.dim())]
