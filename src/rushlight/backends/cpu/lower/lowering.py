@@ -196,6 +196,14 @@ def has_channels_last(tensor: Tensor) -> bool:
     return tensor.rank == 4 and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
+def _preference(tensor: Tensor) -> tuple[bool, bool]:
+    """The key that sorts the operands of a chain, the best layout of its output first."""
+    return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
+
+
+_LEAST_TRANSPOSED = 4096  # elements; fewer stay in the first level cache
+
+
 class ChainBuilder:
     """Collects an elementwise chain with an output of `sizes`."""
 
@@ -263,16 +271,39 @@ class ChainBuilder:
         return -len(self.code)
 
     def finish(self) -> None:
-        """Emits the chain. Its output lies in memory as its first operand of full size does, or rather as the
-        first image with channels last: others are read by fewer steps.
+        """Emits the chain.
+
+        Its output lies in memory as one of its operands of full size does: an image with channels last, or
+        else one whose last dimension is innermost. Other steps read these without a copy.
         """
         lowering, node = self._lowering, self._node
-        out = lowering.new(self._sizes, self._order())
-        lowering.emit(Chain(inputs=self.operands, output=out, code=self.code), node, self._nodes)
+        order = self._order()
+        out = lowering.new(self._sizes, order)
+        inputs = [self._transposed(operand, order) for operand in self.operands]
+        lowering.emit(Chain(inputs=inputs, output=out, code=self.code), node, self._nodes)
         lowering.set(node, out)
 
+    def _transposed(self, tensor: Tensor, order: list[int] | None) -> Tensor:
+        """A copy with the output's order of dimensions, where the chain would read one element of each line
+        of cache: copies read whole blocks.
+        """
+        sizes, strides = tensor.sizes, tensor.strides
+        real = [axis for axis in order or range(tensor.rank) if not same(sizes[axis], 1)]
+        upper = math.prod(self._lowering.symbols.upper(sizes[axis]) for axis in real)
+        if (
+            tensor.is_constant
+            or upper < _LEAST_TRANSPOSED
+            or any(same(strides[axis], 0) for axis in real)
+            or same(strides[real[-1]], 1)
+            or not any(same(strides[axis], 1) for axis in real)
+        ):
+            return tensor
+        copied = self._lowering.new(sizes, order)
+        self._lowering.copy(tensor, copied, None)
+        return copied
+
     def _order(self) -> list[int] | None:
-        for tensor in sorted(self.operands, key=lambda tensor: not has_channels_last(tensor)):
+        for tensor in sorted(self.operands, key=_preference):
             strides = tensor.strides
             if tensor.is_constant or any(
                 same(t, 0) and not same(s, 1) for s, t in zip(tensor.sizes, strides, strict=True)

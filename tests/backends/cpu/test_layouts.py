@@ -1,0 +1,51 @@
+"""How the results of elementwise chains lie in memory, where their operands lie differently."""
+
+from __future__ import annotations
+
+import torch
+from tests.backends.cpu.support import assert_close, expected, kinds, lower, plan_of, run
+from torch import nn
+from torch.export import Dim
+
+from rushlight.backends.cpu.plan.tables import Copy, Elementwise
+
+
+def turned_sum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A sum of which one operand lies the other way round; a step of its own computes it."""
+    return torch.softmax(torch.exp(x.permute(2, 1, 0)) + torch.sin(y), 0)
+
+
+def test_a_large_operand_is_transposed_by_a_copy() -> None:
+    torch.manual_seed(0)
+    inputs = (torch.randn(32, 12, 20), torch.randn(20, 12, 32))
+    program, _ = lower(turned_sum, inputs)
+    plan = plan_of(program)
+    (chain,) = (step.operation for step in plan.steps if isinstance(step.operation, Elementwise))
+    places = [plan.values[value] for value in (*chain.inputs, chain.output)]
+    assert len({tuple(place.strides) for place in places}) == 1
+    assert Copy in kinds(program)
+    assert_close(run(program, inputs), expected(turned_sum, inputs))
+
+
+def test_a_small_operand_is_read_as_it_lies() -> None:
+    inputs = (torch.randn(4, 3, 5), torch.randn(5, 3, 4))
+    program, _ = lower(lambda x, y: torch.exp(x.permute(2, 1, 0) + y), inputs)
+    assert kinds(program) == [Elementwise]
+    assert_close(run(program, inputs), expected(lambda x, y: torch.exp(x.permute(2, 1, 0) + y), inputs))
+
+
+def test_broadcast_and_dynamic_operands() -> None:
+    torch.manual_seed(0)
+
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+            return nn.functional.layer_norm(x.permute(2, 1, 0) + y * z, (32,))
+
+    model = Model()
+
+    rows = Dim("rows", min=2, max=64)
+    inputs = (torch.randn(32, 12, 20), torch.randn(20, 12, 32), torch.randn(12, 1))
+    program, _ = lower(model, inputs, ({2: rows}, {0: rows}, {}))
+    for count in (2, 33, 64):
+        inputs = (torch.randn(32, 12, count), torch.randn(count, 12, 32), torch.randn(12, 1))
+        assert_close(run(program, inputs), expected(model, inputs))
