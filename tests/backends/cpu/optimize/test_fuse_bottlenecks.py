@@ -110,3 +110,18 @@ def test_a_map_that_is_read_twice_or_small_is_whole() -> None:
         program, _ = lower(model, inputs)
         assert Bottleneck not in [type(step.operation) for step in plan_of(program).steps]
         assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_the_last_product_of_one_is_not_the_first_of_the_next() -> None:
+    """Separable convolutions in a row, as in MobileNet: each product could end one step and begin another."""
+    torch.manual_seed(0)
+
+    def separable(stride: int) -> list[nn.Module]:
+        return [nn.Conv2d(64, 64, 3, stride, 1, groups=64), nn.Conv2d(64, 64, 1), nn.ReLU()]
+
+    model = nn.Sequential(nn.Conv2d(3, 64, 3, 2, 1), nn.ReLU(), *separable(1), *separable(1), *separable(2))
+    inputs = (torch.randn(1, 3, 224, 224),)
+    program, _ = lower(model, inputs)
+    kinds = [type(step.operation) for step in plan_of(program).steps]
+    assert kinds.count(Bottleneck) == 2
+    assert_close(run(program, inputs), expected(model, inputs))

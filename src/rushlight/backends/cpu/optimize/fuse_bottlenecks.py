@@ -44,7 +44,7 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     for step in steps:
         depthwise = step.of(DepthwiseConv2d)
         first = None if depthwise is None else writers.get(depthwise.input.storage)
-        if depthwise is None or first is None:
+        if depthwise is None or first is None or first in joined:  # the last of another one
             continue
         expand = convolutions[first]
         if not _may_be_first(expand, context) or not passes(expand.output, step, depthwise.input):
