@@ -53,7 +53,7 @@ def test_run_on_torchs_kernels(program: Path, tmp_path: Path, capsys: Capture) -
 
 def test_steps_beside_the_native_kernels(program: Path, capsys: Capture) -> None:
     assert main(["run", str(program), "--aten", "--steps"]) == 0
-    heading, step, output = capsys.readouterr().out.splitlines()
+    *_, step, output = capsys.readouterr().out.splitlines()
     assert step.split() == ["0.0", "aten::add.out", "float32[2]", "0"]
     assert output == "output 0: float32[2] [11., 21.]"
 
