@@ -25,10 +25,13 @@ def assert_agree(inspector: Inspector, facts: Path) -> None:
     # all of them.
     assert all(bool(mine[4]) == bool(theirs[4]) for mine, theirs in zip(ours, its, strict=True))
     # Where operators of the model share a debug handle, this Inspector names the one of the kernel alone.
-    # Steps that XNNPACK's part adds, such as a transposition of its input, have the number 65535 and no
-    # operator.
+    # It also names operators whose steps XnnpackBackend folds into others, which the dump says in metadata
+    # of its own. Steps that XNNPACK's part adds, such as a transposition of its input, have the number 65535
+    # and no operator.
     for mine, theirs in zip(ours, its, strict=True):
-        assert set(mine[3]) <= set(theirs[3]) and bool(mine[3]) == (mine[0] != "65535")
+        names, its_names = set(mine[3]), set(theirs[3])
+        assert names <= its_names or names > its_names, (mine, theirs)
+        assert bool(names) == (mine[0] != "65535")
 
 
 @pytest.mark.parametrize("name", ["add", "digits"])
