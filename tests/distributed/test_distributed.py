@@ -1,4 +1,7 @@
-"""Evaluation, calibration and sensitivity on a real Ray cluster, whose workers are killed."""
+"""Evaluation, calibration and sensitivity on a real Ray cluster, whose workers are killed.
+
+These tests run in a process of their own (see `unit` in the Makefile).
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def cluster() -> Iterator[Cluster]:
     )
     for _ in range(2):
         cluster.add_node(num_cpus=1, object_store_memory=memory)
-    root = str(Path(__file__).parents[1])
+    root = str(Path(__file__).parents[2])
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": root}})
     cluster.wait_for_nodes()
     yield cluster
