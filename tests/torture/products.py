@@ -152,7 +152,7 @@ def bilinear(scope: Scope) -> Value:
 
 
 def attention(scope: Scope) -> Value:
-    value = scope.floating(3, 4)
+    value = scope.floating(2, 6)
     options = scope.rng.choice(("", ", is_causal=True", ", scale=0.5"))
     return scope.add(f"F.scaled_dot_product_attention({{}}, {{}}, {{}}{options})", value, value, value)
 

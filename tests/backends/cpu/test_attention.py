@@ -81,6 +81,75 @@ def test_what_else_reads_scores_has_them(name: str) -> None:
     assert_close(run(program, INPUTS), expected(NOT_ONE[name], INPUTS), 2e-6)
 
 
+# Shapes of queries, keys, values and, if there are four, a mask.
+RANKS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "two": ((5, 8), (9, 8), (9, 6)),
+    "two_mask": ((5, 8), (9, 8), (9, 6), (5, 9)),
+    "five": ((2, 3, 4, 5, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 6)),
+    "five_few": ((2, 3, 4, 2, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 6)),
+    "five_grouped": ((2, 3, 4, 5, 8), (2, 3, 2, 9, 8), (2, 3, 2, 9, 8)),
+    "five_mask": ((2, 3, 4, 5, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 8), (2, 3, 4, 5, 9)),
+    "five_row_mask": ((2, 3, 4, 5, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 8), (9,)),
+    "five_mask_of_outer": ((2, 3, 4, 5, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 8), (2, 1, 1, 1, 9)),
+    "five_mask_of_middle": ((2, 3, 4, 5, 8), (2, 3, 4, 9, 8), (2, 3, 4, 9, 8), (3, 1, 5, 1)),
+    "six": ((2, 3, 1, 2, 5, 8), (2, 3, 1, 2, 9, 8), (2, 3, 1, 2, 9, 8)),
+    "six_mask": ((2, 3, 2, 2, 5, 8), (2, 3, 2, 2, 9, 8), (2, 3, 2, 2, 9, 8), (3, 1, 2, 5, 9)),
+    "empty": ((2, 0, 4, 5, 8), (2, 0, 4, 9, 8), (2, 0, 4, 9, 8)),
+}
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("name", RANKS)
+def test_any_number_of_leading_dimensions(name: str, is_turned: bool) -> None:
+    """`is_turned`: operands are views whose dimensions lie in another order."""
+    shapes = RANKS[name]
+    rank = len(shapes[0])
+    turn = (rank - 2, *range(rank - 2), rank - 1) if is_turned else tuple(range(rank))
+    back = sorted(range(rank), key=lambda i: turn[i])
+    is_grouped = shapes[0][-3:-2] != shapes[1][-3:-2]
+
+    def model(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        q, k, v = (t.permute(back) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=is_grouped)
+
+    data = [torch.randn(shape) for shape in shapes]
+    inputs = (*(t.permute(turn).contiguous() for t in data[:3]), *data[3:])
+    program, outside = lower(model, inputs)
+    assert outside == [] and Attention in kinds(program)
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+class Blocks(nn.Module):
+    """Attention within blocks of an image [n, blocks, places, width], as in NesT."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(3, 0, 4, 1, 2, 5)
+        y = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        return self.out(y.permute(0, 2, 3, 1, 4).flatten(3))
+
+
+def test_blocks_are_read_where_they_lie() -> None:
+    inputs = (torch.randn(2, 3, 7, 16),)
+    model = Blocks(16, 4)
+    program, outside = lower(model, inputs)
+    assert outside == [] and kinds(program) == [Gemm, Attention, Gemm]
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+def test_dynamic_leading_dimensions() -> None:
+    model, names = Blocks(16, 4), ("n", "blocks", "places")
+    sizes = {i: torch.export.Dim(name, min=1, max=9) for i, name in enumerate(names)}
+    program, outside = lower(model, (torch.randn(2, 3, 7, 16),), (sizes,))
+    assert set(outside) <= {"aten.sym_size.int"} and kinds(program) == [Gemm, Attention, Gemm]
+    for shape in ((1, 1, 1), (2, 3, 7), (9, 1, 3), (1, 5, 9)):
+        inputs = (torch.randn(*shape, 16),)
+        assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
 MASKS = {
     "of_floats": torch.randn(2, 1, 13, 21),
     "of_truths": torch.randn(1, 3, 13, 21) > 0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +13,7 @@ from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.node import Chain, PlanNode
-from rushlight.backends.cpu.plan.sizes import Size, same
+from rushlight.backends.cpu.plan.sizes import Size, product, same
 from rushlight.backends.cpu.plan.tables import Attention, BinaryFunction, Copy, MatMul, Softmax, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir import meta
@@ -61,28 +63,68 @@ def four(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _new_output(lowering: Lowering, node: Node) -> Tensor:
-    """Memory for the result of `node` with four dimensions, the heads of a row next to each other."""
+def _three(tensor: Tensor) -> Tensor:
+    """The tensor with at least three dimensions: a new one comes first."""
+    return tensor.with_one(0) if tensor.rank == 2 else tensor
+
+
+def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
+    """The tensor as [b, h, t, d], where h is the leading dimension `axis` and b is all other leading ones.
+
+    It is None where that is no view.
+    """
+    others = [i for i in range(tensor.rank - 2) if i != axis]
+    sizes, strides = ([values[i] for i in others] for values in (tensor.sizes, tensor.strides))
+    batch = replace(tensor, sizes=tuple(sizes), strides=tuple(strides)).reshape((product(sizes),))
+    if batch is None:
+        return None
+    inner = slice(tensor.rank - 2, None)
+    return replace(
+        tensor,
+        sizes=(*batch.sizes, tensor.sizes[axis], *tensor.sizes[inner]),
+        strides=(*batch.strides, tensor.strides[axis], *tensor.strides[inner]),
+    )
+
+
+def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
+    """The leading dimension that is best taken as the heads: with it, most tensors need no copy.
+
+    Args:
+        tensors: tensors of one rank, at least 3, with the same leading dimensions.
+        are_grouped: whether several heads of queries share keys; then the last leading dimension is it.
+    """
+    last = tensors[0].rank - 3
+    if are_grouped or last < 2:
+        return last
+    return max(range(last, -1, -1), key=lambda axis: sum(_with_heads(t, axis) is not None for t in tensors))
+
+
+def _new_output(lowering: Lowering, node: Node, axis: int = -3) -> Tensor:
+    """Memory for the result of `node` with at least three dimensions.
+
+    For each index of the other leading dimensions it is [t, h, e], where h is the leading dimension `axis`.
+    """
     sizes = lowering.sizes(node)
-    return lowering.new((1,) * (4 - len(sizes)) + sizes, (0, 2, 1, 3))
+    sizes = ((1,) * (3 - len(sizes))) + sizes
+    rank = len(sizes)
+    others = [i for i in range(rank - 2) if i != axis % rank]
+    return lowering.new(sizes, (*others, rank - 2, axis % rank, rank - 1))
 
 
 def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
-    sizes = lowering.sizes(node)
-    while out.rank > len(sizes):
-        out = out.without(0)
-    lowering.set(node, out)
+    lowering.set(node, out.without(0) if out.rank > len(lowering.sizes(node)) else out)
 
 
 def attention(lowering: Lowering, node: Node) -> None:
     """Lowers scaled_dot_product_attention.
 
-    A mask of only True values is dropped. Where keys and values are concatenations of two parts and the
-    queries are few, the step reads both parts in place of their concatenation.
+    All leading dimensions but one, the heads, are folded into one. A mask of only True values is dropped.
+    Where keys and values are concatenations of two parts and the queries are few, the step reads both
+    parts in place of their concatenation.
     """
     pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
-        None if n is None else four(lowering.with_inner(_tensor(lowering, n), -1, node))
+        None if n is None else _three(lowering.with_inner(_tensor(lowering, n), -1, node))
         for n in (node.args[0], *pieces)
     )
     assert query is not None and key is not None and value is not None
@@ -95,9 +137,19 @@ def attention(lowering: Lowering, node: Node) -> None:
     if data is not None and data.dtype is torch.bool and bool(data.all()):
         mask = None
     if mask is not None:
-        keys = key.sizes[2] if key_tail is None else key.sizes[2] + key_tail.sizes[2]
-        mask = four(mask).expand((*query.sizes[:3], keys))
-    out = _new_output(lowering, node)
+        keys = key.sizes[-2] if key_tail is None else key.sizes[-2] + key_tail.sizes[-2]
+        mask = mask.expand((*query.sizes[:-1], keys))
+    operands = [query, key, value, mask, key_tail, value_tail]
+    tensors = [t for t in operands if t is not None]
+    axis = _heads_axis(tensors, are_grouped=not same(query.sizes[-3], key.sizes[-3]))
+    out = _new_output(lowering, node, axis)
+    folded = _with_heads(out, axis)
+    assert folded is not None
+    query, key, value, mask, key_tail, value_tail = (
+        None if t is None else _with_heads(t, axis) or _with_heads(lowering.contiguous(t, node), axis)
+        for t in operands
+    )
+    assert query is not None and key is not None and value is not None
     step = Attention(
         query=query,
         key=key,
@@ -105,7 +157,7 @@ def attention(lowering: Lowering, node: Node) -> None:
         mask=mask,
         key_tail=key_tail,
         value_tail=value_tail,
-        output=out,
+        output=folded,
         scale=float(scale),
         is_causal=bool(argument(node, 5, False)),
     )
@@ -126,9 +178,9 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     found = _scores(lowering, reader, source, shares.sizes)
     if found is None:
         return False
-    product, (query, key), replaced, scale, masks = found
-    (query, key), factor, scalings = _unscaled(lowering, product, (query, key.permute((0, 1, 3, 2))))
-    if any(lowering.aliases.is_written_between(t.storage, product) for t in (query, key, *masks)):
+    scores, (query, key), replaced, scale, masks = found
+    (query, key), factor, scalings = _unscaled(lowering, scores, (query, key.permute((0, 1, 3, 2))))
+    if any(lowering.aliases.is_written_between(t.storage, scores) for t in (query, key, *masks)):
         return False
     value = lowering.tensor(node.args[1])
     value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
@@ -136,9 +188,15 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     first, second = (*masks, None, None)[:2]
     out = _new_output(lowering, node)
     joined = Attention(
-        query=query, key=key, value=value, mask=first, second_mask=second, output=out, scale=scale * factor
+        query=query,
+        key=key,
+        value=value,
+        mask=first,
+        second_mask=second,
+        output=four(out),
+        scale=scale * factor,
     )
-    parts = [reader, *replaced, product, *scalings]
+    parts = [reader, *replaced, scores, *scalings]
     for step in parts:
         lowering.drop(step)
     lowering.emit(joined, node, [item for step in parts for item in step.nodes])
@@ -249,20 +307,29 @@ def check_attention(node: Node, constants: Constants) -> str | None:
     """Gives the reason if it has dropout, or shapes that the step does not support."""
     if argument(node, 4, 0.0) != 0.0:
         return "it drops out"
-    ranks = {rank_of(n) for n in node.args[:3]}
-    if len(ranks) != 1 or ranks - {3, 4}:
-        return "its operands have other than 3 or 4 dimensions"
+    ranks = {rank_of(n) for n in (*node.args[:3], node)}
+    if len(ranks) != 1:
+        return "its operands differ in the number of dimensions"
     query, key, value = (meta.get_tensor(n) for n in node.args[:3])  # type: ignore[arg-type]
     assert query is not None and key is not None and value is not None
     if not all(isinstance(size, int) for size in (query.shape[-1], value.shape[-1])):
         return "its heads have a dynamic width"
-    if any(t.shape[0] is not query.shape[0] and t.shape[0] != query.shape[0] for t in (key, value)):
+    if not all(_are_same(t.shape[:-3], query.shape[:-3]) for t in (key, value)):
         return "its operands are broadcast"
-    if query.dim() == 4:
-        heads = [t.shape[1] for t in (query, key, value)]
-        if not all(isinstance(h, int) for h in heads) or heads[1] != heads[2] or heads[0] % heads[1]:
-            return "its heads do not fit"
+    heads, *shared = (t.shape[-3:-2] for t in (query, key, value))
+    if not _are_same(*shared) or not (_are_same(heads, shared[0]) or _divides(shared[0], heads)):
+        return "its heads do not fit"
     return None
+
+
+def _are_same(a: Sequence[int | torch.SymInt], b: Sequence[int | torch.SymInt]) -> bool:
+    return all(x is y or x == y for x, y in zip(a, b, strict=True))
+
+
+def _divides(a: Sequence[int | torch.SymInt], b: Sequence[int | torch.SymInt]) -> bool:
+    return all(
+        isinstance(x, int) and isinstance(y, int) and x and y % x == 0 for x, y in zip(a, b, strict=True)
+    )
 
 
 ROWS: dict[Any, Row] = {
