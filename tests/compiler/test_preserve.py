@@ -178,3 +178,16 @@ def test_the_program_before_decomposition_may_be_replaced(program: Any) -> None:
     assert names(to_edge_transform_and_lower(program, partitioner=[Replace([], [])])) == {
         "aten.sigmoid.default": 1
     }
+
+
+def test_what_torch_keeps_stays_whole_when_a_partitioner_refuses_it() -> None:
+    class Resize(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.interpolate(x, scale_factor=1.3, mode="bilinear")
+
+    program = torch.export.export(Resize(), (torch.randn(1, 1, 2, 8),))
+    resize = torch.ops.aten.upsample_bilinear2d.vec
+    edge = to_edge_transform_and_lower(program, partitioner=[Keep([resize], [], lambda node: False)])
+    assert [node.target for node in edge.exported_program().graph.nodes if node.op == "call_function"] == [
+        ops.edge.aten.upsample_bilinear2d.vec
+    ]

@@ -9,6 +9,7 @@ import torch
 from torch.export import Dim, export
 
 import rushlight
+from rushlight.exir import to_edge
 
 X = torch.randn(2, 4, 4)
 WEIGHT = torch.randn(3, 4, 4)
@@ -56,6 +57,18 @@ class Module(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.function(x)
+
+
+@pytest.mark.parametrize(
+    "mode, shape", [("linear", (1, 2, 2)), ("bilinear", (1, 1, 2, 8)), ("trilinear", (1, 1, 2, 3, 9))]
+)
+def test_a_size_that_a_factor_leaves_is_copied(mode: str, shape: tuple[int, ...]) -> None:
+    """ATen's kernels do not resample dimensions whose size stays, here of size 2 by a factor of 1.3."""
+    x = torch.randn(shape)
+    model = Module(lambda x: torch.nn.functional.interpolate(x, scale_factor=1.3, mode=mode))
+    torch.testing.assert_close(
+        rushlight.load(to_edge(export(model, (x,))).to_executorch().buffer)(x), model(x)
+    )
 
 
 def run(function: Any, x: Any) -> Any:

@@ -15,7 +15,7 @@ from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.decompose import decompose
 from rushlight.frontend.expand_nodes import expand_nodes
 from rushlight.frontend.recorder import NeedsFallback
-from rushlight.frontend.tables import is_functional, is_quant_primitive
+from rushlight.frontend.tables import is_functional, is_quant_primitive, torch_keeps
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
@@ -89,13 +89,14 @@ class CoreProgram:
         return [_wish(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
 
     def _expand_refused(self, wishes: Sequence[_Wish]) -> None:
-        """Expands nodes that are whole and that no partitioner claims."""
+        """Expands nodes that are whole for partitioners alone, and that none of them claims."""
         asked = {op for wish in wishes if wish.accepts is not None for op in wish.ops} | self._given_up
         refused = [
             node
             for node in _calls(self.program)
             if node.target in asked
             and may_keep(node.target)
+            and not torch_keeps(node.target)
             and not any(wish.claims(node) for wish in wishes)
         ]
         targets = {node.target for node in refused}.difference(self._preserve)

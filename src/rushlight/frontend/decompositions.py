@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
 Decomposition = Callable[..., Any]
@@ -248,6 +249,38 @@ def _logsumexp(x: torch.Tensor, dim: int | Sequence[int], keepdim: bool = False)
     return result if keepdim else result.squeeze(tuple(dims))
 
 
+def _resample_linearly(
+    x: torch.Tensor, output_size: Sequence[int] | None, align_corners: bool, factors: Sequence[float] | None
+) -> torch.Tensor:
+    """torch's decomposition without the factors of sizes that stay: ATen's kernels copy these dimensions."""
+    from torch._decomp.decompositions import _upsample_linear, upsample_compute_output_size
+
+    sizes = upsample_compute_output_size(x.size(), output_size, factors)
+    resampled: torch.Tensor = _upsample_linear(x, sizes, align_corners, _factors(x, sizes, factors))
+    return resampled
+
+
+def _resample_linearly_to_sizes(
+    x: torch.Tensor, output_size: Sequence[int], align_corners: bool, *factors: float | None
+) -> torch.Tensor:
+    from torch._decomp.decompositions import _upsample_linear
+
+    resampled: torch.Tensor = _upsample_linear(
+        x, output_size, align_corners, _factors(x, output_size, factors)
+    )
+    return resampled
+
+
+def _factors(
+    x: torch.Tensor, sizes: Sequence[int], factors: Sequence[float | None] | None
+) -> list[float | None]:
+    given = factors or [None] * len(sizes)
+    return [
+        None if statically_known_true(size == old) else factor
+        for factor, size, old in zip(given, sizes, x.shape[2:], strict=True)
+    ]
+
+
 def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
     return isinstance(x.shape[dim], torch.SymInt)
 
@@ -339,6 +372,10 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.nanmedian.dim: _nanmedian_of_dim,
     torch.ops.aten.nanmedian.default: _nanmedian,
     torch.ops.aten.linalg_householder_product.default: _householder_product,
+    torch.ops.aten.upsample_linear1d.vec: _resample_linearly,
+    torch.ops.aten.upsample_trilinear3d.vec: _resample_linearly,
+    torch.ops.aten.upsample_linear1d.default: _resample_linearly_to_sizes,
+    torch.ops.aten.upsample_trilinear3d.default: _resample_linearly_to_sizes,
     torch.ops.aten.exponential.default: _exponential,
     torch.ops.aten.logsumexp.default: _logsumexp,
     torch.ops.aten._trilinear.default: _trilinear,

@@ -131,9 +131,14 @@ def is_functional(op: OpOverload) -> bool:
     return not schema.is_mutable and all(argument.alias_info is None for argument in tensors)
 
 
+def torch_keeps(op: OpOverload) -> bool:
+    """Whether torch's own decomposition leaves `op` whole though torch defines it by other operators."""
+    return op in _preserved_composites()
+
+
 def is_kept_composite(op: OpOverload, preserve: Collection[OpOverload]) -> bool:
     """Whether a composite operator stays whole: torch keeps it, or the user asks and its schema allows it."""
-    if op in _preserved_composites() or is_quant_primitive(op):
+    if torch_keeps(op) or is_quant_primitive(op):
         return True
     if op not in preserve or torch.Tag.maybe_aliasing_or_mutating in op.tags:
         return False
