@@ -6,9 +6,9 @@ import argparse
 import importlib
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     add_library_option(parser)
     parser.add_argument(
         "--threads",
-        type=int,
+        type=at_least(1),
         help="number of threads (default: RUSHLIGHT_NUM_THREADS, or the number of CPUs)",
     )
     parser.add_argument(
@@ -81,15 +81,43 @@ def check_output(path: Path | None) -> None:
     Raises:
         InvalidArgumentError: the path does not end with .pte, is a folder, or its folder does not exist.
     """
+    if path is not None and path.suffix != ".pte":
+        raise InvalidArgumentError(f"--output {path}: the name of a program must end with .pte")
+    check_folder("--output", path)
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def at_least(low: _Number) -> Callable[[str], _Number]:
+    """Returns the type of an option that takes numbers of the type of `low` from there on."""
+
+    def number(text: str) -> _Number:
+        value = type(low)(text)
+        if not low <= value:
+            raise argparse.ArgumentTypeError(f"{text} is less than {low}")
+        return value
+
+    return number
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Checks the path of another file that a subcommand writes, before long work starts.
+
+    Args:
+        option: the option that gives the path, such as "--html".
+        path: the path; None if the option is not given.
+
+    Raises:
+        InvalidArgumentError: the path is a folder, or its folder does not exist.
+    """
     if path is None:
         return
-    if path.suffix != ".pte":
-        raise InvalidArgumentError(f"--output {path}: the name of a program must end with .pte")
     if path.is_dir():
-        raise InvalidArgumentError(f"--output {path}: this is a folder; give the name of a file")
+        raise InvalidArgumentError(f"{option} {path}: this is a folder; give the name of a file")
     if not path.parent.is_dir():
         raise InvalidArgumentError(
-            f"--output {path}: the folder {path.parent} does not exist; create it first"
+            f"{option} {path}: the folder {path.parent} does not exist; create it first"
         )
 
 

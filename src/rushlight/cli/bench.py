@@ -15,6 +15,7 @@ import numpy as np
 from rushlight.cli.arguments import (
     Commands,
     add_program_options,
+    at_least,
     load_method,
     load_program,
     method_name,
@@ -33,10 +34,17 @@ def add_to(commands: Commands) -> None:
     )
     add_program_options(parser)
     parser.add_argument(
-        "--seconds", type=float, default=2.0, help="duration of the measurement in seconds (default: 2)"
+        "--seconds",
+        type=at_least(0.0),
+        default=2.0,
+        help="duration of the measurement in seconds (default: 2)",
     )
     parser.add_argument(
-        "--warmup", type=int, default=3, metavar="RUNS", help="runs before the measurement (default: 3)"
+        "--warmup",
+        type=at_least(0),
+        default=3,
+        metavar="RUNS",
+        help="runs before the measurement (default: 3)",
     )
     parser.add_argument(
         "--roofline",

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from rushlight.cli.arguments import Commands, add_program_options, read_inputs
+from rushlight.cli.arguments import Commands, add_program_options, at_least, read_inputs
 from rushlight.cli.exit_codes import DIFFERENT, EPILOG, OK
 from rushlight.cli.records import add_record_options, record_of, traced
 from rushlight.runtime import Method
@@ -34,14 +34,14 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--rtol",
-        type=float,
+        type=at_least(0.0),
         metavar="SHARE",
         help="the allowed error as a share of the largest value (default: 0.001; 0.02 for float16, 0.05 "
         "for bfloat16)",
     )
     parser.add_argument(
         "--atol",
-        type=float,
+        type=at_least(0.0),
         default=0.0,
         metavar="ERROR",
         help="an error that is allowed besides (default: 0)",

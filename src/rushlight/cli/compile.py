@@ -11,6 +11,7 @@ from rushlight.cli.arguments import (
     Commands,
     add_library_option,
     add_output_option,
+    check_folder,
     check_output,
     load_libraries,
     size_text,
@@ -48,6 +49,7 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Compiles the model and writes the file. If compiling fails, no incomplete file is left."""
     check_output(options.output)
+    check_folder("--etrecord", options.etrecord)
     load_libraries(options)
     chosen = partitioners(options)
     name, model, example_inputs = load_model(options.factory)

@@ -12,7 +12,7 @@ from rushlight.cli.arguments import Commands, size_text
 from rushlight.cli.exit_codes import DIFFERENT, EPILOG, OK
 from rushlight.cli.info import collect
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall
-from rushlight.format.pte import PTEFile, read_pte
+from rushlight.format.pte import PTEFile, read_pte_file
 
 _COMPARED = ("inputs", "outputs", "planned_bytes", "operators", "delegates", "plans", "external_data")
 
@@ -48,7 +48,7 @@ def differences(before: Path, after: Path) -> dict[str, Any]:
         FileMissingError, InvalidProgramError, FormatError: a program cannot be read.
     """
     old, new = collect(before), collect(after)
-    old_file, new_file = read_pte(before.read_bytes()), read_pte(after.read_bytes())
+    old_file, new_file = read_pte_file(before), read_pte_file(after)
     methods = {}
     old_methods = {method["name"]: method for method in old["methods"]}
     new_methods = {method["name"]: method for method in new["methods"]}

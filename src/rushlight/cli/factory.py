@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +26,9 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
         The name and the function.
 
     Raises:
-        InvalidArgumentError: the text has another form, or the file or function does not exist.
-        ImportError: the module cannot be imported.
+        InvalidArgumentError: the text has another form, the file, module or function does not exist, or the
+            file is not Python.
+        ImportError: the module imports another one that does not exist.
     """
     where, separator, name = text.rpartition(":")
     if not separator or not name:
@@ -45,16 +49,57 @@ def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
         The name of the function or file, the model or exported program, and its example inputs.
 
     Raises:
-        InvalidArgumentError: as `load_function`, or the function returns something else, or the .pt2 file is
-            damaged.
+        InvalidArgumentError: as `load_function`, or the function fails or returns something else, or the
+            .pt2 file is damaged.
     """
     if text.endswith(".pt2"):
         return _load_exported(Path(text))
     name, factory = load_function(text)
-    made = factory()
+    try:
+        made = factory()
+    except Exception as error:
+        place = user_line(error)
+        where = f"{place}: " if place else ""
+        raise InvalidArgumentError(f"{name}() failed: {where}{type(error).__name__}: {error}") from error
     if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
         raise InvalidArgumentError(f"{name}() must return the model and a tuple of its example inputs")
-    return name, made[0], tuple(made[1])
+    model, inputs = made[0], tuple(made[1])
+    _check_model(name, model, inputs)
+    return name, model, inputs
+
+
+def _check_model(name: str, model: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuses what is no model, and inputs that its `forward` does not take."""
+    import torch
+
+    if isinstance(model, torch.export.ExportedProgram):
+        return
+    if not isinstance(model, torch.nn.Module):
+        raise InvalidArgumentError(
+            f"{name}() must return a torch.nn.Module or an exported program, not {type(model).__name__}"
+        )
+    try:
+        inspect.signature(model.forward).bind(*inputs)
+    except TypeError as error:
+        raise InvalidArgumentError(
+            f"forward of {type(model).__name__} does not take the {len(inputs)} example inputs of {name}(): "
+            f"{error}"
+        ) from None
+
+
+def user_line(error: BaseException) -> str | None:
+    """Returns the innermost line of the user's Python that raised an error, as "file:line: code".
+
+    The traceback must begin in this package. The line is None if only this package and installed ones ran.
+    """
+    paths = sysconfig.get_paths()
+    folders = [Path(paths[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders.append(Path(__file__).resolve().parents[1])
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename).resolve()
+        if not frame.filename.startswith("<") and not any(folder in path.parents for folder in folders):
+            return f"{frame.filename}:{frame.lineno}: {frame.line}"
+    return None
 
 
 def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
@@ -75,7 +120,7 @@ def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
 
 def _import(where: str) -> ModuleType:
     if not where.endswith(".py"):
-        return importlib.import_module(where)
+        return _import_module(where)
     path = Path(where).resolve()
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) == str(path):
@@ -86,5 +131,23 @@ def _import(where: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[path.stem]
+        if isinstance(error, (SyntaxError, ValueError)) and user_line(error) is None:
+            raise InvalidArgumentError(f"{where} is not Python: {error}") from None
+        raise
     return module
+
+
+def _import_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise InvalidArgumentError(
+            f"there is no module {name!r}; give a file as FILE.py:FACTORY, or a module as "
+            "package.module:FACTORY"
+        ) from None

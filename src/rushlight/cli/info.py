@@ -12,7 +12,7 @@ from typing import Any
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
-from rushlight.format.pte import PTEFile, read_pte
+from rushlight.format.pte import PTEFile, read_pte_file
 from rushlight.runtime import MethodMeta, Runtime
 
 MOST_NAMES = 3  # of named data, to be listed one by one
@@ -80,11 +80,10 @@ def collect(path: Path) -> dict[str, Any]:
         MalformedError: a payload of CpuBackend is damaged.
     """
     program = Runtime.get().load_program(path)
-    data = path.read_bytes()
-    file = read_pte(data)
+    file = read_pte_file(path)
     return {
         "file": str(path),
-        "bytes": len(data),
+        "bytes": path.stat().st_size,
         "constant_bytes": sum(len(memoryview(constant)) for constant in file.constants),
         "delegate_bytes": sum(len(memoryview(blob)) for blob in file.delegate_data),
         "named_data": {key: len(memoryview(entry.data)) for key, entry in file.named_data.items()},

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushlight.cli import info, size
-from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.arguments import Commands, check_folder, size_text
 from rushlight.cli.records import add_record_file_option, record_file
+from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
 from rushlight.devtools.view.program import MethodGraph, method_graphs
-from rushlight.format.pte import read_pte
+from rushlight.format.pte import program_fingerprint, read_pte_file
 from rushlight.ir.text_table import text_table
-from rushlight.runtime.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord
@@ -54,6 +54,7 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the summary and writes the page."""
+    check_folder("--html", options.html)
     path = Path(options.program)
     facts = collect(path, record_file(options), options.etdump)
     graphs = facts["graphs"]
@@ -85,17 +86,24 @@ def collect(path: Path, record: Path | None = None, etdump: Path | None = None) 
         FormatError: the program is damaged.
         DevtoolsError: the record or dump is damaged, or belongs to another program.
     """
+    file = read_pte_file(path)
     parsed: ETRecord | None = None
     if record is not None:
-        from rushlight.devtools.etrecord.record import parse_etrecord
+        from rushlight.devtools.etrecord.record import parse_etrecord_of
 
-        parsed = parse_etrecord(record)
+        parsed = parse_etrecord_of(path, record)
     inspector = None
     if etdump is not None:
         from rushlight.devtools.inspector.inspector import Inspector
 
         inspector = Inspector(etdump_path=etdump, etrecord=parsed)
-    graphs = method_graphs(read_pte(path.read_bytes()), parsed, inspector)
+        ran, wanted = inspector.program_fingerprint, program_fingerprint(path.read_bytes())
+        if ran and ran != wanted:
+            raise DevtoolsError(
+                f"the ETDump {etdump} does not belong to {path}: it was recorded in a program with the "
+                f"fingerprint {ran:016x}, and the file has {wanted:016x}; record a run of this file"
+            )
+    graphs = method_graphs(file, parsed, inspector)
     return {
         "info": info.collect(path),
         "size": size.collect(path, parsed),
@@ -111,14 +119,7 @@ def write_page(target: Path, path: Path, facts: dict[str, Any]) -> None:
         target: the file.
         path: the program.
         facts: what `collect` returned.
-
-    Raises:
-        InvalidArgumentError: the folder of the file does not exist.
     """
-    if not target.parent.is_dir():
-        raise InvalidArgumentError(
-            f"--html {target}: the folder {target.parent} does not exist; create it first"
-        )
     target.write_text(page(path.name, facts["graphs"], facts["size"], facts["partition"]), "utf-8")
 
 

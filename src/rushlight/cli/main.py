@@ -26,6 +26,7 @@ from rushlight.cli import (
     size,
 )
 from rushlight.cli.exit_codes import EPILOG, ERROR, OK
+from rushlight.cli.factory import user_line
 
 _COMMANDS = (
     compile,
@@ -91,10 +92,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(options.command(options) or OK)
     except BrokenPipeError:
         sys.stderr.close()
-    except (OSError, RuntimeError, ValueError, ImportError) as error:
-        print(f"rushlight: {error}", file=sys.stderr)
-        return ERROR
+    except OSError as error:
+        is_named = error.strerror is not None and error.filename is not None
+        return _failed(f"{error.strerror}: {str(error.filename)!r}" if is_named else str(error))
+    except (RuntimeError, ValueError, ImportError) as error:
+        return _failed(str(error))
+    except Exception as error:  # the user's Python may raise any error
+        place = user_line(error)
+        if place is None:
+            raise
+        return _failed(f"{place}: {type(error).__name__}: {error}")
     return OK
+
+
+def _failed(message: str) -> int:
+    print(f"rushlight: {message}", file=sys.stderr)
+    return ERROR
 
 
 if __name__ == "__main__":

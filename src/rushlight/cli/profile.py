@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rushlight.cli.arguments import Commands, add_program_options, read_inputs
+from rushlight.cli.arguments import Commands, add_program_options, at_least, check_folder, read_inputs
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.inspector import Inspector
@@ -26,8 +26,12 @@ def add_to(commands: Commands) -> None:
     )
     add_program_options(parser)
     add_record_options(parser)
-    parser.add_argument("--runs", type=int, default=RUNS, help="the number of runs (default: %(default)s)")
-    parser.add_argument("--top", type=int, default=10, help="the number of rows (default: %(default)s)")
+    parser.add_argument(
+        "--runs", type=at_least(1), default=RUNS, help="the number of runs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--top", type=at_least(1), default=10, help="the number of rows (default: %(default)s)"
+    )
     parser.add_argument(
         "--by",
         choices=("line", "module", "operator"),
@@ -44,6 +48,8 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the most expensive lines."""
+    check_folder("--etdump", options.etdump)
+    check_folder("--trace", options.trace)
     record = record_of(options)
     inspector, dump = traced(
         options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record

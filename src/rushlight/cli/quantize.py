@@ -13,6 +13,7 @@ from rushlight.cli.arguments import (
     Commands,
     add_library_option,
     add_output_option,
+    check_folder,
     check_output,
     load_array,
     load_libraries,
@@ -117,15 +118,20 @@ def _run(options: argparse.Namespace) -> str:
     if options.html is not None and not (options.report or options.sensitivity):
         raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
     check_output(options.output)
+    check_folder("--html", options.html)
     load_libraries(options)
     backends = partitioners(options)
     quantize = _quantize_package()
+    import torch
+
+    from rushlight.frontend.diagnosis import plain_words
     from rushlight.quantize.tables import page
 
     name, model, example = load_model(options.factory)
     quantizer = _quantizer(options)
     data = _data(options.data, example)
-    program = quantize.export_float(model, example)
+    with plain_words(model if isinstance(model, torch.nn.Module) else None):
+        program = quantize.export_float(model, example)
     facts: dict[str, Any] = {}
     sections: list[Any] = []
     lines: list[str] = []

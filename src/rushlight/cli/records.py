@@ -13,11 +13,11 @@ from rushlight.cli.arguments import load_libraries, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
 from rushlight.cli.diff import instruction_names
 from rushlight.cli.factory import load_model
-from rushlight.devtools.etrecord.record import ETRecord, parse_etrecord
+from rushlight.devtools.etrecord.record import ETRecord, parse_etrecord_of
 from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
 from rushlight.format.program import Program
-from rushlight.format.pte import read_pte
+from rushlight.format.pte import read_pte_file
 from rushlight.runtime import Method, Runtime
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -60,13 +60,15 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     """Finds or makes the record of the program of the options.
 
     Raises:
+        FormatError: the program is damaged.
         InvalidArgumentError: there is no record, or the model compiles to other instructions.
-        DevtoolsError: the record is damaged.
+        DevtoolsError: the record is damaged, or is that of another program.
     """
     path = Path(options.program)
+    ours = _instructions(read_pte_file(path).program)
     found = record_file(options)
     if found is not None and (options.etrecord is not None or options.module is None):
-        return parse_etrecord(found)
+        return parse_etrecord_of(path, found)
     if options.module is None:
         raise InvalidArgumentError(
             f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
@@ -76,7 +78,6 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     _, model, inputs = load_model(options.module)
     program = rushlight.compile(model, inputs, partitioner=partitioners(options), generate_etrecord=True)
     theirs = _instructions(program.manager.executorch_program)
-    ours = _instructions(read_pte(path.read_bytes()).program)
     for name, wanted in theirs.items():
         names = ours.get(name)
         if names != wanted:

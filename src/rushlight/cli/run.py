@@ -19,7 +19,7 @@ from rushlight.cli.arguments import (
     method_name,
     read_inputs,
 )
-from rushlight.runtime.errors import NotSupportedError
+from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
 
 def add_to(commands: Commands) -> None:
@@ -46,10 +46,13 @@ def run(options: argparse.Namespace) -> None:
     """Runs the method, and prints its outputs or saves tensors as .npy files.
 
     Raises:
+        InvalidArgumentError: the folder for outputs is a file.
         NotSupportedError: ATen mode without torch, --steps without ATen mode, or --steps with --json.
     """
     if options.json and options.steps:
         raise NotSupportedError("--json: --steps prints a table; leave one of them out")
+    if options.outputs is not None and options.outputs.exists() and not options.outputs.is_dir():
+        raise InvalidArgumentError(f"--outputs {options.outputs}: this is a file; give the name of a folder")
     outputs = _run_on_torch(options) if options.aten else _run(options)
     if options.outputs:
         _save(options.outputs, outputs)

@@ -16,7 +16,7 @@ from rushlight.cli.arguments import Commands, size_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
-from rushlight.format.pte import PTEFile, read_pte
+from rushlight.format.pte import PTEFile, read_pte_file
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
@@ -72,14 +72,13 @@ def collect(path: Path, record: Path | ETRecord | None = None) -> dict[str, Any]
 
     Raises:
         FormatError: the program is damaged.
-        DevtoolsError: the record is damaged.
+        DevtoolsError: the record is damaged, or is that of another program.
     """
+    file, total = read_pte_file(path), path.stat().st_size
     if isinstance(record, Path):
-        from rushlight.devtools.etrecord.record import parse_etrecord
+        from rushlight.devtools.etrecord.record import parse_etrecord_of
 
-        record = parse_etrecord(record)
-    data = path.read_bytes()
-    file = read_pte(data)
+        record = parse_etrecord_of(path, record)
     blobs = dict(_blobs(file))
     parts = {
         "constants": _total(file.constants),
@@ -88,10 +87,10 @@ def collect(path: Path, record: Path | ETRecord | None = None) -> dict[str, Any]
         "named data": _total(entry.data for entry in file.named_data.values()),
     }
     # Equal constants are stored once in the file.
-    parts["tables"] = max(len(data) - sum(parts.values()), 0)
+    parts["tables"] = max(total - sum(parts.values()), 0)
     return {
         "file": str(path),
-        "bytes": len(data),
+        "bytes": total,
         "parts": parts,
         **_weight_tables(file, record),
         "duplicates": _duplicates(blobs),

@@ -111,7 +111,7 @@ class _Reader:
         vtable = at - _I32(self._data, at)[0]
         layout = self._layouts.get((table, vtable))
         if layout is None:
-            layout = self._layouts[table, vtable] = self._layout(table, vtable)
+            layout = self._layouts[table, vtable] = self._layout(table, vtable, at)
         if at + layout.size > self._size:
             self._fail(f"{table.name} runs out of the file", at)
         if layout.phase is not None and at % 8 != layout.phase:
@@ -147,9 +147,9 @@ class _Reader:
             self._fail(f"{value} is outside of {low} to {high}", at)
         return value
 
-    def _layout(self, table: TableBinding, vtable: int) -> _Layout:
+    def _layout(self, table: TableBinding, vtable: int, at: int) -> _Layout:
         if vtable < 0 or vtable % 2 or vtable + 4 > self._size:
-            self._fail(f"the vtable of {table.name} is out of the file or unaligned", vtable)
+            self._fail(f"the vtable of {table.name} is out of the file or unaligned", at)
         length, size = _VTABLE(self._data, vtable)
         if length < 4 or length % 2 or vtable + length > self._size or size < 4:
             self._fail(f"the vtable of {table.name} has a bad size", vtable)

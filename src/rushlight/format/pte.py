@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rushlight.format.buffers import byte_view
@@ -147,6 +148,22 @@ def write_pte_to_file(
         file, constant_tensor_alignment, segment_alignment, delegate_alignment, extract_delegate_segments
     )
     return write_pieces(pieces, target)
+
+
+def read_pte_file(path: Path) -> PTEFile:
+    """Reads a `.pte` file from a path.
+
+    Raises:
+        FormatError: the file is not a program, or it is damaged. The message names the file.
+        OSError: the file cannot be read.
+    """
+    data = path.read_bytes()
+    try:
+        return read_pte(data)
+    except FormatError as error:
+        is_program = data[4:8] == program_binding().schema.identifier
+        reason = "the program is damaged" if is_program else "not a .pte file"
+        raise FormatError(f"{path}: {reason}: {error}") from error
 
 
 def read_pte(data: Any) -> PTEFile:

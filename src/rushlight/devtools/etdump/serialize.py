@@ -57,6 +57,9 @@ def deserialize_from_etdump_flatcc(data: Any, size_prefixed: bool = True) -> ETD
     if size_prefixed:
         start = _PREFIX
         size = int.from_bytes(view[:_PREFIX], "little")
+        identifier, expected = bytes(view[_PREFIX + 4 : _PREFIX + 8]), _binding().schema.identifier
+        if identifier != expected:
+            raise MalformedError(f"not an ETDump: the file identifier is {identifier!r}, not {expected!r}")
         if size > len(view) - _PREFIX:
             present = max(len(view) - _PREFIX, 0)
             raise MalformedError(f"the dump states {size} bytes, but {present} are there", table="ETDump")

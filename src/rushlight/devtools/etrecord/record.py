@@ -12,6 +12,7 @@ import pickle
 import zipfile
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -437,6 +438,28 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
     record = _read(entries, str(where))
     record._fingerprint = _fingerprint_of(comment)
     record.path = None if where == "the file" else os.fspath(where)
+    return record
+
+
+def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
+    """Reads the record of a program.
+
+    Args:
+        program: a .pte file.
+        etrecord_path: the path of the record. A record that does not say which program it is of is taken.
+
+    Raises:
+        DevtoolsError: the record is damaged, or is that of another program.
+        FormatError: the header of the program is damaged.
+        OSError: a file cannot be read.
+    """
+    record = parse_etrecord(etrecord_path)
+    wanted, found = record.program_fingerprint, program_fingerprint(program.read_bytes())
+    if wanted and wanted != found:
+        raise DevtoolsError(
+            f"the ETRecord {etrecord_path} does not belong to {program}: it is that of a program with the "
+            f"fingerprint {wanted:016x}, and the file has {found:016x}; use the record of the same compile"
+        )
     return record
 
 

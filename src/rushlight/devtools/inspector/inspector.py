@@ -111,6 +111,11 @@ class Inspector:
         """The number of events and values that did not fit in the buffers of the tracer."""
         return self._dump.dropped_events
 
+    @property
+    def program_fingerprint(self) -> int:
+        """`rushlight.format.pte.program_fingerprint` of the program that ran; 0 if it is not known."""
+        return self._dump.program_fingerprint
+
     def events(self) -> Iterator[Event]:
         """All events of all blocks."""
         for block in self.event_blocks:
@@ -299,7 +304,7 @@ class Inspector:
         return self._methods[id(block)]
 
     def _check_fingerprint(self, record: ETRecord) -> None:
-        ours, its = self._dump.program_fingerprint, record.program_fingerprint
+        ours, its = self.program_fingerprint, record.program_fingerprint
         if ours and its and ours != its:
             raise DevtoolsError(
                 f"{self._name} does not belong to {_record_name(record)}: it was recorded in a program "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushlight.devtools.view.program import MethodGraph, OpNode, method_graphs
-from rushlight.format.pte import read_pte
+from rushlight.format.pte import read_pte_file
 
 if TYPE_CHECKING:
     _Base: Any = object
@@ -50,14 +50,14 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
 
         Raises:
             FormatError: the program is damaged.
-            DevtoolsError: the record is damaged.
+            DevtoolsError: the record is damaged, or is that of another program.
         """
-        from rushlight.devtools.etrecord.record import parse_etrecord
+        from rushlight.devtools.etrecord.record import parse_etrecord_of
 
         path = Path(model_path)
-        beside = path.with_suffix(".etrecord")
-        record = parse_etrecord(beside) if beside.exists() else None
-        return {"graphs": [_graph(method) for method in method_graphs(read_pte(path.read_bytes()), record)]}
+        file, beside = read_pte_file(path), path.with_suffix(".etrecord")
+        record = parse_etrecord_of(path, beside) if beside.exists() else None
+        return {"graphs": [_graph(method) for method in method_graphs(file, record)]}
 
 
 def _graph(method: MethodGraph) -> Any:
