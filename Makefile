@@ -11,6 +11,7 @@
 # make untraced the runtime without event tracing and its tests, a build of two minutes
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
+# make targets selective builds for hosts, Cortex-M4, M7 and M55 and RISC-V, run in QEMU; about ten minutes
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
@@ -31,7 +32,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo docs test venv build lint tidy types unit cpp untraced api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -68,7 +69,7 @@ lint: $(VENV)/.environment
 # Headers are checked with the files that include them. Kernels and backends are left out: each of their files takes minutes.
 tidy: build
 	git ls-files $(addprefix runtime/,$(addsuffix /*.cpp,platform core exec program threads trace module cli)) \
-		| grep -vE '_(wasi|serial)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
+		| grep -vE '_(wasi|serial|bare)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
 
 types: $(VENV)/.environment
 	$(BIN)/mypy src/rushlight tests
@@ -162,6 +163,10 @@ avx512: build
 cross: build
 	scripts/system-packages cross
 	$(BIN)/python scripts/test_cross.py --jobs $(WORKERS)
+
+targets: build
+	scripts/system-packages devices
+	RUSHLIGHT_TARGETS=1 $(BIN)/pytest -q tests/select
 
 # ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
 $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt

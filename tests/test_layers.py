@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "emit": {"ir", "memory", "format", "target"},
     "codegen": set(),
     "target": {"runtime"},
+    "select": {"format", "target", "backends", "devtools"},
     "compiler": CORE | {"target", "devtools"},
     "exir": CORE,
     "api": CORE | {"backends", "devtools"},
@@ -51,6 +52,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "trace": {"program", "core", "platform"},
     "threads": {"core", "platform"},
     "exec": {"program", "core", "platform"},
+    "device": {"platform", "core", "program", "exec", "kernels", "backends"},
     "module": {"platform", "core", "program", "kernels", "backends", "trace", "threads", "exec"},
 }
 CPP_ANYTHING = {"cli", "python", "tests"}

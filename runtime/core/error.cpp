@@ -1,10 +1,10 @@
 #include "rushlight/core/error.h"
 
 #include <cstdarg>
-#include <cstdio>
 #include <cstring>
 
 #include "core/message.h"
+#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -68,11 +68,12 @@ const char* to_string(Error error) noexcept {
 
 Error fail_list(Error code, const char* format, va_list arguments) noexcept {
   char text[kMessageSize];
-  if (std::vsnprintf(text, sizeof(text), format, arguments) < 0) text[0] = '\0';
+  format_list(text, sizeof(text), format, arguments);
   std::memcpy(buffer_of_thread(), text, std::strlen(text) + 1);
   return code;
 }
 
+#if !defined(RUSHLIGHT_NO_MESSAGES)
 Error fail(Error code, const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
@@ -80,6 +81,7 @@ Error fail(Error code, const char* format, ...) noexcept {
   va_end(arguments);
   return code;
 }
+#endif
 
 const char* last_error_message() noexcept { return buffer_of_thread(); }
 

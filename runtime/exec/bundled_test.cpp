@@ -1,10 +1,10 @@
 #include "rushlight/exec/bundled_test.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <type_traits>
 
+#include "platform/format.h"
 #include "rushlight/core/half.h"
 
 namespace rushlight {
@@ -108,8 +108,8 @@ Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolera
   if (count == 0) return Error::Ok;
   char numbers[120] = "";
   if (read) {
-    std::snprintf(numbers, sizeof(numbers), " (%g, expected %g; the largest difference is %g)",
-                  read(element(actual, first)), read(element(expected, first)), largest);
+    format_text(numbers, sizeof(numbers), " (%g, expected %g; the largest difference is %g)",
+                read(element(actual, first)), read(element(expected, first)), largest);
   }
   return fail(Error::InvalidState,
               "output %zu of method '%.80s' differs from test case %zu: %lld of %lld elements, the first is number "

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <cstring>
 
 #include "core/all_tensors.h"
@@ -6,6 +5,7 @@
 #include "exec/method_state.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
+#include "platform/format.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/exec/method.h"
 
@@ -23,9 +23,9 @@ struct OperatorText {
   char text[96] = "";
   explicit OperatorText(const DelegateOperator& op) {
     if (!op.name.empty()) {
-      std::snprintf(text, sizeof(text), " operator '%.*s'", static_cast<int>(op.name.size()), op.name.data());
+      format_text(text, sizeof(text), " operator '%.*s'", static_cast<int>(op.name.size()), op.name.data());
     } else if (op.number >= 0) {
-      std::snprintf(text, sizeof(text), " operator %lld", static_cast<long long>(op.number));
+      format_text(text, sizeof(text), " operator %lld", static_cast<long long>(op.number));
     }
   }
 };
@@ -39,8 +39,8 @@ Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   char line[96] = "";
   if (!source.file.empty()) {
     const size_t length = source.file.size(), shown = length < 70 ? length : 70;
-    std::snprintf(line, sizeof(line), ", %.*s:%d", static_cast<int>(shown), source.file.data() + length - shown,
-                  source.line);
+    format_text(line, sizeof(line), ", %.*s:%d", static_cast<int>(shown), source.file.data() + length - shown,
+                source.line);
   }
   const InstructionView view = state.plan.instruction(chain, index);
   const char* operation = "";

@@ -1,10 +1,10 @@
-#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "core/kernel_rows.h"
 #include "exec/method_loader.h"
 #include "exec/operator_text.h"
+#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -17,9 +17,9 @@ class NameList {
  public:
   void add(const char* name) {
     if (is_full_) return;
-    const int written = std::snprintf(text_ + length_, sizeof(text_) - length_, "%s%s", length_ ? ", " : "", name);
+    const int written = format_text(text_ + length_, sizeof(text_) - length_, "%s%s", length_ ? ", " : "", name);
     if (written < 0 || length_ + static_cast<size_t>(written) + 5 >= sizeof(text_)) {
-      std::snprintf(text_ + length_, sizeof(text_) - length_, "%s", length_ ? ", ..." : "...");
+      format_text(text_ + length_, sizeof(text_) - length_, "%s", length_ ? ", ..." : "...");
       is_full_ = true;
     } else {
       length_ += static_cast<size_t>(written);
@@ -65,7 +65,7 @@ Error MethodLoader::init_delegates() {
     const Backend* row = find_backend(environment_.backends, id);
     clear_last_error_message();
     if (row && row->backend->is_available()) continue;
-    if (!reason[0]) std::snprintf(reason, sizeof(reason), "%s", last_error_message());
+    if (!reason[0]) format_text(reason, sizeof(reason), "%s", last_error_message());
     missing.add(id.data());
     ++num_missing;
   }

@@ -1,6 +1,5 @@
 #include "exec/method_loader.h"
 
-#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
 #include "exec/traced_allocator.h"
+#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* memory) {
   for (size_t i = 0; i < plan.num_planned_memories(); ++i) {
     char name[48];
-    std::snprintf(name, sizeof(name), "planned memory %zu", i + 1);
+    format_text(name, sizeof(name), "planned memory %zu", i + 1);
     tracer.track_allocation(tracer.track_allocator(name), plan.planned_memory_size(i));
   }
   void* room = memory->method->allocate(sizeof(TracedAllocator), alignof(TracedAllocator));

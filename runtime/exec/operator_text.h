@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdio>
 #include <string_view>
 
+#include "platform/format.h"
 #include "program/gate.h"
 #include "rushlight/program/method_meta.h"
 
@@ -12,8 +12,8 @@ namespace rushlight {
 struct OperatorText {
   explicit OperatorText(const OperatorName& name) {
     const int length = name.overload.empty()
-                           ? std::snprintf(text, sizeof(text), "%s", name.name.data())
-                           : std::snprintf(text, sizeof(text), "%s.%s", name.name.data(), name.overload.data());
+                           ? format_text(text, sizeof(text), "%s", name.name.data())
+                           : format_text(text, sizeof(text), "%s.%s", name.name.data(), name.overload.data());
     view = std::string_view(text, static_cast<size_t>(length));
   }
   OperatorText(const OperatorText&) = delete;

@@ -1,11 +1,11 @@
 #include "exec/relations.h"
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "core/integer_expression.h"
 #include "exec/stored_data.h"
+#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -98,8 +98,8 @@ Error check(const MethodState& state, const Relation& relation) {
       said = before.op == step.op && before.index == step.index && before.dim == step.dim;
     }
     if (said || length >= sizeof(values)) continue;
-    const int written = std::snprintf(values + length, sizeof(values) - length, "%s%.64s is %lld", length ? ", " : "",
-                                      text_at(state, step.name), static_cast<long long>(leaf(state, step)));
+    const int written = format_text(values + length, sizeof(values) - length, "%s%.64s is %lld", length ? ", " : "",
+                                    text_at(state, step.name), static_cast<long long>(leaf(state, step)));
     if (written > 0) length += static_cast<size_t>(written);
   }
   const char* const source = text_at(state, relation.source);

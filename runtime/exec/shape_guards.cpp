@@ -1,10 +1,10 @@
 #include "exec/shape_guards.h"
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "exec/stored_data.h"
+#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -24,11 +24,11 @@ struct Place {
   char text[112];
   Place(const MethodState& state, const ShapeGuard& guard) {
     if (guard.dim == ShapeGuard::kInteger) {
-      std::snprintf(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
+      format_text(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
     } else if (guard.dim == ShapeGuard::kValue) {
-      std::snprintf(text, sizeof(text), "an integer read from '%.64s'", name_of(state, guard));
+      format_text(text, sizeof(text), "an integer read from '%.64s'", name_of(state, guard));
     } else {
-      std::snprintf(text, sizeof(text), "dim %u of input %u ('%.64s')", guard.dim, guard.input, name_of(state, guard));
+      format_text(text, sizeof(text), "dim %u of input %u ('%.64s')", guard.dim, guard.input, name_of(state, guard));
     }
   }
 };

@@ -37,6 +37,12 @@ inline int32_t to_int32(C x) {
   return fits ? static_cast<int32_t>(x) : std::numeric_limits<int32_t>::min();
 }
 
+// Returns a function over elements of type T, or null if no tensor of this build has them.
+template <typename T, typename Function>
+constexpr Function built(Function function) {
+  return is_built(scalar_type_of<T>) ? function : nullptr;
+}
+
 template <typename C, typename Q>
 void store_integers(const C* values, int64_t n, void* to, int64_t stride) {
   Q* const out = static_cast<Q*>(to);
@@ -54,15 +60,15 @@ template <typename C>
 StoreIntegers<C> store_integers_of(ScalarType type) {
   switch (type) {
     case ScalarType::Byte:
-      return &store_integers<C, uint8_t>;
+      return built<uint8_t>(&store_integers<C, uint8_t>);
     case ScalarType::Char:
-      return &store_integers<C, int8_t>;
+      return built<int8_t>(&store_integers<C, int8_t>);
     case ScalarType::Short:
-      return &store_integers<C, int16_t>;
+      return built<int16_t>(&store_integers<C, int16_t>);
     case ScalarType::Int:
-      return &store_integers<C, int32_t>;
+      return built<int32_t>(&store_integers<C, int32_t>);
     case ScalarType::UInt16:
-      return &store_integers<C, uint16_t>;
+      return built<uint16_t>(&store_integers<C, uint16_t>);
     default:
       return nullptr;
   }
@@ -85,15 +91,15 @@ template <typename C>
 LoadIntegers<C> load_integers_of(ScalarType type) {
   switch (type) {
     case ScalarType::Byte:
-      return &load_integers<C, uint8_t>;
+      return built<uint8_t>(&load_integers<C, uint8_t>);
     case ScalarType::Char:
-      return &load_integers<C, int8_t>;
+      return built<int8_t>(&load_integers<C, int8_t>);
     case ScalarType::Short:
-      return &load_integers<C, int16_t>;
+      return built<int16_t>(&load_integers<C, int16_t>);
     case ScalarType::Int:
-      return &load_integers<C, int32_t>;
+      return built<int32_t>(&load_integers<C, int32_t>);
     case ScalarType::UInt16:
-      return &load_integers<C, uint16_t>;
+      return built<uint16_t>(&load_integers<C, uint16_t>);
     default:
       return nullptr;
   }
@@ -199,13 +205,17 @@ void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& 
 
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                        const AffineParts& parts, const AffineStyle& style) {
-  if (style.common == ScalarType::Double) return quantize_in<double>(context, nest, in, out, parts, style);
+  if constexpr (is_built(ScalarType::Double)) {
+    if (style.common == ScalarType::Double) return quantize_in<double>(context, nest, in, out, parts, style);
+  }
   quantize_in<float>(context, nest, in, out, parts, style);
 }
 
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                          const AffineParts& parts, const AffineStyle& style) {
-  if (style.common == ScalarType::Double) return dequantize_in<double>(context, nest, in, out, parts, style);
+  if constexpr (is_built(ScalarType::Double)) {
+    if (style.common == ScalarType::Double) return dequantize_in<double>(context, nest, in, out, parts, style);
+  }
   dequantize_in<float>(context, nest, in, out, parts, style);
 }
 

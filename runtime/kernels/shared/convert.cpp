@@ -98,12 +98,33 @@ int column(ScalarType compute) {
   }
 }
 
-#define RL_LOADS(T)                                                         \
-  {convert<T, int64_t>,      convert<T, float>,         convert<T, double>, \
-   convert<T, ComplexFloat>, convert<T, ComplexDouble>, convert<T, bool>}
+// Whether this build has elements of type T or, if it does not, numbers that are arguments or intermediate results.
+template <typename T>
+constexpr bool is_stored = is_built(scalar_type_of<T>) || std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
+                           std::is_same_v<T, double> || std::is_same_v<T, bool>;
+// Kernels compute in these real types whatever their elements are.
+template <typename C>
+constexpr bool is_computed =
+    std::is_same_v<C, int64_t> || std::is_same_v<C, float> || std::is_same_v<C, double> ||
+    (std::is_same_v<C, bool> ? is_built(ScalarType::Bool) : is_built_compute_type(scalar_type_of<C>));
+
+template <typename Stored, typename Compute>
+constexpr Convert load() {
+  if constexpr (is_stored<Stored> && is_computed<Compute>) return convert<Stored, Compute>;
+  return nullptr;
+}
+template <typename Stored, typename Compute>
+constexpr Convert store() {
+  if constexpr (is_built(scalar_type_of<Stored>) && is_computed<Compute>) return convert<Compute, Stored>;
+  return nullptr;
+}
+
+#define RL_LOADS(T)                                                      \
+  {load<T, int64_t>(),      load<T, float>(),         load<T, double>(), \
+   load<T, ComplexFloat>(), load<T, ComplexDouble>(), load<T, bool>()}
 #define RL_STORES(T)                                                        \
-  {convert<int64_t, T>,      convert<float, T>,         convert<double, T>, \
-   convert<ComplexFloat, T>, convert<ComplexDouble, T>, convert<bool, T>}
+  {store<T, int64_t>(),      store<T, float>(),         store<T, double>(), \
+   store<T, ComplexFloat>(), store<T, ComplexDouble>(), store<T, bool>()}
 #define RL_NONE {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}
 // Indexed by ScalarType.
 #define RL_TABLE(ROW)  \

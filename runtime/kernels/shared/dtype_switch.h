@@ -12,11 +12,21 @@ struct TypeTag {
   using type = T;
 };
 
+// Returns whether kernels of this build are made for a dtype. A selective build defines the dtypes as bits, one for
+// each number of a ScalarType.
+constexpr bool is_built([[maybe_unused]] ScalarType dtype) {
+#if defined(RUSHLIGHT_DTYPES)
+  return ((RUSHLIGHT_DTYPES >> static_cast<int>(dtype)) & 1u) != 0;
+#else
+  return true;
+#endif
+}
+
 namespace detail {
 
 template <typename T, const DtypeSet& allowed, typename Body>
 bool dtype_case(ScalarType type, Body& body) {
-  if constexpr (allowed.contains(scalar_type_of<T>)) {
+  if constexpr (allowed.contains(scalar_type_of<T>) && is_built(scalar_type_of<T>)) {
     if (type == scalar_type_of<T>) {
       body(TypeTag<T>{});
       return true;
@@ -51,22 +61,37 @@ struct alignas(8) Bytes16 {
   uint64_t words[2];
 };
 
+// Whether a dtype of this build has elements of so many bytes.
+constexpr bool is_built_size(size_t size) {
+  for (int i = 0; i < kScalarTypeCount; ++i) {
+    const auto dtype = static_cast<ScalarType>(i);
+    if (is_built(dtype) && element_size(dtype) == size) return true;
+  }
+  return false;
+}
+
+namespace detail {
+
+template <typename T, typename Body>
+bool size_case(size_t size, Body& body) {
+  if constexpr (is_built_size(sizeof(T))) {
+    if (size == sizeof(T)) {
+      body(TypeTag<T>{});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
 // Calls body(TypeTag<T>{}) with a trivial type T of `size` bytes, for kernels that only copy elements.
 template <typename Body>
 void switch_element_size(KernelRuntimeContext& context, size_t size, Body&& body) {
-  switch (size) {
-    case 1:
-      return body(TypeTag<uint8_t>{});
-    case 2:
-      return body(TypeTag<uint16_t>{});
-    case 4:
-      return body(TypeTag<uint32_t>{});
-    case 8:
-      return body(TypeTag<uint64_t>{});
-    case 16:
-      return body(TypeTag<Bytes16>{});
-    default:
-      context.fail(Error::InvalidType, "elements of %zu bytes are not supported", size);
+  if (!detail::size_case<uint8_t>(size, body) && !detail::size_case<uint16_t>(size, body) &&
+      !detail::size_case<uint32_t>(size, body) && !detail::size_case<uint64_t>(size, body) &&
+      !detail::size_case<Bytes16>(size, body)) {
+    context.fail(Error::InvalidType, "elements of %zu bytes are not supported", size);
   }
 }
 
@@ -99,21 +124,43 @@ inline constexpr unsigned kReal = kInteger | kFloating;
 inline constexpr unsigned kAll = kReal | kComplex;
 }  // namespace kinds
 
+// Whether a dtype of this build has arithmetic in the compute type `type`.
+constexpr bool is_built_compute_type(ScalarType type) {
+  for (int i = 0; i < kScalarTypeCount; ++i) {
+    const auto dtype = static_cast<ScalarType>(i);
+    if (is_built(dtype) && compute_type(dtype) == type) return true;
+  }
+  return false;
+}
+
+namespace detail {
+
+template <typename C, typename Body>
+bool compute_case(ScalarType compute, Body& body) {
+  if constexpr (is_built_compute_type(scalar_type_of<C>)) {
+    if (compute == scalar_type_of<C>) {
+      body(TypeTag<C>{});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
 // Calls body(TypeTag<C>{}) with the compute type C of `type`: int64_t, float, double, ComplexFloat or ComplexDouble.
 // Fails if `allowed` (of kinds) does not have it.
 template <unsigned allowed, typename Body>
 void switch_compute(KernelRuntimeContext& context, ScalarType type, Body&& body) {
   const ScalarType compute = compute_type(type);
   if constexpr ((allowed & kinds::kInteger) != 0) {
-    if (compute == ScalarType::Long) return body(TypeTag<int64_t>{});
+    if (detail::compute_case<int64_t>(compute, body)) return;
   }
   if constexpr ((allowed & kinds::kFloating) != 0) {
-    if (compute == ScalarType::Float) return body(TypeTag<float>{});
-    if (compute == ScalarType::Double) return body(TypeTag<double>{});
+    if (detail::compute_case<float>(compute, body) || detail::compute_case<double>(compute, body)) return;
   }
   if constexpr ((allowed & kinds::kComplex) != 0) {
-    if (compute == ScalarType::ComplexFloat) return body(TypeTag<ComplexFloat>{});
-    if (compute == ScalarType::ComplexDouble) return body(TypeTag<ComplexDouble>{});
+    if (detail::compute_case<ComplexFloat>(compute, body) || detail::compute_case<ComplexDouble>(compute, body)) return;
   }
   context.fail(Error::InvalidType, "arithmetic in %s is not supported", dtype_name(type));
 }

@@ -16,6 +16,13 @@ constexpr int64_t kBytesPerTask = 1 << 16;
 constexpr int64_t kReadBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 
+// Code that is small rather than fast has one loop for all orders of elements.
+#if defined(__OPTIMIZE_SIZE__)
+constexpr bool kCopiesBlocks = false;
+#else
+constexpr bool kCopiesBlocks = true;
+#endif
+
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
 // The offsets of one position in the outer loops, which advances like an odometer.
@@ -232,9 +239,9 @@ void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const 
       T* to = dst + at.dst;
       if (inner.src == 0 && inner.dst == 1) {
         std::fill(to, to + inner.size, *from);
-      } else if (inner.src == 2 && inner.dst == 1) {
+      } else if (kCopiesBlocks && inner.src == 2 && inner.dst == 1) {
         copy_every_second(from, to, inner.size);
-      } else if (inner.src == -1 && inner.dst == 1) {
+      } else if (kCopiesBlocks && inner.src == -1 && inner.dst == 1) {
         copy_backwards(from, to, inner.size);
       } else {
         for (int64_t i = 0; i < inner.size; ++i) to[i * inner.dst] = from[i * inner.src];
@@ -291,16 +298,15 @@ void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void*
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(src);
     T* to = static_cast<T*>(dst);
-    if (reading < 0 || loops[last].src == 0) {
-      copy_inner(context, loops, from, to);
-      return;
+    if (!kCopiesBlocks || reading < 0 || loops[last].src == 0) return copy_inner(context, loops, from, to);
+    if constexpr (kCopiesBlocks) {
+      StridedLoops reordered;
+      for (int i = 0; i < last; ++i) {
+        if (i != reading) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+      }
+      for (const int i : {reading, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+      if (!copy_channels(context, reordered, from, to)) copy_transposed(context, reordered, from, to);
     }
-    StridedLoops reordered;
-    for (int i = 0; i < last; ++i) {
-      if (i != reading) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
-    }
-    for (const int i : {reading, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
-    if (!copy_channels(context, reordered, from, to)) copy_transposed(context, reordered, from, to);
   });
 }
 

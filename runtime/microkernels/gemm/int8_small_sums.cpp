@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "microkernels/gemm/int8.h"
+#include "microkernels/tables/isas.h"
 
 namespace rushlight::microkernels {
 
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX2
 namespace small_sums_int8 {
 Int8Microkernels pairs_over(const Int8Microkernels& base);
 Int8Microkernels quads_over(const Int8Microkernels& base);
@@ -15,7 +16,7 @@ SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width);
 #endif
 
 const Int8Microkernels* small_sum_microkernels(const Int8Microkernels& kernels, SmallSums sums) {
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX2
   if (sums != SmallSums::None && &kernels == int8_microkernels_named("avx2")) {
     static const Int8Microkernels pairs = small_sums_int8::pairs_over(kernels),
                                   quads = small_sums_int8::quads_over(kernels);
@@ -28,7 +29,7 @@ const Int8Microkernels* small_sum_microkernels(const Int8Microkernels& kernels, 
 
 SmallSums small_sums(const Int8Microkernels& set, const void* packed, int64_t n, int64_t k) {
   SmallSums found = SmallSums::None;
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX2
   found = SmallSums::Quads;
   const int64_t groups = (k + set.group - 1) / set.group, step = column_step(set);
   const int8_t* panel = panels_of(packed, n);

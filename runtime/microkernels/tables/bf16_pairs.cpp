@@ -1,17 +1,18 @@
 #include "microkernels/tables/bf16_pairs.h"
 
 #include "core/cpu_features.h"
+#include "microkernels/tables/isas.h"
 
 namespace rushlight::microkernels {
 
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX512
 namespace avx512bf16_pairs {
 extern const Bf16PairMicrokernels table;
 }
 #endif
 
 const Bf16PairMicrokernels* bf16_pair_microkernels(const F32Microkernels& kernels) {
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX512
   if (cpu_features().avx512bf16 && &kernels == f32_microkernels_named("avx512")) return &avx512bf16_pairs::table;
 #endif
   static_cast<void>(kernels);

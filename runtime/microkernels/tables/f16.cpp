@@ -2,24 +2,29 @@
 
 #include <cstring>
 
+#include "microkernels/tables/isas.h"
+
 namespace rushlight::microkernels {
 
 namespace generic_f16 {
 extern const F16Microkernels table;
 }
-#if defined(__x86_64__) || defined(__i386__)
-#define RL_X86 1
+#if RL_HAS_AVX2
 namespace avx2_f16 {
 extern const F16Microkernels table;
 }
+#endif
+#if RL_HAS_AVX512
 namespace avx512_f16 {
 extern const F16Microkernels table;
 }
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
 namespace neon_f16 {
 extern const F16Microkernels table;
 }
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
 namespace rvv_f16 {
 extern const F16Microkernels table;
 }
@@ -30,12 +35,16 @@ extern const F16Microkernels table;
 
 const F16Microkernels* f16_microkernels_named(const char* name) {
   if (f32_microkernels_named(name) == nullptr) return nullptr;
-#if RL_X86
+#if RL_HAS_AVX512
   if (std::strcmp(name, "avx512") == 0) return &avx512_f16::table;
+#endif
+#if RL_HAS_AVX2
   if (std::strcmp(name, "avx2") == 0) return &avx2_f16::table;
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
   if (std::strcmp(name, "neon") == 0) return &neon_f16::table;
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
   if (std::strcmp(name, "rvv256") == 0) return &rvv256_f16::table;
   if (std::strcmp(name, "rvv") == 0) return &rvv_f16::table;
 #endif

@@ -5,11 +5,10 @@
 #include <initializer_list>
 
 #include "core/cpu_features.h"
+#include "microkernels/tables/isas.h"
 #include "rushlight/platform/platform.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#define RL_X86 1
-#elif RUSHLIGHT_RVV
+#if RL_HAS_RVV
 #include "microkernels/simd/vectors_rvv.h"
 #if defined(__linux__)
 #include <sys/auxv.h>
@@ -21,18 +20,22 @@ namespace rushlight::microkernels {
 namespace generic {
 extern const F32Microkernels table;
 }
-#if RL_X86
+#if RL_HAS_AVX2
 namespace avx2 {
 extern const F32Microkernels table;
 }
+#endif
+#if RL_HAS_AVX512
 namespace avx512 {
 extern const F32Microkernels table;
 }
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
 namespace neon {
 extern const F32Microkernels table;
 }
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
 namespace rvv {
 extern const F32Microkernels table;
 }
@@ -48,7 +51,7 @@ extern const F32Microkernels table;
 
 namespace {
 
-#if RUSHLIGHT_RVV
+#if RL_HAS_RVV
 bool has_vectors(int bits) {
 #if defined(__linux__)
   constexpr unsigned long kVectors = 1ul << ('V' - 'A');
@@ -111,12 +114,16 @@ const char* wanted_isa() {
 }
 
 const F32Microkernels* f32_microkernels_named(const char* name) {
-#if RL_X86
+#if RL_HAS_AVX512
   if (std::strcmp(name, "avx512") == 0) return cpu_features().avx512 ? &avx512::table : nullptr;
+#endif
+#if RL_HAS_AVX2
   if (std::strcmp(name, "avx2") == 0) return cpu_features().avx2 ? &avx2::table : nullptr;
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
   if (std::strcmp(name, "neon") == 0) return &neon::table;
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
   if (std::strcmp(name, "rvv256") == 0) return has_vectors(256) ? &rvv256::table : nullptr;
   if (std::strcmp(name, "rvv") == 0) return has_vectors(128) ? &rvv::table : nullptr;
 #endif

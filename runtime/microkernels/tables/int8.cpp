@@ -4,30 +4,30 @@
 
 #include "core/cpu_features.h"
 #include "microkernels/tables/f32.h"
-
-#if defined(__x86_64__) || defined(__i386__)
-#define RL_X86 1
-#endif
+#include "microkernels/tables/isas.h"
 
 namespace rushlight::microkernels {
 
 namespace generic_int8 {
 extern const Int8Microkernels table;
 }
-#if RL_X86
+#if RL_HAS_AVX2
 namespace avx2_int8 {
 extern const Int8Microkernels table;
 }
 namespace avxvnni_int8 {
 extern const Int8Microkernels table;
 }
+#endif
+#if RL_HAS_AVX512
 namespace avx512_int8 {
 extern const Int8Microkernels table;
 }
 namespace avx512vnni_int8 {
 extern const Int8Microkernels table;
 }
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
 namespace neon_int8 {
 extern const Int8Microkernels table;
 }
@@ -37,7 +37,8 @@ extern const Int8Microkernels table;
 namespace neon_i8mm_int8 {
 extern const Int8Microkernels table;
 }
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
 namespace rvv_int8 {
 extern const Int8Microkernels table;
 }
@@ -60,19 +61,27 @@ struct Entry {
 
 // The best first.
 constexpr Entry kEntries[] = {
-#if RL_X86
+#if RL_HAS_AVX512
     {"avx512vnni",
      +[]() -> const Int8Microkernels* { return cpu_features().avx512vnni ? &avx512vnni_int8::table : nullptr; }},
+#endif
+#if RL_HAS_AVX2
     {"avxvnni", +[]() -> const Int8Microkernels* { return cpu_features().avxvnni ? &avxvnni_int8::table : nullptr; }},
+#endif
+#if RL_HAS_AVX512
     {"avx512", +[]() -> const Int8Microkernels* { return cpu_features().avx512 ? &avx512_int8::table : nullptr; }},
+#endif
+#if RL_HAS_AVX2
     {"avx2", +[]() -> const Int8Microkernels* { return cpu_features().avx2 ? &avx2_int8::table : nullptr; }},
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
     {"neon_i8mm",
      +[]() -> const Int8Microkernels* { return cpu_features().neon_i8mm ? &neon_i8mm_int8::table : nullptr; }},
     {"neon_dotprod",
      +[]() -> const Int8Microkernels* { return cpu_features().neon_dotprod ? &neon_dotprod_int8::table : nullptr; }},
     {"neon", +[]() -> const Int8Microkernels* { return &neon_int8::table; }},
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
     {"rvv256",
      +[]() -> const Int8Microkernels* { return f32_microkernels_named("rvv256") ? &rvv256_int8::table : nullptr; }},
     {"rvv", +[]() -> const Int8Microkernels* { return f32_microkernels_named("rvv") ? &rvv_int8::table : nullptr; }},

@@ -2,24 +2,29 @@
 
 #include <cstring>
 
+#include "microkernels/tables/isas.h"
+
 namespace rushlight::microkernels {
 
 namespace generic_integer {
 extern const IntegerMicrokernels table;
 }
-#if defined(__x86_64__) || defined(__i386__)
-#define RL_X86 1
+#if RL_HAS_AVX2
 namespace avx2_integer {
 extern const IntegerMicrokernels table;
 }
+#endif
+#if RL_HAS_AVX512
 namespace avx512_integer {
 extern const IntegerMicrokernels table;
 }
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
 namespace neon_integer {
 extern const IntegerMicrokernels table;
 }
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
 namespace rvv_integer {
 extern const IntegerMicrokernels table;
 }
@@ -30,12 +35,16 @@ extern const IntegerMicrokernels table;
 
 const IntegerMicrokernels* integer_microkernels_named(const char* name) {
   if (f32_microkernels_named(name) == nullptr) return nullptr;
-#if RL_X86
+#if RL_HAS_AVX512
   if (std::strcmp(name, "avx512") == 0) return &avx512_integer::table;
+#endif
+#if RL_HAS_AVX2
   if (std::strcmp(name, "avx2") == 0) return &avx2_integer::table;
-#elif defined(__aarch64__)
+#endif
+#if RL_HAS_NEON
   if (std::strcmp(name, "neon") == 0) return &neon_integer::table;
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
   if (std::strcmp(name, "rvv256") == 0) return &rvv256_integer::table;
   if (std::strcmp(name, "rvv") == 0) return &rvv_integer::table;
 #endif

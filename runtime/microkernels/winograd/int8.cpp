@@ -6,26 +6,30 @@
 #include <numeric>
 
 #include "microkernels/gemm/int8.h"
+#include "microkernels/tables/isas.h"
 
 namespace rushlight::microkernels {
 
 namespace generic_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX2
 namespace avx2_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
 namespace avxvnni_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
+#endif
+#if RL_HAS_AVX512
 namespace avx512_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
 namespace avx512vnni_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
 namespace rvv_winograd {
 extern const Int8WinogradMicrokernels loops;
 }
@@ -62,12 +66,15 @@ int64_t panel_width(const Int8Microkernels& kernels, int64_t n, int64_t column) 
 }  // namespace
 
 const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernels& kernels) {
-#if defined(__x86_64__) || defined(__i386__)
+#if RL_HAS_AVX2
   if (&kernels == int8_microkernels_named("avx2")) return &avx2_winograd::loops;
   if (&kernels == int8_microkernels_named("avxvnni")) return &avxvnni_winograd::loops;
+#endif
+#if RL_HAS_AVX512
   if (&kernels == int8_microkernels_named("avx512")) return &avx512_winograd::loops;
   if (&kernels == int8_microkernels_named("avx512vnni")) return &avx512vnni_winograd::loops;
-#elif RUSHLIGHT_RVV
+#endif
+#if RL_HAS_RVV
   if (&kernels == int8_microkernels_named("rvv256")) return &rvv256_winograd::loops;
   if (&kernels == int8_microkernels_named("rvv")) return &rvv_winograd::loops;
 #endif

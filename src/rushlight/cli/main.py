@@ -23,6 +23,7 @@ from rushlight.cli import (
     profile,
     quantize,
     run,
+    select,
     size,
 )
 from rushlight.cli.exit_codes import EPILOG, ERROR, OK
@@ -40,6 +41,7 @@ _COMMANDS = (
     bench,
     quantize,
     kernels,
+    select,
     config,
     completion,
 )

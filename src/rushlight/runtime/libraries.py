@@ -88,6 +88,22 @@ def library_dir() -> Path:
     return _existing("lib")
 
 
+def runtime_sources() -> Path:
+    """Returns the folder of the runtime's C++ sources, which selective builds compile.
+
+    Raises:
+        NotFoundError: the package was installed without its sources.
+    """
+    here = Path(__file__).resolve()
+    places = (here.parents[1] / "runtime_sources", here.parents[3] / "runtime")
+    for place in places:
+        if (place / "CMakeLists.txt").is_file():
+            return place
+    raise NotFoundError(
+        f"{places[0]} does not exist: rushlight was installed without the sources of its runtime"
+    )
+
+
 def _existing(*parts: str) -> Path:
     # The folders lie next to the extension module; an editable installation keeps the sources elsewhere.
     path = Path(_native.__file__).parents[1].joinpath(*parts)

@@ -29,11 +29,19 @@ enum class Error : uint32_t {
 // Returns the name of an error, for example "InvalidProgram".
 const char* to_string(Error error) noexcept;
 
-// Stores a message (printf format, at most 511 characters) as the last error message of this thread. Returns `code`.
+// Stores a message (printf format, at most 511 characters) as the last error message of this thread. Returns `code`. A
+// build with RUSHLIGHT_NO_MESSAGES has no texts of messages, and keeps the codes.
+#if defined(RUSHLIGHT_NO_MESSAGES)
+template <typename... Arguments>
+inline Error fail(Error code, const char*, const Arguments&...) noexcept {
+  return code;
+}
+#else
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 Error fail(Error code, const char* format, ...) noexcept;
+#endif
 
 // Returns the message of the latest fail() on this thread, or "". The text is valid until the next fail().
 const char* last_error_message() noexcept;

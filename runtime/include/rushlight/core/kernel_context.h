@@ -19,10 +19,17 @@ class KernelRuntimeContext {
       : temporary_(temporary), threads_(threads), tracer_(tracer) {}
 
   // Records an error with a message (printf format). The method stops after the kernel returns.
+#if defined(RUSHLIGHT_NO_MESSAGES)
+  template <typename... Arguments>
+  void fail(Error code, const char*, const Arguments&...) {
+    failure_ = code;
+  }
+#else
 #if defined(__GNUC__)
   __attribute__((format(printf, 3, 4)))
 #endif
   void fail(Error code, const char* format, ...);
+#endif
   void fail(Error code) { failure_ = code; }
   Error failure() const { return failure_; }
   bool failed() const { return failure_ != Error::Ok; }
@@ -51,6 +58,10 @@ class KernelRuntimeContext {
   void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     const int64_t count = end - begin;
     if (count <= 0) return;
+#if defined(RUSHLIGHT_SINGLE_THREAD)
+    static_cast<void>(grain);
+    body(begin, end);
+#else
     if (grain < 1) grain = 1;
     const int64_t threads = static_cast<int64_t>(thread_count());
     if (threads == 1 || count <= grain) {
@@ -71,6 +82,7 @@ class KernelRuntimeContext {
           (*r.body)(first, first + r.step < r.end ? first + r.step : r.end);
         },
         &range);
+#endif
   }
 
   ThreadPool* threads() const { return threads_; }

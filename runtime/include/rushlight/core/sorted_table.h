@@ -8,6 +8,23 @@
 
 namespace rushlight {
 
+// Returns the dtypes that are in both sets, or `dtypes` if there are none.
+constexpr DtypeSet common_dtypes(DtypeSet dtypes, DtypeSet used) {
+  DtypeSet common;
+  for (int i = 0; i < kScalarTypeCount; ++i) {
+    const auto type = static_cast<ScalarType>(i);
+    if (dtypes.contains(type) && used.contains(type)) common = common | DtypeSet(type);
+  }
+  return common.bits() != 0 ? common : dtypes;
+}
+
+// Returns a row that supports only those of its dtypes that are in `used`, for tables of selective builds.
+constexpr Kernel narrowed(Kernel row, DtypeSet used) {
+  row.dtypes = common_dtypes(row.dtypes, used);
+  for (ArgumentDtypes& other : row.others) other.dtypes = common_dtypes(other.dtypes, used);
+  return row;
+}
+
 // Returns the rows in the order of a KernelTable.
 template <size_t N>
 constexpr std::array<Kernel, N> sorted_table(const Kernel (&rows)[N]) {

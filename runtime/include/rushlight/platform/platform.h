@@ -3,13 +3,26 @@
 #include <cstddef>
 #include <cstdint>
 
+// The functions of the system that the runtime uses. The runtime defines them weakly: a port replaces them when it is
+// linked, by defining functions of these names, or while it runs, with set_hooks(). All of them may be called from
+// several threads at the same time. Systems without an operating system have defaults that do nothing.
+extern "C" {
+// Returns a clock in nanoseconds that never goes back.
+uint64_t rushlight_now_ns();
+// Logs a message. `level` is a number of platform::LogLevel.
+void rushlight_log(int level, const char* message);
+// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Loaders and Module use it; the core does
+// not.
+void* rushlight_allocate(size_t size, size_t alignment);
+void rushlight_release(void* memory);
+}
+
 namespace rushlight::platform {
 
 // The importance of a log message.
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 
-// The functions of the system that the runtime uses. A port replaces them with set_hooks(); null keeps the default.
-// All of them may be called from several threads at the same time.
+// Functions that replace those of the system while the runtime runs; null keeps the default.
 struct Hooks {
   uint64_t (*now_ns)() = nullptr;  // a clock in nanoseconds that never goes back
   void (*log)(LogLevel level, const char* message) = nullptr;

@@ -1,0 +1,160 @@
+"""Selective builds of the digits network, for tests and measurements: programs, builds, runs on boards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+import rushlight
+from rushlight.backends.cpu.quantizer import CpuQuantizer
+from rushlight.cli.main import main
+from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+from rushlight.devtools.bundled_program.core import BundledProgram
+from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+from rushlight.quantize import export_float, quantize, static_int8
+
+ROOT = Path(__file__).parents[1]
+HOST = "host"
+
+# By toolchain, the command that runs a program on a board in QEMU.
+EMULATORS: dict[str, tuple[str, ...]] = {
+    "cortex-m4": ("qemu-system-arm", "-M", "mps2-an386", "-semihosting"),
+    "cortex-m7": ("qemu-system-arm", "-M", "mps2-an500", "-semihosting"),
+    "cortex-m55": ("qemu-system-arm", "-M", "mps3-an547", "-semihosting"),
+    "rv32imc": ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-semihosting-config", "enable=on"),
+}
+COMPILERS = {"rv32imc": "riscv64-unknown-elf-g++"}
+
+
+class DigitsNet(torch.nn.Module):
+    """A classifier of images of digits: [batch, 1, 8, 8] float32 to [batch, 10] logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = torch.nn.Sequential(
+            *self._block(1, 16),
+            *self._block(16, 32),
+            torch.nn.MaxPool2d(2),
+            *self._block(32, 32),
+            torch.nn.MaxPool2d(2),
+        )
+        self.classifier = torch.nn.Linear(32 * 2 * 2, 10)
+
+    @staticmethod
+    def _block(channels: int, filters: int) -> list[torch.nn.Module]:
+        convolution = torch.nn.Conv2d(channels, filters, 3, padding=1, bias=False)
+        return [convolution, torch.nn.BatchNorm2d(filters), torch.nn.ReLU()]
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns the logits."""
+        logits: torch.Tensor = self.classifier(torch.flatten(self.features(images), 1))
+        return logits
+
+
+def has_tools(toolchain: str) -> bool:
+    """Whether the compiler and the emulator of a toolchain are installed."""
+    compiler = COMPILERS.get(toolchain, "arm-none-eabi-g++")
+    return shutil.which(compiler) is not None and shutil.which(EMULATORS[toolchain][0]) is not None
+
+
+def digits_images(count: int = 4) -> torch.Tensor:
+    """Images [count, 1, 8, 8] of numbers in [0, 1], which are multiples of 1/16 as those of real digits."""
+    generator = torch.Generator().manual_seed(1)
+    return torch.randint(0, 17, (count, 1, 8, 8), generator=generator) / 16
+
+
+def digits_program(form: str, *, plans: bool = False) -> bytes:
+    """The digits network, with random weights, as a program.
+
+    Args:
+        form: `float32` or `int8`.
+        plans: whether CpuBackend runs it; otherwise kernels do.
+    """
+    torch.manual_seed(0)
+    images = digits_images(32)
+    program = export_float(DigitsNet().eval(), (images[:1],), None)
+    if form == "int8":
+        quantizer = CpuQuantizer().set_global(static_int8())
+        program = quantize(program, None, quantizer, images.split(1))
+    return bytes(rushlight.compile(program, partitioner=None if plans else ()).buffer)
+
+
+def with_cases(program: bytes, inputs: Sequence[torch.Tensor], folder: Path, name: str) -> Path:
+    """Writes a program with a test case for each input."""
+    plain = folder / f"{name}.pte"
+    plain.write_bytes(program)
+    cases = [MethodTestCase([tensor]) for tensor in inputs]
+    bundle = BundledProgram(None, [MethodTestSuite("forward", cases)], pte_file_path=str(plain))
+    path = folder / f"{name}.bpte"
+    path.write_bytes(serialize_from_bundled_program_to_flatbuffer(bundle))
+    return path
+
+
+def build(project: Path, target: str, toolchain: str = HOST, options: Sequence[str] = ()) -> Path:
+    """Builds a target of a project that `rushlight select` wrote.
+
+    Returns:
+        The folder of the build, below the project's.
+    """
+    folder = project / toolchain
+    tools = Path(sys.executable).parent
+    cmake, ninja = (str(tools / name) if (tools / name).exists() else name for name in ("cmake", "ninja"))
+    command = [cmake, "-S", project, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *options]
+    if shutil.which("ccache"):
+        command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    if toolchain != HOST:
+        command += ["--toolchain", ROOT / "runtime" / "cmake" / "toolchains" / f"{toolchain}.cmake"]
+    # Paths of the project are no part of what is compiled, so that a compiler cache serves every folder.
+    environment = {**os.environ, "CCACHE_BASEDIR": str(project), "CCACHE_NOHASHDIR": "1"}
+    for step in (command, [cmake, "--build", folder, "-t", target, "-j", "2"]):
+        done = subprocess.run([str(word) for word in step], capture_output=True, text=True, env=environment)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, step))}:\n{done.stdout[-6000:]}{done.stderr[-3000:]}")
+    return folder
+
+
+def select(programs: Sequence[Path], project: Path, *options: str) -> Path:
+    """Runs `rushlight select`. Returns the folder of the project."""
+    if main(["select", *map(str, programs), "--out", str(project), *options]) != 0:
+        raise RuntimeError(f"rushlight select failed for {programs}")
+    return project
+
+
+def run(folder: Path, toolchain: str = HOST) -> tuple[int, str]:
+    """Runs the runner of a build, on a board in QEMU if it is for one.
+
+    Returns:
+        The exit code and the text that it showed.
+    """
+    command = [str(folder / "runner")]
+    if toolchain != HOST:
+        command = [*EMULATORS[toolchain], "-nographic", "-monitor", "none", "-kernel", *command]
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout
+
+
+def outputs(text: str) -> list[str]:
+    """The lines of a runner's text that have the bits of outputs."""
+    lines = [line for line in text.splitlines() if line.startswith("output ")]
+    if not lines:
+        raise RuntimeError(f"the runner showed no outputs:\n{text}")
+    return lines
+
+
+def bits_of(tensor: torch.Tensor) -> str:
+    """How a runner shows a float32 tensor."""
+    words = tensor.contiguous().view(torch.int32).flatten().tolist()
+    return "output 0: float32 " + " ".join(f"{word & 0xFFFFFFFF:08x}" for word in words)

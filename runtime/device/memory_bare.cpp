@@ -1,0 +1,58 @@
+// The functions of the C library that compilers call, for builds without a C library. Loops over words would need
+// aligned addresses; these copy bytes.
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+__attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memcpy(void* to, const void* from,
+                                                                                 size_t size) {
+  auto* target = static_cast<uint8_t*>(to);
+  const auto* source = static_cast<const uint8_t*>(from);
+  for (size_t i = 0; i < size; ++i) target[i] = source[i];
+  return to;
+}
+
+__attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memmove(void* to, const void* from,
+                                                                                  size_t size) {
+  auto* target = static_cast<uint8_t*>(to);
+  const auto* source = static_cast<const uint8_t*>(from);
+  if (reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from) >= size) return memcpy(to, from, size);
+  for (size_t i = size; i-- > 0;) target[i] = source[i];
+  return to;
+}
+
+__attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memset(void* to, int value, size_t size) {
+  auto* target = static_cast<uint8_t*>(to);
+  for (size_t i = 0; i < size; ++i) target[i] = static_cast<uint8_t>(value);
+  return to;
+}
+
+__attribute__((weak)) int memcmp(const void* a, const void* b, size_t size) {
+  const auto *left = static_cast<const uint8_t*>(a), *right = static_cast<const uint8_t*>(b);
+  for (size_t i = 0; i < size; ++i) {
+    if (left[i] != right[i]) return left[i] < right[i] ? -1 : 1;
+  }
+  return 0;
+}
+
+__attribute__((weak)) void* memchr(const void* text, int value, size_t size) {
+  const auto* bytes = static_cast<const uint8_t*>(text);
+  for (size_t i = 0; i < size; ++i) {
+    if (bytes[i] == static_cast<uint8_t>(value)) return const_cast<uint8_t*>(bytes + i);
+  }
+  return nullptr;
+}
+
+__attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) size_t strlen(const char* text) {
+  size_t length = 0;
+  while (text[length] != '\0') ++length;
+  return length;
+}
+
+__attribute__((weak)) int strcmp(const char* a, const char* b) {
+  for (; *a != '\0' && *a == *b; ++a, ++b) {
+  }
+  return static_cast<int>(static_cast<uint8_t>(*a)) - static_cast<int>(static_cast<uint8_t>(*b));
+}
+}

@@ -1,0 +1,214 @@
+// Runs the programs that it has inside, each with its test cases or with inputs of ones, and prints the outputs as
+// bits. It uses no heap, files, threads or stdio.
+#include <cstdarg>
+#include <cstring>
+
+#include "device/console.h"
+#include "device/programs.h"
+#include "platform/format.h"
+#include "rushlight/exec/bundled_test.h"
+#include "rushlight/exec/method.h"
+#include "rushlight/program/buffer_loader.h"
+#include "rushlight/program/bundled_program.h"
+#include "rushlight/program/program.h"
+
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+#include "rushlight/kernels/optimized.h"
+#endif
+#if defined(RUSHLIGHT_HAS_KERNELS_PORTABLE)
+#include "rushlight/kernels/portable.h"
+#endif
+#if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
+#include "rushlight/kernels/quantized.h"
+#endif
+#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
+#include "rushlight/backends/cpu.h"
+#endif
+
+// The bytes of each memory. A project defines them for its programs and its board.
+#if !defined(RUSHLIGHT_ARENA_BYTES)
+#define RUSHLIGHT_ARENA_BYTES (64 * 1024)
+#endif
+#if !defined(RUSHLIGHT_STRUCTURE_BYTES)
+#define RUSHLIGHT_STRUCTURE_BYTES (32 * 1024)
+#endif
+#if !defined(RUSHLIGHT_SCRATCH_BYTES)
+#define RUSHLIGHT_SCRATCH_BYTES (32 * 1024)
+#endif
+
+namespace rushlight::device {
+namespace {
+
+alignas(64) uint8_t arena[RUSHLIGHT_ARENA_BYTES];
+alignas(64) uint8_t structures[RUSHLIGHT_STRUCTURE_BYTES];
+alignas(64) uint8_t scratch[RUSHLIGHT_SCRATCH_BYTES];
+
+constexpr size_t kMostArenas = 4;
+constexpr size_t kLineBytes = 160;
+
+// Shows a line in printf format.
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void show(const char* format, ...) {
+  char line[kLineBytes];
+  va_list arguments;
+  va_start(arguments, format);
+  format_list(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  rushlight_write(line);
+}
+
+Environment environment() {
+  static const KernelTable kernels[] = {
+#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
+      optimized_kernels(),
+#endif
+#if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
+      quantized_kernels(),
+#endif
+#if defined(RUSHLIGHT_HAS_KERNELS_PORTABLE)
+      portable_kernels(),
+#endif
+      KernelTable(),
+  };
+  Environment result;
+  result.kernels = kernels;
+#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
+  static const Backend backends[] = {cpu_backend()};
+  result.backends = backends;
+#endif
+  return result;
+}
+
+// Shows the elements of a tensor in their order in memory, each as the hexadecimal digits of its bits.
+void show_bits(const Tensor& tensor) {
+  const auto* bytes = static_cast<const uint8_t*>(tensor.const_data_ptr());
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    uint64_t bits = 0;
+    const size_t size = tensor.element_size() < sizeof(bits) ? tensor.element_size() : sizeof(bits);
+    std::memcpy(&bits, bytes + static_cast<size_t>(i) * tensor.element_size(), size);
+    show(" %0*llx", static_cast<int>(2 * size), static_cast<unsigned long long>(bits));
+  }
+}
+
+void show_outputs(const Method& method) {
+  for (size_t i = 0; i < method.outputs_size(); ++i) {
+    const EValue& value = method.get_output(i);
+    if (value.tag() != Tag::Tensor) continue;
+    show("output %zu: %s", i, dtype_name(value.to_tensor().scalar_type()));
+    show_bits(value.to_tensor());
+    show("\n");
+  }
+}
+
+// Gives memory to inputs and outputs that have none in the plan.
+Error place_values(Method& method, MemoryAllocator& memory) {
+  for (size_t i = 0; i < method.inputs_size(); ++i) {
+    if (!method.input_needs_memory(i)) continue;
+    Tensor tensor = method.get_input(i).to_tensor();
+    void* place = memory.allocate(tensor.nbytes(), 16);
+    RL_REQUIRE(place, MemoryAllocationFailed, "no memory for the %zu bytes of input %zu", tensor.nbytes(), i);
+    tensor.impl()->data = place;
+    RL_TRY(method.set_input(i, EValue(tensor.impl())));
+  }
+  for (size_t i = 0; i < method.outputs_size(); ++i) {
+    if (!method.output_needs_memory(i)) continue;
+    RL_ASSIGN(const TensorInfo info, method.meta().output_tensor_meta(i));
+    void* place = memory.allocate(info.nbytes, 16);
+    RL_REQUIRE(place, MemoryAllocationFailed, "no memory for the %zu bytes of output %zu", info.nbytes, i);
+    RL_TRY(method.set_output_data_ptr(i, place, info.nbytes));
+  }
+  return Error::Ok;
+}
+
+// Sets the numbers of float32 inputs to ones, and the bytes of others to zeros.
+void fill_inputs(const Method& method) {
+  for (size_t i = 0; i < method.inputs_size(); ++i) {
+    if (method.get_input(i).tag() != Tag::Tensor) continue;
+    Tensor tensor = method.get_input(i).to_tensor();
+    std::memset(tensor.mutable_data_ptr(), 0, tensor.nbytes());
+    if (tensor.scalar_type() != ScalarType::Float) continue;
+    for (int64_t j = 0; j < tensor.numel(); ++j) tensor.mutable_data_ptr<float>()[j] = 1;
+  }
+}
+
+#if defined(RUSHLIGHT_TEST_CASES)
+Error run_tests(Method& method, const BundledProgram& bundle) {
+  RL_ASSIGN(const size_t count, bundle.num_test_cases(method.meta().name()));
+  for (size_t test = 0; test < count; ++test) {
+    RL_TRY(load_bundled_input(method, bundle, test));
+    RL_TRY(method.execute());
+    show("test case %zu\n", test);
+    show_outputs(method);
+  }
+  return Error::Ok;
+}
+#else
+Error run_tests(Method& method, const BundledProgram&) { return method.execute(); }
+#endif
+
+Error run_method(const Program& program, const char* name, const BundledProgram* bundle) {
+  RL_ASSIGN(const MethodMeta meta, program.method_meta(name));
+  Span<uint8_t> memories[kMostArenas];
+  size_t used = 0;
+  const size_t count = meta.num_memory_planned_buffers();
+  RL_REQUIRE(count <= kMostArenas, NotSupported, "%zu planned memories, but at most %zu", count, kMostArenas);
+  for (size_t i = 0; i < count; ++i) {
+    RL_ASSIGN(const size_t bytes, meta.memory_planned_buffer_size(i));
+    RL_REQUIRE(bytes <= sizeof(arena) - used, MemoryAllocationFailed,
+               "the arena has %zu bytes, but method '%.80s' needs more: define RUSHLIGHT_ARENA_BYTES", sizeof(arena),
+               name);
+    memories[i] = {arena + used, bytes};
+    used += (bytes + 63) / 64 * 64;
+  }
+  HierarchicalAllocator planned({memories, count});
+  BufferAllocator own(structures, sizeof(structures));
+  BufferAllocator temporary(scratch, sizeof(scratch));
+  RL_ASSIGN(Method method, Method::load(program, name, {&own, &planned, &temporary}, environment()));
+  RL_TRY(place_values(method, own));
+  show("method %s: %zu bytes planned, %zu of structures\n", name, used, own.used());
+  if (bundle) return run_tests(method, *bundle);
+  fill_inputs(method);
+  RL_TRY(method.execute());
+  show_outputs(method);
+  return Error::Ok;
+}
+
+Error run_methods(Span<const uint8_t> bytes, const BundledProgram* bundle) {
+  BufferDataLoader loader(bytes.data(), bytes.size());
+  RL_ASSIGN(const Program program, Program::load(&loader));
+  for (size_t i = 0; i < program.num_methods(); ++i) {
+    RL_ASSIGN(const std::string_view name, program.method_name(i));
+    RL_TRY(run_method(program, name.data(), bundle));
+  }
+  return Error::Ok;
+}
+
+#if defined(RUSHLIGHT_TEST_CASES)
+Error run_program(const EmbeddedProgram& embedded) {
+  if (!is_bundled_program(embedded.data, embedded.size)) return run_methods({embedded.data, embedded.size}, nullptr);
+  RL_ASSIGN(const BundledProgram bundle, BundledProgram::load(embedded.data, embedded.size));
+  return run_methods(bundle.program_data(), &bundle);
+}
+#else
+Error run_program(const EmbeddedProgram& embedded) { return run_methods({embedded.data, embedded.size}, nullptr); }
+#endif
+
+int run_all() {
+  for (const EmbeddedProgram& embedded : embedded_programs()) {
+    show("program %s\n", embedded.name);
+    const Error error = run_program(embedded);
+    if (error == Error::Ok) continue;
+    show("%s: ", to_string(error));
+    rushlight_write(last_error_message());
+    rushlight_write("\n");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace rushlight::device
+
+int main() { return rushlight::device::run_all(); }

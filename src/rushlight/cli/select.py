@@ -1,0 +1,95 @@
+"""`rushlight select`: writes a build with only the kernels that programs use."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from functools import reduce
+from operator import or_
+from pathlib import Path
+
+from rushlight.cli.arguments import Commands
+from rushlight.runtime.errors import InvalidArgumentError
+from rushlight.runtime.libraries import runtime_sources
+from rushlight.select.project import project_files, select, write_project
+from rushlight.select.sources import KINDS, RuntimeSources
+from rushlight.select.usage import read_usage
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "select",
+        help="write a CMake project with only the kernels and dtypes that programs use",
+        epilog="example: rushlight select model.pte --out model && cmake -S model -B model/build && "
+        "cmake --build model/build",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="programs (.pte), programs with test cases (.bpte), lists with an operator and its dtypes in "
+        "each line, such as `aten::add.out float32`, or selected_operators.yaml of ExecuTorch",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the project")
+    parser.add_argument(
+        "--portable",
+        action="store_true",
+        help="leave out optimized kernels: smaller, and the same results anywhere",
+    )
+    parser.add_argument(
+        "--embed",
+        action="store_true",
+        help="add a program `runner` that has the programs inside, needs no files and runs their test cases",
+    )
+    parser.add_argument(
+        "--isa",
+        nargs="+",
+        metavar="NAME",
+        help="instruction sets beside the generic code: avx2, avx512, neon, rvv (default: those of the plans "
+        "of CpuBackend)",
+    )
+    parser.add_argument(
+        "--own", nargs="+", default=[], metavar="OPERATOR", help="operators that your own kernels have"
+    )
+    parser.add_argument(
+        "--kernels",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FOLDER",
+        help="folders of your own kernels, each with a CMakeLists.txt, which the project adds",
+    )
+    parser.add_argument(
+        "--runtime", type=Path, metavar="FOLDER", help="the folder `runtime` of Rushlight's sources"
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Writes the project."""
+    if options.out.is_file():
+        raise InvalidArgumentError(f"--out {options.out}: this is a file; give the name of a folder")
+    sources = RuntimeSources(options.runtime or runtime_sources())
+    usage = reduce(or_, [read_usage(path) for path in options.files])
+    programs = {}
+    if options.embed:
+        programs = {
+            path.stem: path.read_bytes() for path in options.files if path.suffix in (".pte", ".bpte")
+        }
+    selection = select(
+        usage,
+        sources,
+        kinds=[kind for kind in KINDS if not (options.portable and kind == "optimized")],
+        isas=options.isa,
+        own_operators=options.own,
+        programs=programs,
+        kernels=options.kernels,
+    )
+    name = re.sub(r"\W", "_", options.files[0].stem)
+    write_project(options.out, project_files(selection, sources, name))
+    operators = len({row.name for row in selection.rows})
+    print(f"{options.out}: {operators} operators, {len(usage.steps)} steps of CPU plans", end="")
+    print(f", instruction sets: {', '.join(['generic', *sorted(selection.families)])}{os.linesep}", end="")

@@ -1,0 +1,266 @@
+"""Writes the CMake project of a selective build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rushlight.format.program import ScalarType
+from rushlight.format.pte import read_pte
+from rushlight.select.sources import FAMILIES, GENERIC, KINDS, KernelText, RuntimeSources
+from rushlight.select.usage import Dtypes, Usage, is_bundled_program, program_of
+
+# The C++ names of dtypes that differ from those of the format.
+_CPP_NAMES = {
+    ScalarType.COMPLEX32: "ComplexHalf",
+    ScalarType.COMPLEX64: "ComplexFloat",
+    ScalarType.COMPLEX128: "ComplexDouble",
+    ScalarType.BFLOAT16: "BFloat16",
+    ScalarType.UINT16: "UInt16",
+    ScalarType.UINT32: "UInt32",
+    ScalarType.UINT64: "UInt64",
+}
+_ALL_DTYPES = 0xFFFFFFFF
+_CPU_FILES = ("backends/cpu/backend.cpp",)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a selective build has.
+
+    Attributes:
+        rows: the rows of the kernel tables.
+        usage: what the programs use.
+        families: families of instruction sets besides the generic one, such as `avx2`.
+        programs: by name, programs or programs with test cases that the runner has inside.
+        kernels: folders of the user's own kernels, each with a CMakeLists.txt.
+    """
+
+    rows: Sequence[KernelText]
+    usage: Usage
+    families: frozenset[str] = frozenset()
+    programs: Mapping[str, bytes] = field(default_factory=dict)
+    kernels: Sequence[Path] = ()
+
+
+def select(
+    usage: Usage,
+    sources: RuntimeSources,
+    *,
+    kinds: Iterable[str] = KINDS,
+    isas: Iterable[str] | None = None,
+    own_operators: Iterable[str] = (),
+    programs: Mapping[str, bytes] | None = None,
+    kernels: Sequence[Path] = (),
+) -> Selection:
+    """Finds the kernels for what programs use.
+
+    Args:
+        usage: what the programs use.
+        sources: the runtime.
+        kinds: libraries of kernels to take rows from; without `optimized`, results are those of the portable
+            kernels.
+        isas: families of instruction sets; None means those of the CPU plans, or all if there are optimized
+            kernels outside of plans.
+        own_operators: operators that the user's own kernels have.
+        programs: programs that the runner has inside, by name.
+        kernels: folders of the user's own kernels, each with a CMakeLists.txt.
+
+    Raises:
+        ValueError: the runtime has no kernel for an operator, or an instruction set is unknown.
+    """
+    taken = set(kinds)
+    rows = [
+        row
+        for kind in KINDS
+        if kind in taken
+        for row in sources.rows[kind]
+        if usage.every_operator or row.name in usage.operators
+    ]
+    missing = usage.operators.keys() - {row.name for row in rows} - set(own_operators)
+    if missing:
+        raise ValueError(
+            f"the runtime has no kernels for {', '.join(sorted(missing))}; name the operators of your own "
+            "kernels with --own"
+        )
+    families = set(usage.targets if isas is None else isas)
+    if isas is None and any(row.kind == "optimized" for row in rows):
+        families |= FAMILIES.keys()
+    families.discard(GENERIC)
+    unknown = families - FAMILIES.keys()
+    if unknown:
+        names = ", ".join([GENERIC, *FAMILIES])
+        raise ValueError(f"{', '.join(sorted(unknown))}: no such instruction set; the names are {names}")
+    return Selection(rows, usage, frozenset(families), programs or {}, kernels)
+
+
+def project_files(selection: Selection, sources: RuntimeSources, name: str) -> dict[str, str]:
+    """The files of the project.
+
+    Args:
+        selection: what the build has.
+        sources: the runtime.
+        name: the name of the CMake project.
+
+    Returns:
+        The text of each file, by its path in the project.
+    """
+    files = {
+        "CMakeLists.txt": _project(selection, sources, name),
+        "selection.cmake": _selection(selection, sources),
+    }
+    for kind in KINDS:
+        rows = [row for row in selection.rows if row.kind == kind]
+        if rows:
+            files[f"{kind}_table.cpp"] = _table(kind, rows, selection.usage, sources)
+    if selection.usage.steps:
+        files["cpu_steps.cpp"] = _absent_steps(sources.steps().keys() - selection.usage.steps)
+    if selection.programs:
+        files["programs.cpp"] = _programs(selection.programs)
+    return files
+
+
+def write_project(folder: Path, files: Mapping[str, str]) -> None:
+    """Writes the files of a project. Files that are current stay untouched, so that nothing is built anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for generated in ("optimized_table.cpp", "quantized_table.cpp", "portable_table.cpp", "cpu_steps.cpp"):
+        if generated not in files:
+            (folder / generated).unlink(missing_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _project(selection: Selection, sources: RuntimeSources, name: str) -> str:
+    own = "".join(
+        f"add_subdirectory({path.resolve().as_posix()} own_{index})\n"
+        for index, path in enumerate(selection.kernels)
+    )
+    definitions = " ".join(_runner_definitions(selection.programs))
+    runner = f"""
+add_executable(runner programs.cpp ${{RUSHLIGHT_RUNTIME}}/device/runner.cpp)
+target_link_libraries(runner PRIVATE Rushlight::device)
+target_compile_options(runner PRIVATE -fno-exceptions -fno-rtti)
+target_include_directories(runner PRIVATE ${{RUSHLIGHT_RUNTIME}})
+target_compile_definitions(runner PRIVATE {definitions})
+"""
+    root = sources.root.resolve().as_posix()
+    return f"""# Written by `rushlight select`.
+cmake_minimum_required(VERSION 3.22)
+project({name} LANGUAGES CXX)
+
+set(RUSHLIGHT_RUNTIME "{root}" CACHE PATH "The folder runtime of Rushlight's sources")
+set(RUSHLIGHT_SELECTION ${{CMAKE_CURRENT_SOURCE_DIR}})
+set(RUSHLIGHT_INSTALL OFF)
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Generic")
+  set(RUSHLIGHT_BUILD_CLI ON)
+endif()
+add_subdirectory(${{RUSHLIGHT_RUNTIME}} rushlight)
+{own}{runner if selection.programs else ""}"""
+
+
+def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
+    """The size of the arena that all programs share, and whether one of them has test cases."""
+    sizes = [0]
+    for data in programs.values():
+        for plan in read_pte(program_of(data)).program.execution_plan:
+            sizes.append(sum((size + 63) // 64 * 64 for size in plan.non_const_buffer_sizes[1:]))
+    has_tests = any(is_bundled_program(data) for data in programs.values())
+    return [f"RUSHLIGHT_ARENA_BYTES={max(*sizes, 64)}", *["RUSHLIGHT_TEST_CASES"] * has_tests]
+
+
+def _selection(selection: Selection, sources: RuntimeSources) -> str:
+    files = sources.kernel_files(selection.rows)
+    usage = selection.usage
+    if usage.steps:
+        steps = sources.steps()
+        files |= {*_CPU_FILES, *(steps[name] for name in usage.steps)}
+    listed = "\n".join(f"  {path}" for path in sorted(sources.closure(files, selection.families)))
+    isas = " ".join(f"RL_HAS_{family.upper()}=1" for family in sorted(selection.families))
+    dtypes = usage.dtypes
+    bits = _ALL_DTYPES if dtypes is None else sum(1 << dtype for dtype in dtypes)
+    return f"""# Written by `rushlight select`.
+set(RUSHLIGHT_SELECTED_SOURCES
+{listed})
+set(RUSHLIGHT_SELECTED_ISAS {isas})
+set(RUSHLIGHT_SELECTED_DTYPES {bits:#x}u)
+set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if usage.steps else ""})
+"""
+
+
+def _table(kind: str, rows: Sequence[KernelText], usage: Usage, sources: RuntimeSources) -> str:
+    headers, namespace = sources.table_preamble(kind)
+    includes = "\n".join(f'#include "{name}"' for name in headers)
+    listed = "\n".join(f"    {_narrowed(row, usage.operators.get(row.name))}," for row in rows)
+    return f"""// Written by `rushlight select`.
+{includes}
+
+namespace rushlight {{
+namespace {{
+
+using namespace {namespace};
+
+constexpr Kernel kRows[] = {{
+{listed}
+}};
+
+constexpr auto kTable = sorted_table(kRows);
+
+}}  // namespace
+
+KernelTable {kind}_kernels() {{ return {{kTable.data(), kTable.size()}}; }}
+
+}}  // namespace rushlight
+"""
+
+
+def _narrowed(row: KernelText, dtypes: Dtypes) -> str:
+    if not dtypes:
+        return row.text
+    names = ", ".join(f"ScalarType::{_CPP_NAMES.get(dtype, dtype.name.title())}" for dtype in sorted(dtypes))
+    return f"narrowed({row.text}, DtypeSet({names}))"
+
+
+def _absent_steps(names: Iterable[str]) -> str:
+    lines = "\n".join(f"RL_ABSENT({name})" for name in sorted(names))
+    return f"""// Written by `rushlight select`: the steps of CPU plans that this build leaves out.
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {{
+
+#define RL_ABSENT(Name)                                                                            \\
+  Result<Step*> make_step(const schema::Name&, Binder&) {{                                          \\
+    return fail(Error::NotSupported, "this selective build has no step " #Name " of CPU plans"); \\
+  }}
+{lines}
+#undef RL_ABSENT
+
+}}  // namespace rushlight::cpu
+"""
+
+
+def _programs(programs: Mapping[str, bytes]) -> str:
+    arrays, rows = [], []
+    for index, (name, data) in enumerate(programs.items()):
+        lines = [", ".join(f"{byte:#04x}" for byte in data[i : i + 20]) for i in range(0, len(data), 20)]
+        text = ",\n    ".join(lines)
+        arrays.append(f"alignas(16) constexpr uint8_t kProgram{index}[] = {{\n    {text}}};\n")
+        rows.append(f'    {{"{name}", kProgram{index}, sizeof(kProgram{index})}},\n')
+    return f"""// Written by `rushlight select`.
+#include "device/programs.h"
+
+namespace rushlight::device {{
+namespace {{
+
+{"".join(arrays)}
+constexpr EmbeddedProgram kPrograms[] = {{
+{"".join(rows)}}};
+
+}}  // namespace
+
+Span<const EmbeddedProgram> embedded_programs() {{ return kPrograms; }}
+
+}}  // namespace rushlight::device
+"""

@@ -1,0 +1,227 @@
+"""The sources of the runtime that kernels and steps need, found from the text of the runtime itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+KINDS = ("optimized", "quantized", "portable")
+
+# Families of instruction sets, by the names of their targets, with the suffixes of their files.
+FAMILIES = {
+    "avx2": ("avx2", "avxvnni"),
+    "avx512": ("avx512", "avx512vnni", "avx512bf16"),
+    "neon": ("neon", "neon_dotprod", "neon_i8mm"),
+    "rvv": ("rvv", "rvv256"),
+}
+GENERIC = "generic"
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+# A function that is defined at the start of a line, with the class that it is a member of.
+_DEFINITION = re.compile(
+    r"^(?=\w)(?!namespace\b|static\b|using\b|return\b)[\w:<>&*, ]*?\b(?:(\w+)::)?(\w+)\(", re.M
+)
+# Functions that are declared at the start of a line.
+_DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
+_WORD = re.compile(r"\w+")
+_MAKE_STEP = "make_step"  # overloaded for every operation; a selection names its files
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A row of a kernel table as it stands in an `.inc` file.
+
+    Attributes:
+        kind: the library: `optimized`, `quantized` or `portable`.
+        name: the operator with overload.
+        text: the initializer, with its braces.
+    """
+
+    kind: str
+    name: str
+    text: str
+
+    def functions(self) -> Iterator[tuple[str, str]]:
+        """The library and the name of each function that the row calls."""
+        for name in re.findall(r"&((?:\w+::)*\w+)", self.text):
+            space, _, function = name.rpartition("::")
+            yield space or self.kind, function
+
+
+class RuntimeSources:
+    """The sources under `runtime/`. Paths are relative to this folder, with slashes."""
+
+    def __init__(self, root: Path) -> None:
+        """Reads nothing yet.
+
+        Args:
+            root: the folder `runtime` of Rushlight's sources.
+
+        Raises:
+            ValueError: there are no sources.
+        """
+        if not (root / "kernels" / "portable" / "table.cpp").is_file():
+            raise ValueError(f"{root} has no sources of the runtime; name the folder with --runtime")
+        self.root = root
+
+    @cached_property
+    def rows(self) -> dict[str, list[KernelText]]:
+        """The rows of each library of kernels, in their order."""
+        return {kind: list(self._rows_of(kind)) for kind in KINDS}
+
+    def _rows_of(self, kind: str) -> Iterator[KernelText]:
+        for path in sorted((self.root / "kernels" / kind).glob("*.inc")):
+            text, depth, start = path.read_text(encoding="utf-8"), 0, 0
+            for match in re.finditer(r"[{}]", text):
+                if match[0] == "{":
+                    start = match.start() if depth == 0 else start
+                    depth += 1
+                    continue
+                depth -= 1
+                if depth == 0:
+                    row = text[start : match.end()]
+                    yield KernelText(kind, row.split('"')[1], row)
+
+    def table_preamble(self, kind: str) -> tuple[list[str], str]:
+        """The headers that a table of this library includes, and its namespace."""
+        text = self._text(f"kernels/{kind}/table.cpp")
+        headers = [name for name in _INCLUDE.findall(text) if name.endswith(".h")]
+        namespace = re.search(r"using namespace (\w+);", text)
+        assert namespace is not None
+        return headers, namespace[1]
+
+    def steps(self) -> dict[str, str]:
+        """The file of each operation of CPU plans."""
+        found: dict[str, str] = {}
+        for path in self._files("backends/cpu/steps"):
+            for name in re.findall(r"make_step\(const schema::(\w+)&", self._text(path)):
+                found[name] = path
+        return found
+
+    def kernel_files(self, rows: Iterable[KernelText]) -> set[str]:
+        """The files that define the functions of rows."""
+        files: set[str] = set()
+        for row in rows:
+            for kind, function in row.functions():
+                if (kind, function) in self._kernels:
+                    files.add(self._kernels[kind, function])
+        return files
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[str, str], str]:
+        return {
+            (kind, function): path
+            for kind in KINDS
+            for path in self._files(f"kernels/{kind}")
+            for _, function in self._definitions(path)
+        }
+
+    def closure(self, files: Iterable[str], families: frozenset[str]) -> set[str]:
+        """All files that are compiled for some, in the folders that a selection reduces.
+
+        A file brings the headers that it includes, and the files that define what these declare and some file
+        mentions. A file that names the table of an instruction set brings the file of this table, if the
+        family of the instruction set is one of `families` or it is the generic one.
+        """
+        seen: set[str] = set()
+        words: set[str] = set()
+        waiting = set(files)
+        while waiting:
+            while waiting:
+                path = waiting.pop()
+                seen.add(path)
+                words |= self._mentions(path)
+                found = {name for name in _INCLUDE.findall(self._text(path)) if (self.root / name).is_file()}
+                found.update(self._tables_named(path, families))
+                twin = path.removesuffix(".cpp") + "_avx2.cpp"
+                if path.startswith("kernels/") and (self.root / twin).is_file():
+                    found.add(twin)
+                waiting |= found - seen
+            for header in [path for path in seen if path.endswith(".h")]:
+                waiting |= {
+                    path for path in self._includers.get(header, ()) if self._is_used(path, header, words)
+                }
+            waiting -= seen
+        return {path for path in seen if path.endswith(".cpp")}
+
+    def _is_used(self, path: str, header: str, words: set[str]) -> bool:
+        """Whether a file defines something that a header declares and that is among the words of others."""
+        declared = self._words(header)
+        return any(
+            name in declared and name in words
+            for owner, function in self._definitions(path)
+            for name in [owner or function]
+        )
+
+    def _mentions(self, path: str) -> set[str]:
+        """The words of a file without the functions that it declares and defines."""
+        if path.endswith(".h"):
+            return set(_WORD.findall(_DECLARATION.sub("", self._text(path))))
+        return self._words(path) - {function for owner, function in self._definitions(path) if not owner}
+
+    def _words(self, path: str) -> set[str]:
+        return set(_WORD.findall(self._text(path)))
+
+    @cached_property
+    def _includers(self) -> dict[str, list[str]]:
+        """By header, the files of its folder, or of one below, that include it: those that may define what it
+        declares. Portable kernels and tables are selected by name alone."""
+        found: dict[str, list[str]] = {}
+        folders = ("kernels/shared", "kernels/optimized", "kernels/quantized", "microkernels", "backends/cpu")
+        for folder in folders:
+            for path in self._files(folder):
+                if path.startswith("microkernels/isa/") or path.endswith("/table.cpp"):
+                    continue
+                for name in _INCLUDE.findall(self._text(path)):
+                    if path.startswith(name.rpartition("/")[0] + "/"):
+                        found.setdefault(name, []).append(path)
+        return found
+
+    def _tables_named(self, path: str, families: frozenset[str]) -> list[str]:
+        if not path.startswith("microkernels/") or path.startswith("microkernels/isa/"):
+            return []
+        suffixes = {GENERIC, *(suffix for family in families for suffix in FAMILIES[family])}
+        names = re.findall(r"^namespace (\w+) \{", self._text(path), re.M)
+        return [
+            file
+            for name in names
+            for file in self._isa_files.get(name, ())
+            if any(file.endswith(f"_{suffix}.cpp") for suffix in suffixes)
+        ]
+
+    @cached_property
+    def _isa_files(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self._files("microkernels/isa"):
+            for name in set(
+                re.findall(r"^namespace rushlight::microkernels::(\w+) \{", self._text(path), re.M)
+            ):
+                found.setdefault(name, []).append(path)
+        return found
+
+    def _definitions(self, path: str) -> set[tuple[str, str]]:
+        if path not in self._defined:
+            found = set(_DEFINITION.findall(self._text(path)))
+            self._defined[path] = {pair for pair in found if pair[1] != _MAKE_STEP}
+        return self._defined[path]
+
+    @cached_property
+    def _defined(self) -> dict[str, set[tuple[str, str]]]:
+        return {}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {}
+
+    def _text(self, path: str) -> str:
+        if path not in self._texts:
+            self._texts[path] = (self.root / path).read_text(encoding="utf-8")
+        return self._texts[path]
+
+    def _files(self, folder: str) -> list[str]:
+        return [
+            path.relative_to(self.root).as_posix() for path in sorted((self.root / folder).rglob("*.cpp"))
+        ]

@@ -1,0 +1,209 @@
+"""What programs use of a runtime: operators with dtypes, steps of CPU plans, instruction sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.format.program import (
+    DelegateCall,
+    ExecutionPlan,
+    KernelCall,
+    OptionalTensorList,
+    ScalarType,
+    Tensor,
+    TensorList,
+)
+from rushlight.format.pte import PTEFile, read_pte
+from rushlight.target.kernel_table import parse_kernel_table
+
+Dtypes = frozenset[ScalarType] | None
+"""Dtypes of tensors; None for any."""
+
+CPU_BACKEND = "CpuBackend"
+BUNDLE_IDENTIFIER = b"BP08"
+
+# The dtypes whose names in torch are not the lower-case names of the format.
+_TORCH_NAMES = {
+    "uint8": ScalarType.BYTE,
+    "int8": ScalarType.CHAR,
+    "int16": ScalarType.SHORT,
+    "int32": ScalarType.INT,
+    "int64": ScalarType.LONG,
+    "float16": ScalarType.HALF,
+    "float32": ScalarType.FLOAT,
+    "float64": ScalarType.DOUBLE,
+}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What programs use.
+
+    Attributes:
+        operators: by name with overload, the dtypes of the tensors that calls have; None for any.
+        steps: names of the operations of CPU plans, such as `Gemm`.
+        targets: instruction sets that CPU plans are made for, such as `avx2`.
+        every_operator: whether all operators are used, whatever `operators` says.
+    """
+
+    operators: Mapping[str, Dtypes] = field(default_factory=dict)
+    steps: frozenset[str] = frozenset()
+    targets: frozenset[str] = frozenset()
+    every_operator: bool = False
+
+    def __or__(self, other: Usage) -> Usage:
+        operators = dict(self.operators)
+        for name, dtypes in other.operators.items():
+            operators[name] = _union(operators[name], dtypes) if name in operators else dtypes
+        return Usage(
+            operators,
+            self.steps | other.steps,
+            self.targets | other.targets,
+            self.every_operator or other.every_operator,
+        )
+
+    @property
+    def dtypes(self) -> Dtypes:
+        """The dtypes of all operators."""
+        found: Dtypes = None if self.every_operator else frozenset()
+        for dtypes in self.operators.values():
+            found = _union(found, dtypes)
+        return found
+
+
+def _union(a: Dtypes, b: Dtypes) -> Dtypes:
+    return None if a is None or b is None else a | b
+
+
+def read_usage(path: Path) -> Usage:
+    """Reads what a file uses or lists.
+
+    Args:
+        path: a program (`.pte`), a program with test cases (`.bpte`), ExecuTorch's `selected_operators.yaml`
+            (`.yaml`, `.yml`), or a list in the text form of kernel tables, such as `aten::add.out float32` in
+            each line; an operator without dtypes has any.
+
+    Raises:
+        ValueError: the file has none of these forms, or a program uses a backend other than CpuBackend.
+        OSError: the file cannot be read.
+    """
+    if path.suffix in (".yaml", ".yml"):
+        return _usage_of_yaml(path)
+    if path.suffix in (".pte", ".bpte"):
+        return usage_of_program(program_of(path.read_bytes()), str(path))
+    try:
+        rows = parse_kernel_table(path.read_text(encoding="utf-8")).kernels
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is neither a program (.pte, .bpte), a .yaml file nor a list of operators"
+        ) from error
+    usage = Usage()
+    for name, kernels in rows.items():
+        for row in kernels:
+            sets = [row.dtypes, *(dtypes for _, dtypes in row.others)]
+            usage |= Usage({name: _dtypes_named(sets, path)})
+    return usage
+
+
+def is_bundled_program(data: bytes) -> bool:
+    """Whether the bytes are those of a program with test cases, a `.bpte` file."""
+    return data[4:8] == BUNDLE_IDENTIFIER
+
+
+def program_of(data: bytes) -> bytes:
+    """The bytes of a `.pte` file, from those of a `.pte` or a `.bpte` file."""
+    if not is_bundled_program(data):
+        return data
+    from rushlight.devtools.bundled_program.serialize import (
+        deserialize_from_flatbuffer_to_bundled_program,
+    )
+
+    return bytes(deserialize_from_flatbuffer_to_bundled_program(data).program)
+
+
+def _dtypes_named(sets: Iterable[frozenset[str] | None], path: Path) -> Dtypes:
+    found: set[ScalarType] = set()
+    for names in sets:
+        if names is None:
+            return None
+        for name in names:
+            dtype = _TORCH_NAMES.get(name, ScalarType.__members__.get(name.upper()))
+            if dtype is None:
+                raise ValueError(f"{path}: no dtype is named {name}")
+            found.add(dtype)
+    return frozenset(found)
+
+
+def usage_of_program(data: bytes, name: str = "the program") -> Usage:
+    """What a program uses.
+
+    Args:
+        data: the bytes of a `.pte` file.
+        name: how messages name the program.
+
+    Raises:
+        ValueError: the program uses a backend other than CpuBackend.
+    """
+    file = read_pte(data)
+    usage = Usage()
+    for plan in file.program.execution_plan:
+        for instruction in (i for chain in plan.chains for i in chain.instructions):
+            call = instruction.instr_args
+            if isinstance(call, KernelCall):
+                operator = plan.operators[call.op_index]
+                full = f"{operator.name}.{operator.overload}" if operator.overload else operator.name
+                usage |= Usage({full: frozenset(_tensor_dtypes(plan, call.args))})
+            elif isinstance(call, DelegateCall):
+                usage |= _usage_of_delegate(file, plan, call.delegate_index, name)
+    return usage
+
+
+def _tensor_dtypes(plan: ExecutionPlan, values: Iterable[int]) -> Iterable[ScalarType]:
+    for index in values:
+        value = plan.values[index].val if index >= 0 else None
+        if isinstance(value, Tensor):
+            yield ScalarType(value.scalar_type)
+        elif isinstance(value, (TensorList, OptionalTensorList)):
+            yield from _tensor_dtypes(plan, value.items)
+
+
+def _usage_of_delegate(file: PTEFile, plan: ExecutionPlan, index: int, name: str) -> Usage:
+    delegate = plan.delegates[index]
+    if delegate.id != CPU_BACKEND:
+        raise ValueError(
+            f"{name}: method '{plan.name}' uses {delegate.id}, which a selective build cannot have; compile "
+            f"the model for {CPU_BACKEND} or without a backend"
+        )
+    payload = read_plan(bytes(file.delegate_data[delegate.processed.index]))
+    steps = frozenset(type(step.operation).__name__ for step in payload.steps)
+    return Usage(steps=steps, targets=frozenset({payload.target}))
+
+
+def _usage_of_yaml(path: Path) -> Usage:
+    """What ExecuTorch's selective build names in a file of this form."""
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ValueError(f"{path}: reading YAML needs the package PyYAML; pip install pyyaml") from error
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or not isinstance(content.get("operators", {}), dict):
+        raise ValueError(f"{path} has no mapping `operators`, as selected_operators.yaml has")
+    kernels: dict[str, Any] = content.get("et_kernel_metadata") or {}
+    operators = {str(name): _dtypes_of_keys(kernels.get(name)) for name in content.get("operators") or {}}
+    return Usage(operators, every_operator=bool(content.get("include_all_operators")))
+
+
+def _dtypes_of_keys(keys: Any) -> Dtypes:
+    """Dtypes of keys such as `v1/6;0,1|6;0,1`, which has the dtype and the dim order of each tensor."""
+    found: set[ScalarType] = set()
+    for key in keys or ["default"]:
+        match = re.fullmatch(r"v1/(.+)", str(key))
+        if match is None:
+            return None
+        found.update(ScalarType(int(part.split(";")[0])) for part in match[1].split("|") if part.strip())
+    return frozenset(found)

@@ -1,0 +1,145 @@
+"""`select/project.py` and `rushlight select`: builds, their results and what they leave out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import rushlight
+from models import selective
+from rushlight.runtime import Runtime
+
+needs_targets = pytest.mark.skipif(
+    not os.environ.get("RUSHLIGHT_TARGETS"), reason="`make targets` runs it: its builds take minutes"
+)
+
+
+@pytest.fixture(scope="module")
+def int8_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The digits network in int8, portable kernels, with three test cases inside."""
+    folder = tmp_path_factory.mktemp("select")
+    images = selective.digits_images(3).split(1)
+    program = selective.with_cases(selective.digits_program("int8"), images, folder, "digits")
+    return selective.select([program], folder / "project", "--portable", "--embed")
+
+
+def results_of_the_whole_runtime(program: bytes) -> list[str]:
+    """What a runner shows for a program and its test cases, from the runtime with all kernels."""
+    method = Runtime.get().load_program(program).load_method("forward")
+    return [
+        selective.bits_of(torch.from_numpy(np.asarray(method.execute((image.numpy(),))[0])))
+        for image in selective.digits_images(3).split(1)
+    ]
+
+
+def symbols(folder: Path) -> str:
+    return subprocess.run(
+        ["nm", "-C", str(folder / "rushlight" / "librushlight_selected.a")],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_host_build_of_int8_digits(int8_project: Path) -> None:
+    """The results are those of the whole runtime, and kernels that the program does not use are absent."""
+    folder = selective.build(int8_project, "runner")
+    code, text = selective.run(folder)
+    assert code == 0, text
+    assert selective.outputs(text) == results_of_the_whole_runtime(selective.digits_program("int8"))
+    names = symbols(folder)
+    assert "rushlight::quantized::quantized_convolution_out(" in names
+    for absent in (
+        "portable::add_out(",
+        "portable::convolution_out(",
+        "optimized::",
+        "microkernels::",
+        "CpuBackend",
+    ):
+        assert absent not in names, absent
+
+
+def test_kernels_that_are_absent_are_named_at_load(int8_project: Path, tmp_path: Path) -> None:
+    """A program that the build is not made for names its operators when it is loaded."""
+    other = rushlight.compile(torch.nn.Softmax(1), (torch.zeros(1, 4),), partitioner=())
+    path = tmp_path / "softmax.pte"
+    path.write_bytes(other.buffer)
+    project = tmp_path / "project"
+    project.mkdir()
+    for file in int8_project.iterdir():
+        if file.is_file():
+            (project / file.name).write_bytes(file.read_bytes())
+    files = selective.select([path], tmp_path / "softmax", "--portable", "--embed")
+    (project / "programs.cpp").write_bytes((files / "programs.cpp").read_bytes())
+    folder = selective.build(project, "runner")
+    code, text = selective.run(folder)
+    assert code == 1
+    assert (
+        "OperatorMissing: method 'forward' calls 1 operators that have no kernel here: aten::_softmax.out"
+        in text
+    )
+
+
+def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "operators.txt"
+    path.write_text("mine::twice.out float32\n")
+    from rushlight.cli.main import main
+
+    arguments = ["select", str(path), "--out", str(tmp_path / "project")]
+    assert main(arguments) == 1
+    assert "no kernels for mine::twice.out" in capsys.readouterr().err
+    assert main([*arguments, "--own", "mine::twice.out"]) == 0
+
+
+def test_rows_have_the_dtypes_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "operators.txt"
+    path.write_text("aten::add.out float32,int32\n")
+    project = selective.select([path], tmp_path / "project", "--portable")
+    assert "DtypeSet(ScalarType::Int, ScalarType::Float)" in (project / "portable_table.cpp").read_text()
+    text = (project / "selection.cmake").read_text()
+    assert "set(RUSHLIGHT_SELECTED_DTYPES 0x48u)" in text
+    assert "kernels/portable/add.cpp" in text and "kernels/portable/mul.cpp" not in text
+
+
+@pytest.mark.skipif(
+    not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
+)
+def test_int8_digits_on_a_cortex_m4(int8_project: Path) -> None:
+    folder = selective.build(int8_project, "runner", "cortex-m4", ["-DRUSHLIGHT_TRACING=OFF"])
+    code, text = selective.run(folder, "cortex-m4")
+    assert code == 0, text
+    assert selective.outputs(text) == results_of_the_whole_runtime(selective.digits_program("int8"))
+
+
+@needs_targets
+@pytest.mark.parametrize("toolchain", selective.EMULATORS)
+@pytest.mark.parametrize("form", ["float32", "int8"])
+def test_digits_have_the_results_of_the_host(form: str, toolchain: str, tmp_path: Path) -> None:
+    images = selective.digits_images(3).split(1)
+    program = selective.with_cases(selective.digits_program(form), images, tmp_path, "digits")
+    project = selective.select([program], tmp_path / "project", "--portable", "--embed")
+    texts = []
+    for target in (selective.HOST, toolchain):
+        code, text = selective.run(
+            selective.build(project, "runner", target, ["-DRUSHLIGHT_TRACING=OFF"]), target
+        )
+        assert code == 0, text
+        texts.append(selective.outputs(text))
+    assert texts[0] == texts[1]
+
+
+@needs_targets
+@pytest.mark.parametrize("form", ["float32", "int8"])
+def test_plans_of_digits_have_the_results_of_the_whole_runtime(form: str, tmp_path: Path) -> None:
+    """CpuBackend with the steps and the instruction set of one plan."""
+    program = selective.digits_program(form, plans=True)
+    path = selective.with_cases(program, selective.digits_images(3).split(1), tmp_path, "digits")
+    project = selective.select([path], tmp_path / "project", "--embed")
+    code, text = selective.run(selective.build(project, "runner"))
+    assert code == 0, text
+    assert selective.outputs(text) == results_of_the_whole_runtime(program)

@@ -1,0 +1,44 @@
+"""`select/sources.py`: the files that kernels and steps need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rushlight.runtime.kernels import kernel_names
+from rushlight.select.sources import KINDS, RuntimeSources
+
+SOURCES = RuntimeSources(Path(__file__).parents[2] / "runtime")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_those_of_the_runtime(kind: str) -> None:
+    assert sorted(row.name for row in SOURCES.rows[kind]) == sorted(kernel_names(kind))
+
+
+def test_every_row_has_the_files_of_its_functions() -> None:
+    for kind in KINDS:
+        for row in SOURCES.rows[kind]:
+            functions = list(row.functions())
+            assert functions and len(SOURCES.kernel_files([row])) >= 1, row.name
+
+
+def test_files_of_one_kernel() -> None:
+    rows = [row for row in SOURCES.rows["portable"] if row.name == "aten::max_pool2d_with_indices.out"]
+    files = SOURCES.closure(SOURCES.kernel_files(rows), frozenset())
+    assert {"kernels/shared/pooling.cpp", "kernels/shared/max_pool.cpp"} <= files
+    assert "kernels/shared/average_pool.cpp" not in files
+    assert not any(path.startswith(("microkernels/", "backends/")) for path in files)
+
+
+def test_instruction_sets_are_those_that_are_asked_for() -> None:
+    files = SOURCES.closure([SOURCES.steps()["Gemm"]], frozenset({"avx2"}))
+    assert {"microkernels/isa/f32_avx2.cpp", "microkernels/isa/f32_generic.cpp"} <= files
+    assert not any("avx512" in path or "neon" in path for path in files)
+    assert "microkernels/dwconv/f32.cpp" not in files
+
+
+def test_folder_without_sources(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no sources of the runtime"):
+        RuntimeSources(tmp_path)

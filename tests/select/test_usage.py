@@ -1,0 +1,88 @@
+"""`select/usage.py`: what programs, lists and ExecuTorch's YAML use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import rushlight
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.format.program import ScalarType
+from rushlight.select.usage import Usage, read_usage, usage_of_program
+
+
+class Add(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x + y, x])
+
+
+INPUTS = (torch.zeros(2), torch.zeros(2))
+
+
+def test_operators_and_dtypes_of_a_program() -> None:
+    usage = usage_of_program(rushlight.compile(Add(), INPUTS, partitioner=()).buffer)
+    assert usage.operators == {
+        "aten::add.out": frozenset({ScalarType.FLOAT}),
+        "aten::cat.out": frozenset({ScalarType.FLOAT}),
+    }
+    assert usage.dtypes == frozenset({ScalarType.FLOAT})
+
+
+def test_steps_and_targets_of_plans() -> None:
+    usage = usage_of_program(rushlight.compile(torch.nn.Linear(4, 4), (torch.zeros(1, 4),)).buffer)
+    assert usage.operators == {}
+    assert "Gemm" in usage.steps
+    assert len(usage.targets) == 1
+
+
+def test_other_backends_are_refused() -> None:
+    program = rushlight.compile(
+        torch.nn.Linear(4, 4), (torch.zeros(1, 4),), partitioner=(XnnpackPartitioner(),)
+    ).buffer
+    with pytest.raises(ValueError, match="method 'forward' uses XnnpackBackend"):
+        usage_of_program(program)
+
+
+def test_list_of_operators(tmp_path: Path) -> None:
+    path = tmp_path / "operators.txt"
+    path.write_text(
+        "aten::add.out float32,int32  # a remark\naten::where.self_out bool 1,2,3:float32\naten::mm.out\n"
+    )
+    usage = read_usage(path)
+    assert usage.operators == {
+        "aten::add.out": frozenset({ScalarType.FLOAT, ScalarType.INT}),
+        "aten::where.self_out": frozenset({ScalarType.BOOL, ScalarType.FLOAT}),
+        "aten::mm.out": None,
+    }
+    assert usage.dtypes is None
+
+
+def test_unknown_dtype_in_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "operators.txt"
+    path.write_text("aten::add.out float33\n")
+    with pytest.raises(ValueError, match="no dtype is named float33"):
+        read_usage(path)
+
+
+def test_yaml_of_executorch(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    path = tmp_path / "selected_operators.yaml"
+    path.write_text(
+        "operators:\n  aten::add.out: {is_root_operator: true}\n  aten::mm.out: {}\n"
+        "et_kernel_metadata:\n  aten::add.out: ['v1/6;0,1|6;0,1|4;0|6;0,1']\n  aten::mm.out: [default]\n"
+    )
+    usage = read_usage(path)
+    assert usage.operators == {
+        "aten::add.out": frozenset({ScalarType.FLOAT, ScalarType.LONG}),
+        "aten::mm.out": None,
+    }
+    path.write_text("include_all_operators: true\noperators: {}\n")
+    assert read_usage(path).every_operator
+
+
+def test_usages_join() -> None:
+    both = Usage({"a::b": frozenset({ScalarType.FLOAT})}) | Usage({"a::b": frozenset({ScalarType.INT})})
+    assert both.operators["a::b"] == {ScalarType.FLOAT, ScalarType.INT}
+    assert (both | Usage({"a::b": None})).operators["a::b"] is None
