@@ -158,3 +158,76 @@ def bits_of(tensor: torch.Tensor) -> str:
     """How a runner shows a float32 tensor."""
     words = tensor.contiguous().view(torch.int32).flatten().tolist()
     return "output 0: float32 " + " ".join(f"{word & 0xFFFFFFFF:08x}" for word in words)
+
+
+KIB = 1024
+BUDGETS = {
+    "core without kernels, Cortex-M4": 32 * KIB,
+    "core and digits in int8, Cortex-M4": 64 * KIB,
+    "RAM beyond arena, scratch, stack and model, Cortex-M4": 4 * KIB,
+}
+"""Bytes that the builds of `device_sizes` may have."""
+
+_SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
+_MEMORIES = ("arena", "structures", "scratch")
+
+
+def device_sizes(folder: Path) -> dict[str, int]:
+    """Measures what BUDGETS limits, on a Cortex-M4 without the texts of errors.
+
+    Code is what a linked program has in flash, with start, runner and the library of the compiler but without
+    the bytes of the model. RAM is static data and the structures of the loaded method.
+
+    Args:
+        folder: an empty folder for the builds.
+    """
+    program = folder / "digits.pte"
+    program.write_bytes(digits_program("int8"))
+    project = select([program], folder / "digits", "--portable", "--embed")
+    digits = build(project, "runner", "cortex-m4", _SMALL)
+    # The same program with a core that has no kernels.
+    operators = folder / "operators.txt"
+    operators.write_text("")
+    core = select([operators], folder / "core", "--portable")
+    for name in ("CMakeLists.txt", "programs.cpp"):
+        shutil.copy(project / name, core / name)
+    bare = build(core, "runner", "cortex-m4", _SMALL)
+    code, text = run(digits, "cortex-m4")
+    if code != 0:
+        raise RuntimeError(text)
+    structures = int(text.split(" of structures")[0].split()[-1])
+    model = program.stat().st_size
+    return dict(
+        zip(
+            BUDGETS,
+            (_flash(bare) - model, _flash(digits) - model, _static_data(digits) + structures),
+            strict=True,
+        )
+    )
+
+
+def _sections(folder: Path) -> list[int]:
+    """The bytes of code and constants, of data with a value, and of other data."""
+    command = ["arm-none-eabi-size", str(folder / "runner")]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [int(word) for word in lines[1].split()[:3]]
+
+
+def _flash(folder: Path) -> int:
+    text, data, _ = _sections(folder)
+    return text + data
+
+
+def _static_data(folder: Path) -> int:
+    """The bytes of data without the memories that the runner gives to methods."""
+    command = ["arm-none-eabi-nm", "-S", "-C", str(folder / "runner")]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    _, data, bss = _sections(folder)
+    sizes = [
+        int(line.split()[1], 16)
+        for line in names.splitlines()
+        if "rushlight::device" in line and line.rpartition("::")[2] in _MEMORIES
+    ]
+    if len(sizes) != len(_MEMORIES):
+        raise RuntimeError(f"the runner has {len(sizes)} memories, not {len(_MEMORIES)}")
+    return data + bss - sum(sizes)

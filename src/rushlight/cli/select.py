@@ -52,15 +52,11 @@ def add_to(commands: Commands) -> None:
         "of CpuBackend)",
     )
     parser.add_argument(
-        "--own", nargs="+", default=[], metavar="OPERATOR", help="operators that your own kernels have"
-    )
-    parser.add_argument(
-        "--kernels",
+        "--own",
         nargs="+",
-        type=Path,
         default=[],
-        metavar="FOLDER",
-        help="folders of your own kernels, each with a CMakeLists.txt, which the project adds",
+        metavar="OPERATOR",
+        help="operators that your application has its own kernels for",
     )
     parser.add_argument(
         "--runtime", type=Path, metavar="FOLDER", help="the folder `runtime` of Rushlight's sources"
@@ -86,7 +82,6 @@ def run(options: argparse.Namespace) -> None:
         isas=options.isa,
         own_operators=options.own,
         programs=programs,
-        kernels=options.kernels,
     )
     name = re.sub(r"\W", "_", options.files[0].stem)
     write_project(options.out, project_files(selection, sources, name))

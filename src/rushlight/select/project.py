@@ -34,14 +34,12 @@ class Selection:
         usage: what the programs use.
         families: families of instruction sets besides the generic one, such as `avx2`.
         programs: by name, programs or programs with test cases that the runner has inside.
-        kernels: folders of the user's own kernels, each with a CMakeLists.txt.
     """
 
     rows: Sequence[KernelText]
     usage: Usage
     families: frozenset[str] = frozenset()
     programs: Mapping[str, bytes] = field(default_factory=dict)
-    kernels: Sequence[Path] = ()
 
 
 def select(
@@ -52,7 +50,6 @@ def select(
     isas: Iterable[str] | None = None,
     own_operators: Iterable[str] = (),
     programs: Mapping[str, bytes] | None = None,
-    kernels: Sequence[Path] = (),
 ) -> Selection:
     """Finds the kernels for what programs use.
 
@@ -65,7 +62,6 @@ def select(
             kernels outside of plans.
         own_operators: operators that the user's own kernels have.
         programs: programs that the runner has inside, by name.
-        kernels: folders of the user's own kernels, each with a CMakeLists.txt.
 
     Raises:
         ValueError: the runtime has no kernel for an operator, or an instruction set is unknown.
@@ -92,7 +88,7 @@ def select(
     if unknown:
         names = ", ".join([GENERIC, *FAMILIES])
         raise ValueError(f"{', '.join(sorted(unknown))}: no such instruction set; the names are {names}")
-    return Selection(rows, usage, frozenset(families), programs or {}, kernels)
+    return Selection(rows, usage, frozenset(families), programs or {})
 
 
 def project_files(selection: Selection, sources: RuntimeSources, name: str) -> dict[str, str]:
@@ -134,10 +130,6 @@ def write_project(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _project(selection: Selection, sources: RuntimeSources, name: str) -> str:
-    own = "".join(
-        f"add_subdirectory({path.resolve().as_posix()} own_{index})\n"
-        for index, path in enumerate(selection.kernels)
-    )
     definitions = " ".join(_runner_definitions(selection.programs))
     runner = f"""
 add_executable(runner programs.cpp ${{RUSHLIGHT_RUNTIME}}/device/runner.cpp)
@@ -158,7 +150,7 @@ if(NOT CMAKE_SYSTEM_NAME STREQUAL "Generic")
   set(RUSHLIGHT_BUILD_CLI ON)
 endif()
 add_subdirectory(${{RUSHLIGHT_RUNTIME}} rushlight)
-{own}{runner if selection.programs else ""}"""
+{runner if selection.programs else ""}"""
 
 
 def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
