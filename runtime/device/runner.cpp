@@ -30,7 +30,11 @@
 #define RUSHLIGHT_ARENA_BYTES (64 * 1024)
 #endif
 #if !defined(RUSHLIGHT_STRUCTURE_BYTES)
+#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
+#define RUSHLIGHT_STRUCTURE_BYTES (4 * 1024 * 1024)  // plans keep their intermediate results there
+#else
 #define RUSHLIGHT_STRUCTURE_BYTES (32 * 1024)
+#endif
 #endif
 #if !defined(RUSHLIGHT_SCRATCH_BYTES)
 #define RUSHLIGHT_SCRATCH_BYTES (32 * 1024)

@@ -8,7 +8,7 @@ set(CMAKE_CXX_FLAGS_INIT "${RUSHLIGHT_MACHINE} -fno-threadsafe-statics -fno-use-
 set(CMAKE_CXX_FLAGS_RELEASE "-DNDEBUG" CACHE STRING "")
 set(CMAKE_EXE_LINKER_FLAGS_INIT
   "-nostdlib -L${device} -T${device}/boards/${RUSHLIGHT_BOARD}.ld -Wl,--gc-sections -Wl,-Map=map.txt")
-set(CMAKE_CXX_STANDARD_LIBRARIES "${RUSHLIGHT_LINK} -Wl,--start-group -lm -lgcc -Wl,--end-group")
+set(CMAKE_CXX_STANDARD_LIBRARIES "${RUSHLIGHT_LINK} -Wl,--start-group -lm -lc -lgcc -Wl,--end-group")
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

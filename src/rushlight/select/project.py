@@ -111,7 +111,7 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str) -> d
         if rows:
             files[f"{kind}_table.cpp"] = _table(kind, rows, selection.usage, sources)
     if selection.usage.steps:
-        files["cpu_steps.cpp"] = _absent_steps(sources.steps().keys() - selection.usage.steps)
+        files["cpu_steps.cpp"] = _absent_steps(_steps_without_files(selection.usage, sources))
     if selection.programs:
         files["programs.cpp"] = _programs(selection.programs)
     return files
@@ -213,6 +213,13 @@ def _narrowed(row: KernelText, dtypes: Dtypes) -> str:
         return row.text
     names = ", ".join(f"ScalarType::{_CPP_NAMES.get(dtype, dtype.name.title())}" for dtype in sorted(dtypes))
     return f"narrowed({row.text}, DtypeSet({names}))"
+
+
+def _steps_without_files(usage: Usage, sources: RuntimeSources) -> set[str]:
+    """The operations of CPU plans whose files the build leaves out. A file may have several operations."""
+    files = sources.steps()
+    built = {files[name] for name in usage.steps}
+    return {name for name, path in files.items() if path not in built}
 
 
 def _absent_steps(names: Iterable[str]) -> str:

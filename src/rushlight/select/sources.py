@@ -26,6 +26,8 @@ _DEFINITION = re.compile(
 )
 # Functions that are declared at the start of a line.
 _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
+# The namespace of a table, which some files give to the headers that define the table.
+_ISA_NAMESPACE = re.compile(r"^(?:namespace rushlight::microkernels::|#define RL_ISA )(\w+)", re.M)
 _WORD = re.compile(r"\w+")
 _MAKE_STEP = "make_step"  # overloaded for every operation; a selection names its files
 
@@ -196,9 +198,7 @@ class RuntimeSources:
     def _isa_files(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self._files("microkernels/isa"):
-            for name in set(
-                re.findall(r"^namespace rushlight::microkernels::(\w+) \{", self._text(path), re.M)
-            ):
+            for name in set(_ISA_NAMESPACE.findall(self._text(path))):
                 found.setdefault(name, []).append(path)
         return found
 
