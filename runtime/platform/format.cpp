@@ -5,8 +5,10 @@
 namespace rushlight {
 namespace {
 
-constexpr int kMostDigits = 24;    // of an integer
-constexpr int kGeneralDigits = 6;  // of a number that is printed with %g
+constexpr int kMostDigits = 24;                         // of an integer
+constexpr int kGeneralDigits = 6;                       // of a number that is printed with %g
+constexpr int kFixedDigits = 6;                         // after the point, with %f
+constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // digits of larger numbers are not those of a double
 
 // The text as far as it fits, and its whole length.
 class Sink {
@@ -33,26 +35,37 @@ class Sink {
 // What stands between % and the conversion.
 struct Directive {
   bool zeros = false;
+  bool is_left = false;
+  char plus = '\0';  // what a number that is not negative begins with
   int width = 0;
   int precision = -1;
-  int longs = 0;  // 1: l, 2: ll
-  bool is_size = false;
+  char length = '\0';  // L stands for ll
 };
 
-void put_padded(Sink& sink, const Directive& directive, const char* text, int length) {
-  for (int i = length; i < directive.width; ++i) sink.put(directive.zeros ? '0' : ' ');
-  sink.put(text, static_cast<size_t>(length));
+// `text` begins with `signs` characters that stand before zeros.
+void put_padded(Sink& sink, const Directive& directive, const char* text, int length, int signs = 0) {
+  const bool zeros = directive.zeros && !directive.is_left;
+  if (zeros) sink.put(text, static_cast<size_t>(signs));
+  for (int i = length; i < directive.width && !directive.is_left; ++i) sink.put(zeros ? '0' : ' ');
+  const int written = zeros ? signs : 0;
+  sink.put(text + written, static_cast<size_t>(length - written));
+  for (int i = length; i < directive.width && directive.is_left; ++i) sink.put(' ');
 }
 
-void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, bool is_negative, unsigned base) {
-  char digits[kMostDigits];
-  int at = kMostDigits;
+// Writes the digits of a number so that they end before `end`. Returns where they begin.
+char* digits_before(char* end, uint64_t number, unsigned base) {
   do {
-    digits[--at] = "0123456789abcdef"[magnitude % base];
-    magnitude /= base;
-  } while (magnitude != 0);
-  if (is_negative) digits[--at] = '-';
-  put_padded(sink, directive, digits + at, kMostDigits - at);
+    *--end = "0123456789abcdef"[number % base];
+    number /= base;
+  } while (number != 0);
+  return end;
+}
+
+void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, char sign, unsigned base) {
+  char text[kMostDigits];
+  char* begin = digits_before(text + kMostDigits, magnitude, base);
+  if (sign != '\0') *--begin = sign;
+  put_padded(sink, directive, begin, static_cast<int>(text + kMostDigits - begin), sign != '\0');
 }
 
 // Scales a positive finite number to [1, 10), and returns the power of ten that it was divided by.
@@ -94,18 +107,16 @@ int significant_digits(double number, int most, char* digits, int* exponent) {
   return count;
 }
 
-void put_general(Sink& sink, const Directive& directive, double number) {
-  char text[40];
+// Writes a number as %g does. Returns its length.
+size_t write_general(char* text, int precision, double number) {
   size_t at = 0;
-  if (__builtin_signbit(number)) text[at++] = '-', number = -number;
   if (!(number < __builtin_inf())) {
     for (const char* name = number != number ? "nan" : "inf"; *name; ++name) text[at++] = *name;
-    return put_padded(sink, directive, text, static_cast<int>(at));
+    return at;
   }
   char digits[kGeneralDigits] = {'0'};
   int exponent = 0, count = 1;
-  const int most =
-      directive.precision > 0 && directive.precision < kGeneralDigits ? directive.precision : kGeneralDigits;
+  const int most = precision > 0 && precision < kGeneralDigits ? precision : kGeneralDigits;
   if (number > 0) count = significant_digits(number, most, digits, &exponent);
   const bool is_scientific = exponent < -4 || exponent >= most;
   int point = is_scientific ? 1 : exponent + 1;  // digits before the point
@@ -126,7 +137,34 @@ void put_general(Sink& sink, const Directive& directive, double number) {
     text[at++] = static_cast<char>('0' + exponent / 10 % 10);
     text[at++] = static_cast<char>('0' + exponent % 10);
   }
-  put_padded(sink, directive, text, static_cast<int>(at));
+  return at;
+}
+
+// Writes a number as %f does, if its digits are few enough. Returns its length.
+size_t write_fixed(char* text, int precision, double number) {
+  if (precision < 0) precision = kFixedDigits;
+  uint64_t one = 1;
+  for (int i = 0; i < precision && one < kMostFixed; ++i) one *= 10;
+  if (!(number * static_cast<double>(one) < static_cast<double>(kMostFixed))) return write_general(text, -1, number);
+  const auto scaled = static_cast<uint64_t>(number * static_cast<double>(one) + 0.5);
+  char digits[kMostDigits];
+  size_t at = 0;
+  for (char* next = digits_before(digits + kMostDigits, scaled / one, 10); next != digits + kMostDigits;) {
+    text[at++] = *next++;
+  }
+  if (precision > 0) text[at++] = '.';
+  for (uint64_t unit = one / 10; unit != 0; unit /= 10) text[at++] = static_cast<char>('0' + scaled / unit % 10);
+  return at;
+}
+
+void put_number(Sink& sink, const Directive& directive, char conversion, double number) {
+  char text[kMostDigits * 2];
+  text[0] = directive.plus;
+  if (__builtin_signbit(number)) text[0] = '-', number = -number;
+  const size_t signs = text[0] != '\0';
+  const size_t length = conversion == 'f' ? write_fixed(text + signs, directive.precision, number)
+                                          : write_general(text + signs, directive.precision, number);
+  put_padded(sink, directive, text, static_cast<int>(length + signs), static_cast<int>(signs));
 }
 
 void put_string(Sink& sink, const Directive& directive, const char* text) {
@@ -148,51 +186,101 @@ int read_number(const char** format, va_list* arguments) {
 
 Directive read_directive(const char** format, va_list* arguments) {
   Directive directive;
-  for (; **format == '0'; ++*format) directive.zeros = true;
+  for (;; ++*format) {
+    const char flag = **format;
+    if (flag == '0') {
+      directive.zeros = true;
+    } else if (flag == '-') {
+      directive.is_left = true;
+    } else if (flag == '+' || flag == ' ') {
+      directive.plus = flag;
+    } else if (flag != '#') {
+      break;
+    }
+  }
   directive.width = read_number(format, arguments);
   if (**format == '.') {
     ++*format;
     directive.precision = read_number(format, arguments);
   }
-  for (; **format == 'l'; ++*format) ++directive.longs;
-  for (; **format == 'z'; ++*format) directive.is_size = true;
+  for (; **format == 'l' || **format == 'h' || **format == 'z' || **format == 'j' || **format == 't'; ++*format) {
+    directive.length = directive.length == 'l' ? 'L' : **format;
+  }
   return directive;
 }
 
+// Arguments that are shorter than int are passed as int.
 int64_t signed_argument(const Directive& directive, va_list* arguments) {
-  if (directive.longs == 2) return va_arg(*arguments, long long);
-  if (directive.longs == 1) return va_arg(*arguments, long);
-  return directive.is_size ? static_cast<int64_t>(va_arg(*arguments, size_t)) : va_arg(*arguments, int);
+  switch (directive.length) {
+    case 'L':
+      return va_arg(*arguments, long long);
+    case 'l':
+      return va_arg(*arguments, long);
+    case 'j':
+      return va_arg(*arguments, intmax_t);
+    case 'z':
+    case 't':
+      return va_arg(*arguments, ptrdiff_t);
+    default:
+      return va_arg(*arguments, int);
+  }
 }
 
 uint64_t unsigned_argument(const Directive& directive, va_list* arguments) {
-  if (directive.longs == 2) return va_arg(*arguments, unsigned long long);
-  if (directive.longs == 1) return va_arg(*arguments, unsigned long);
-  return directive.is_size ? va_arg(*arguments, size_t) : va_arg(*arguments, unsigned);
+  switch (directive.length) {
+    case 'L':
+      return va_arg(*arguments, unsigned long long);
+    case 'l':
+      return va_arg(*arguments, unsigned long);
+    case 'j':
+      return va_arg(*arguments, uintmax_t);
+    case 'z':
+    case 't':
+      return va_arg(*arguments, size_t);
+    default:
+      return va_arg(*arguments, unsigned);
+  }
 }
 
-void convert(Sink& sink, char conversion, const Directive& directive, va_list* arguments) {
+// Returns false for a conversion that it does not know, whose argument it cannot skip.
+bool convert(Sink& sink, char conversion, const Directive& directive, va_list* arguments) {
   switch (conversion) {
     case 'd':
     case 'i': {
       const int64_t number = signed_argument(directive, arguments);
       const auto bits = static_cast<uint64_t>(number);
-      return put_integer(sink, directive, number < 0 ? 0 - bits : bits, number < 0, 10);
+      put_integer(sink, directive, number < 0 ? 0 - bits : bits, number < 0 ? '-' : directive.plus, 10);
+      return true;
     }
     case 'u':
-      return put_integer(sink, directive, unsigned_argument(directive, arguments), false, 10);
+      put_integer(sink, directive, unsigned_argument(directive, arguments), '\0', 10);
+      return true;
     case 'x':
-      return put_integer(sink, directive, unsigned_argument(directive, arguments), false, 16);
+    case 'X':
+      put_integer(sink, directive, unsigned_argument(directive, arguments), '\0', 16);
+      return true;
+    case 'p':
+      sink.put("0x", 2);
+      put_integer(sink, directive, reinterpret_cast<uintptr_t>(va_arg(*arguments, const void*)), '\0', 16);
+      return true;
     case 'c': {
       const char character = static_cast<char>(va_arg(*arguments, int));
-      return put_padded(sink, directive, &character, 1);
+      put_padded(sink, directive, &character, 1);
+      return true;
     }
     case 's':
-      return put_string(sink, directive, va_arg(*arguments, const char*));
+      put_string(sink, directive, va_arg(*arguments, const char*));
+      return true;
+    case 'e':
+    case 'f':
     case 'g':
-      return put_general(sink, directive, va_arg(*arguments, double));
+      put_number(sink, directive, conversion, va_arg(*arguments, double));
+      return true;
+    case '%':
+      sink.put('%');
+      return true;
     default:
-      return sink.put(conversion);
+      return false;
   }
 }
 
@@ -208,9 +296,14 @@ int format_list(char* to, size_t size, const char* format, va_list arguments) no
       sink.put(character);
       continue;
     }
+    const char* const begin = format;
     const Directive directive = read_directive(&format, &rest);
-    if (*format == '\0') break;
-    convert(sink, *format++, directive, &rest);
+    if (*format != '\0' && convert(sink, *format, directive, &rest)) {
+      ++format;
+      continue;
+    }
+    sink.put('%');
+    for (format = begin; *format != '\0'; ++format) sink.put(*format);
   }
   va_end(rest);
   return sink.finish();

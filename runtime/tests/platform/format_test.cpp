@@ -4,11 +4,16 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
 namespace rushlight {
 namespace {
+
+// A variable, of which the compiler does not check the conversions.
+const char* const volatile kUnknown = "%d %y %s";
 
 // The texts of this library and of the C library.
 #define EXPECT_SAME(...)                                                       \
@@ -26,12 +31,16 @@ TEST(Format, WritesIntegersAsTheCLibraryDoes) {
   EXPECT_SAME("%lld %lld", -9223372036854775807ll - 1, 9223372036854775807ll);
   EXPECT_SAME("%llu %zu %ld", 18446744073709551615ull, size_t{123456}, -5l);
   EXPECT_SAME("%016llx|%04d|%5d", 0xbeefull, 42, 7);
+  EXPECT_SAME("%-5d|%+d|% d|%05d|%+05d|", 7, 7, 7, -7, 7);
+  EXPECT_SAME("%hhd %hu %jd %td %X", -3, 4, intmax_t{-5}, ptrdiff_t{6}, 7u);
+  EXPECT_SAME("%p", static_cast<const void*>("text"));
 }
 
 TEST(Format, WritesTextsAsTheCLibraryDoes) {
   EXPECT_SAME("%s, %.3s, %.*s and %c%%", "alpha", "betagamma", 2, "delta", '!');
   EXPECT_SAME("nothing to convert");
   EXPECT_SAME("%s", "");
+  EXPECT_SAME("%-6s|%6s|", "left", "right");
 }
 
 TEST(Format, WritesNumbersAsTheCLibraryDoes) {
@@ -42,6 +51,14 @@ TEST(Format, WritesNumbersAsTheCLibraryDoes) {
   }
   EXPECT_SAME("%g %g", static_cast<double>(INFINITY), -static_cast<double>(INFINITY));
   EXPECT_SAME("%.4g and %.1g", 0.123456, 27.0);
+  EXPECT_SAME("%f %.2f %.0f %8.3f|%-8.1f|%+.1f|%08.2f", 3.14159265, -2.718, 1e9, 0.0626, 12.34, 5.0, -1.5);
+  EXPECT_SAME("%f and %f", 0.0, static_cast<double>(INFINITY));
+}
+
+TEST(Format, CopiesTheRestAfterAnUnknownConversion) {
+  char text[32];
+  EXPECT_GT(format_text(text, sizeof(text), kUnknown, 1, "not read"), 0);
+  EXPECT_STREQ(text, "1 %y %s");
 }
 
 TEST(Format, CutsWhatDoesNotFit) {
