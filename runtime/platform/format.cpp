@@ -68,6 +68,12 @@ void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, cha
   put_padded(sink, directive, begin, static_cast<int>(text + kMostDigits - begin), sign != '\0');
 }
 
+// Rounds a number that is not negative and smaller than 2^63.
+uint64_t rounded_half_up(double number) {
+  const auto whole = static_cast<uint64_t>(number);
+  return whole + (number - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
 // Scales a positive finite number to [1, 10), and returns the power of ten that it was divided by.
 int scale_to_one_digit(double* number) {
   static constexpr struct {
@@ -96,7 +102,7 @@ int significant_digits(double number, int most, char* digits, int* exponent) {
   *exponent = scale_to_one_digit(&number);
   uint64_t one = 1;
   for (int i = 1; i < most; ++i) one *= 10;
-  uint64_t rounded = static_cast<uint64_t>(number * static_cast<double>(one) + 0.5);
+  uint64_t rounded = rounded_half_up(number * static_cast<double>(one));
   if (rounded >= 10 * one) {
     rounded = one;
     ++*exponent;
@@ -146,7 +152,7 @@ size_t write_fixed(char* text, int precision, double number) {
   uint64_t one = 1;
   for (int i = 0; i < precision && one < kMostFixed; ++i) one *= 10;
   if (!(number * static_cast<double>(one) < static_cast<double>(kMostFixed))) return write_general(text, -1, number);
-  const auto scaled = static_cast<uint64_t>(number * static_cast<double>(one) + 0.5);
+  const auto scaled = rounded_half_up(number * static_cast<double>(one));
   char digits[kMostDigits];
   size_t at = 0;
   for (char* next = digits_before(digits + kMostDigits, scaled / one, 10); next != digits + kMostDigits;) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -94,6 +95,19 @@ def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert main(arguments) == 1
     assert "no kernels for mine::twice.out" in capsys.readouterr().err
     assert main([*arguments, "--own", "mine::twice.out"]) == 0
+
+
+def test_selection_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "operators.txt"
+    path.write_text("aten::mm.out float32\naten::add.out float32\n")
+    folder = tmp_path / "project"
+    selective.select([path], folder, "--portable", "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": str(folder),
+        "operators": ["aten::add.out", "aten::mm.out"],
+        "steps": [],
+        "instruction_sets": ["generic"],
+    }
 
 
 def test_rows_have_the_dtypes_in_use(tmp_path: Path) -> None:

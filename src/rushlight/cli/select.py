@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import re
 from functools import reduce
 from operator import or_
@@ -13,7 +13,7 @@ from rushlight.cli.arguments import Commands
 from rushlight.runtime.errors import InvalidArgumentError
 from rushlight.runtime.libraries import runtime_sources
 from rushlight.select.project import project_files, select, write_project
-from rushlight.select.sources import KINDS, RuntimeSources
+from rushlight.select.sources import GENERIC, KINDS, RuntimeSources
 from rushlight.select.usage import read_usage
 
 
@@ -61,6 +61,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--runtime", type=Path, metavar="FOLDER", help="the folder `runtime` of Rushlight's sources"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
@@ -85,6 +86,11 @@ def run(options: argparse.Namespace) -> None:
     )
     name = re.sub(r"\W", "_", options.files[0].stem)
     write_project(options.out, project_files(selection, sources, name))
-    operators = len({row.name for row in selection.rows})
-    print(f"{options.out}: {operators} operators, {len(usage.steps)} steps of CPU plans", end="")
-    print(f", instruction sets: {', '.join(['generic', *sorted(selection.families)])}{os.linesep}", end="")
+    operators = sorted({row.name for row in selection.rows})
+    isas = [GENERIC, *sorted(selection.families)]
+    if options.json:
+        facts = {"folder": str(options.out), "operators": operators, "steps": sorted(usage.steps)}
+        print(json.dumps({**facts, "instruction_sets": isas}, indent=2))
+        return
+    print(f"{options.out}: {len(operators)} operators, {len(usage.steps)} steps of CPU plans, ", end="")
+    print(f"instruction sets: {', '.join(isas)}")
