@@ -21,6 +21,7 @@ from rushlight.delegate.partitioner import Partitioner
 from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import export_module
 from rushlight.ir.errors import ExportError
+from rushlight.ir.program import DynamicShapes
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
@@ -67,12 +68,12 @@ class CompiledProgram:
 @heap_frozen()
 def compile(
     model: torch.nn.Module | ExportedProgram | Mapping[str, torch.nn.Module | ExportedProgram],
-    example_inputs: Sequence[Any] | torch.Tensor | Mapping[str, Any] | None = None,
+    example_inputs: Sequence[object] | torch.Tensor | Mapping[str, object] | None = None,
     *,
-    example_kwargs: Mapping[str, Any] | None = None,
-    dynamic_shapes: Any = None,
+    example_kwargs: Mapping[str, object] | None = None,
+    dynamic_shapes: DynamicShapes = None,
     partitioner: Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]] | None = None,
-    constant_methods: dict[str, Any] | None = None,
+    constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     backend_config: ExecutorchBackendConfig | None = None,
     float32_matmul_precision: Float32MatmulPrecision = "highest",
@@ -154,7 +155,7 @@ def compile(
     return CompiledProgram(edge.to_executorch(backend_config))
 
 
-def _exported(name: str, model: Any, given: Sequence[Any]) -> Any:
+def _exported(name: str, model: object, given: Sequence[Any]) -> Any:
     """Exports the model of one method.
 
     Args:

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch._ops import OpOverload
 
 from rushlight.runtime import Runtime
 
 if TYPE_CHECKING:
+    from ray import ObjectRef
+    from ray.data import Dataset
     from torch.export import ExportedProgram
     from torchao.quantization.pt2e.quantizer import Quantizer
 
@@ -105,15 +108,15 @@ class Predictor:
 
 
 def predict(
-    dataset: Any,
+    dataset: Dataset,
     program: bytes | str | os.PathLike[str],
     inputs: Sequence[str],
     outputs: Sequence[str] | None = None,
     *,
     workers: int = 2,
     batch_size: int = 32,
-    **options: Any,
-) -> Any:
+    **options: object,
+) -> Dataset:
     """Runs a program on all rows of a dataset.
 
     Args:
@@ -141,7 +144,7 @@ def predict(
 
 
 def evaluate(
-    dataset: Any,
+    dataset: Dataset,
     program: bytes | str | os.PathLike[str],
     inputs: Sequence[str],
     measure: Measure,
@@ -149,7 +152,7 @@ def evaluate(
     *,
     workers: int = 2,
     batch_size: int = 32,
-    **options: Any,
+    **options: object,
 ) -> dict[str, float]:
     """Measures a program over all rows of a dataset.
 
@@ -189,7 +192,7 @@ def evaluate(
 
 
 def quantize(
-    dataset: Any,
+    dataset: Dataset,
     program: ExportedProgram,
     quantizer: Quantizer,
     inputs: Sequence[str],
@@ -230,7 +233,7 @@ def quantize(
 
 
 def sensitivity(
-    dataset: Any,
+    dataset: Dataset,
     program: ExportedProgram,
     quantizer: Quantizer,
     inputs: Sequence[str],
@@ -319,7 +322,7 @@ class _CalibrationActor:
 
 
 class _SensitivityActor:
-    def __init__(self, program: Any, quantizer: bytes, inputs: list[str], observers: Any) -> None:
+    def __init__(self, program: Any, quantizer: bytes, inputs: list[str], observers: object) -> None:
         from rushlight.quantize import convert_pt2e, prepare_pt2e
         from rushlight.quantize.shards import absorb
 
@@ -368,7 +371,7 @@ def _ray(part: str = "ray") -> Any:
         raise ModuleNotFoundError("Ray is not installed: pip install 'rushlight[ray]'") from error
 
 
-def _map(dataset: Any, actor: type, arguments: dict[str, Any], workers: int, batch_size: int) -> Any:
+def _map(dataset: Dataset, actor: type, arguments: dict[str, Any], workers: int, batch_size: int) -> Dataset:
     # Fewer actors than asked for leave processors to the tasks that read the data.
     strategy = _ray("ray.data").ActorPoolStrategy(min_size=1, max_size=workers)
     return dataset.map_batches(
@@ -380,26 +383,26 @@ def _map(dataset: Any, actor: type, arguments: dict[str, Any], workers: int, bat
     )
 
 
-def _shared(data: bytes) -> Any:
+def _shared(data: bytes) -> ObjectRef[bytes]:
     """A reference to bytes in Ray's object store, which holds one copy for each machine."""
-    return _ray().put(data)
+    reference: ObjectRef[bytes] = _ray().put(data)
+    return reference
 
 
-def _result(value: Any) -> dict[str, Any]:
+def _result(value: object) -> dict[str, Any]:
     """A batch of one row with an object."""
     return {"result": np.array([pickle.dumps(value)], dtype=object)}
 
 
-def _results(dataset: Any) -> Iterator[Any]:
+def _results(dataset: Dataset) -> Iterator[Any]:
     return (pickle.loads(row["result"]) for row in dataset.iter_rows())
 
 
-def _pickled(value: Any) -> bytes:
+def _pickled(value: object) -> bytes:
     """The bytes of an object with functions and with operators of torch, which pickle alone refuses."""
-    from torch._ops import OpOverload
 
     class Pickler(_ray("ray.cloudpickle").CloudPickler):  # type: ignore[misc]
-        def reducer_override(self, value: Any) -> Any:
+        def reducer_override(self, value: object) -> Any:
             if isinstance(value, OpOverload):
                 return _operator, (value.namespace, *value._schema.name.split("::")[1:], value._overloadname)
             return super().reducer_override(value)
@@ -419,7 +422,7 @@ def _predictor_arguments(
     program: bytes | str | os.PathLike[str],
     inputs: Sequence[str],
     outputs: Sequence[str] | None,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> dict[str, Any]:
     return {"program": _shared(_bytes_of(program)), "inputs": list(inputs), "outputs": outputs, **options}
 
@@ -443,7 +446,7 @@ def _loaded(data: bytes) -> ExportedProgram:
 
 
 def _calibrated(
-    dataset: Any,
+    dataset: Dataset,
     program: ExportedProgram,
     quantizer: Quantizer,
     inputs: Sequence[str],

@@ -9,6 +9,7 @@ from torch.export.experimental import _export_forward_backward
 
 from rushlight.ir import meta
 from rushlight.ir.facts import facts_of
+from rushlight.passes.base import AnyPass
 from rushlight.passes.move_constants_to_files import (
     DEFAULT_TAG,
     MoveConstantsToFilesPass,
@@ -61,7 +62,11 @@ def test_constants_for_a_backend_are_tagged_before_they_are_lifted() -> None:
 
 
 def test_files_are_facts_of_the_program() -> None:
-    passes = [SpecPropPass(), MarkConstantsPass(), MoveConstantsToFilesPass(default_file, trained=False)]
+    passes: list[AnyPass] = [
+        SpecPropPass(),
+        MarkConstantsPass(),
+        MoveConstantsToFilesPass(default_file, trained=False),
+    ]
     program = run_passes(edge_of(Shift(), torch.ones(1, 3)), passes).exported_program
     assert facts_of(program).constant_files == {
         "linear.weight": DEFAULT_TAG,

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(found.lines()))
 
 
-def _timed(function: Callable[[list[Any]], object], inputs: list[Any]) -> float:
+def _timed(function: Callable[[list[Any]], object], inputs: list[object]) -> float:
     start = time.perf_counter()
     function(inputs)
     return time.perf_counter() - start

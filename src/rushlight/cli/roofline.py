@@ -106,7 +106,9 @@ class Roofline:
         return line
 
 
-def roofline(program: bytes, method: Any, name: str, inputs: list[Any], runs: int, threads: int) -> Roofline:
+def roofline(
+    program: bytes, method: Any, name: str, inputs: list[object], runs: int, threads: int
+) -> Roofline:
     """Measures every instruction of a method, and every step of CpuBackend.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"output {index}: {_text(value)}")
 
 
-def _save(folder: Path, outputs: list[Any]) -> None:
+def _save(folder: Path, outputs: Sequence[object]) -> None:
     """Saves the tensors.
 
     This happens before anything is printed, because the reader of a pipe may stop early.
@@ -98,14 +99,14 @@ def _run_on_torch(options: argparse.Namespace) -> list[Any]:
     return [aten.to_numpy(value) for value in outputs]
 
 
-def _fact(value: Any) -> Any:
+def _fact(value: object) -> Any:
     """An output as JSON: a tensor has its dtype, shape and values."""
     if isinstance(value, np.ndarray):
         return {"dtype": str(value.dtype), "shape": list(value.shape), "values": _plain(value.tolist())}
     return _plain(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Numbers that JSON does not have become text: "nan", "inf", "-inf", "(1+2j)"."""
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
@@ -113,7 +114,7 @@ def _plain(value: Any) -> Any:
     return str(value) if is_other else value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)
     shape = ", ".join(map(str, value.shape))

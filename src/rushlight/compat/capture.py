@@ -17,6 +17,7 @@ from rushlight.compiler import (
     ExecutorchProgramManager,
     to_edge,
 )
+from rushlight.ir.program import DynamicShapes
 
 
 class _Function(torch.nn.Module):
@@ -24,7 +25,7 @@ class _Function(torch.nn.Module):
         super().__init__()
         self.function = function
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: object) -> Any:
         return self.function(*args)
 
 
@@ -58,11 +59,11 @@ class EdgeProgram(CapturedProgram):
 
 
 def capture(
-    f: Callable[..., Any],
+    f: Callable[..., object],
     args: tuple[Any, ...],
     config: CaptureConfig | None = None,
-    constraints: Any = None,
-    dynamic_shapes: Any = None,
+    constraints: object = None,
+    dynamic_shapes: DynamicShapes = None,
 ) -> CapturedProgram:
     """Exports a module or a function.
 

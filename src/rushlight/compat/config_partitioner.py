@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -49,7 +48,7 @@ def format_target_name(target_name: str) -> str:
     return ".".join(parts[1:] if len(parts) > 2 else parts)
 
 
-def _name_of(target: Any) -> str:
+def _name_of(target: object) -> str:
     op = aten_op(target)
     return format_target_name(str(op) if op is not None else str(getattr(target, "__name__", target)))
 

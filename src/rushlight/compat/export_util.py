@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from rushlight.compiler import (
     to_edge,
 )
 from rushlight.frontend.export import export_module
+from rushlight.ir.program import DynamicShapes
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +27,8 @@ def export_to_edge(
     example_inputs: tuple[Any, ...],
     *,
     example_kwarg_inputs: dict[str, Any] | None = None,
-    dynamic_shapes: Any = None,
-    edge_constant_methods: dict[str, Any] | None = None,
+    dynamic_shapes: DynamicShapes = None,
+    edge_constant_methods: Mapping[str, object] | None = None,
     edge_compile_config: EdgeCompileConfig | None = None,
     strict: bool = True,
     verbose: bool = True,
@@ -57,11 +59,11 @@ def export_to_edge(
 
 def export_to_exec_prog(
     model: torch.nn.Module,
-    example_inputs: tuple[Any, ...],
+    example_inputs: tuple[object, ...],
     *,
     example_kwarg_inputs: dict[str, Any] | None = None,
-    dynamic_shapes: Any = None,
-    edge_constant_methods: dict[str, Any] | None = None,
+    dynamic_shapes: DynamicShapes = None,
+    edge_constant_methods: Mapping[str, object] | None = None,
     edge_compile_config: EdgeCompileConfig | None = None,
     backend_config: ExecutorchBackendConfig | None = None,
     strict: bool = True,

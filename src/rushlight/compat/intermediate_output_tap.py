@@ -93,13 +93,13 @@ _FIELDS = (
 )
 
 
-def _stats(call: _Call, x: Any, count: int) -> Any:
+def _stats(call: _Call, x: object, count: int) -> Any:
     """The statistics of a float32 tensor of `count` elements; `call(op, *args)` calls an operator."""
 
-    def whole(op: torch._ops.OpOverload, value: Any) -> Any:
+    def whole(op: torch._ops.OpOverload, value: object) -> Any:
         return call(op, value, [], False)
 
-    def number_of(mask: Any) -> Any:
+    def number_of(mask: object) -> Any:
         one, zero = (call(aten.full.default, [], value, dtype=torch.float32) for value in (1.0, 0.0))
         return whole(aten.sum.dim_IntList, call(aten.where.self, mask, one, zero))
 
@@ -420,7 +420,7 @@ def _fill_in(graph: Graph, node: Node, end: Node) -> None:
 
 def tap_compare(
     model: torch.nn.Module,
-    example_inputs: tuple[Any, ...],
+    example_inputs: tuple[object, ...],
     partitioner: list[Partitioner] | None = None,
     *,
     rules: Sequence[TapRule] | TapRule | None = None,
@@ -451,7 +451,7 @@ def tap_compare(
 
 
 def compare_aot_runtime_dataframe(
-    specs: Sequence[TapSpec], aot_flat: Sequence[Any], rt_flat: Sequence[Any]
+    specs: Sequence[TapSpec], aot_flat: Sequence[object], rt_flat: Sequence[object]
 ) -> Any:
     """Returns a pandas DataFrame with one row for each tap.
 
@@ -469,7 +469,7 @@ def compare_aot_runtime_dataframe(
     return pandas.DataFrame([_row(s, aot_flat[s.output_index], rt_flat[s.output_index]) for s in specs])
 
 
-def _row(spec: TapSpec, expected: Any, got: Any) -> dict[str, Any]:
+def _row(spec: TapSpec, expected: object, got: object) -> dict[str, Any]:
     row: dict[str, Any] = {
         "node_name": spec.node_name,
         "module_path": spec.module_path,
@@ -489,7 +489,7 @@ def _row(spec: TapSpec, expected: Any, got: Any) -> dict[str, Any]:
     return row
 
 
-def _flat(value: Any) -> torch.Tensor:
+def _flat(value: object) -> torch.Tensor:
     return torch.as_tensor(value).detach().to(torch.float32).reshape(-1)
 
 

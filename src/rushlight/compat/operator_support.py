@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch.fx import Node
@@ -20,7 +19,7 @@ class DontSupportBase(OperatorSupportBase):
         exact: compare whole texts; otherwise one text may be part of the other.
     """
 
-    def __init__(self, *targets: Any, exact: bool = True) -> None:
+    def __init__(self, *targets: object, exact: bool = True) -> None:
         self.targets = targets
         self.exact = exact
         self._rejected: list[Node] = []
@@ -48,7 +47,7 @@ class DontSupportBase(OperatorSupportBase):
         """Returns the number of refused nodes."""
         return len(self._rejected)
 
-    def _matches(self, wanted: Any, text: str) -> bool:
+    def _matches(self, wanted: object, text: str) -> bool:
         return bool(wanted) and (str(wanted) == text if self.exact else str(wanted) in text)
 
 

@@ -34,7 +34,7 @@ def EXIREdgeDialectVerifier(
     class EdgeDialectVerifier(base):  # type: ignore[misc, valid-type]
         dialect = EDGE
 
-        def check_valid_edge_op(self, op: Any) -> None:
+        def check_valid_edge_op(self, op: object) -> None:
             """Checks that an operator is an edge operator.
 
             Raises:

@@ -15,7 +15,7 @@ Visualizable = ExportedProgram | EdgeProgramManager | ExecutorchProgramManager
 
 
 def visualize(
-    visualizable: Visualizable, reuse_server: bool = True, no_open_in_browser: bool = False, **kwargs: Any
+    visualizable: Visualizable, reuse_server: bool = True, no_open_in_browser: bool = False, **kwargs: object
 ) -> None:
     """Shows a program.
 
@@ -46,7 +46,7 @@ def visualize_graph(
     exported_program: Visualizable,
     reuse_server: bool = True,
     no_open_in_browser: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> None:
     """Shows a graph, for example the result of a pass on the graph of a program."""
     program = copy.copy(_program(exported_program))
@@ -54,7 +54,7 @@ def visualize_graph(
     visualize(program, reuse_server, no_open_in_browser, **kwargs)
 
 
-def visualize_model_explorer(**kwargs: Any) -> None:
+def visualize_model_explorer(**kwargs: object) -> None:
     """Calls Model Explorer's `visualize_from_config`."""
     _explorer().visualize_from_config(**kwargs)
 

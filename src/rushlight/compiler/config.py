@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch.export import ExportGraphSignature
 
+from rushlight.ir.program import DynamicShapes
 from rushlight.ir.verifier import Options
 from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.passes.base import AnyPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
 from rushlight.passes.to_out_var import ToOutVarPass
 from rushlight.target.kernel_table import KernelTable, host_kernel_table
@@ -51,7 +53,7 @@ class CaptureConfig:
     _unlift: bool = False
     _use_old_decomp_table: bool = False
 
-    def check(self, dynamic_shapes: Any) -> None:
+    def check(self, dynamic_shapes: DynamicShapes) -> None:
         """Checks that a capture by torch.export is what the options ask for.
 
         Args:
@@ -98,7 +100,7 @@ class EdgeCompileConfig:
     preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
     core_aten_only: bool = True
 
-    def options(self, preserve: Sequence[Any] = ()) -> Options:
+    def options(self, preserve: Sequence[object] = ()) -> Options:
         """Returns the verifier's options; `preserve` are further operators that are kept."""
         return Options(
             dim_order=not self._skip_dim_order,
@@ -137,7 +139,7 @@ class ExecutorchBackendConfig:
             leaves kernels unchecked, as for programs that only another runtime will load.
     """
 
-    passes: list[Any] = field(default_factory=list)
+    passes: list[AnyPass] = field(default_factory=list)
     memory_planning_pass: Any = field(default_factory=MemoryPlanningPass)
     propagate_device_config: Any = field(default_factory=PropagateDeviceConfig)
     to_out_var_pass: Any = field(default_factory=ToOutVarPass)
@@ -209,7 +211,7 @@ class ExecutorchBackendConfig:
             )
 
 
-def for_method(choice: Any, method: str, default: Callable[[], Any]) -> Any:
+def for_method(choice: object, method: str, default: Callable[[], object]) -> Any:
     """Returns the pass or option of a method; `choice` is one for all methods or a dict by method name."""
     if isinstance(choice, dict):
         return choice[method] if method in choice else default()

@@ -32,7 +32,7 @@ Passes = Sequence[Any] | Mapping[str, Sequence[Any]] | GraphModulePassManager | 
 @heap_frozen()
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
-    constant_methods: dict[str, Any] | None = None,
+    constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
@@ -62,7 +62,7 @@ def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: Passes | None = None,
     partitioner: Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]] | None = None,
-    constant_methods: dict[str, Any] | None = None,
+    constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
@@ -106,7 +106,7 @@ def to_edge_transform_and_lower(
 
 
 def _edge_manager(
-    cores: Mapping[str, CoreProgram], constant_methods: dict[str, Any] | None, config: EdgeCompileConfig
+    cores: Mapping[str, CoreProgram], constant_methods: Mapping[str, object] | None, config: EdgeCompileConfig
 ) -> EdgeProgramManager:
     """Makes edge programs of decomposed programs, which stay as they are if they may change later."""
     edge_programs: dict[str, ExportedProgram] = {}
@@ -159,7 +159,7 @@ class EdgeProgramManager:
     def __init__(
         self,
         edge_programs: ExportedProgram | dict[str, ExportedProgram],
-        constant_methods: dict[str, Any] | None = None,
+        constant_methods: Mapping[str, object] | None = None,
         compile_config: EdgeCompileConfig | None = None,
         core_aten_ops_exception_list: list[Any] | None = None,
         preserve_ops: list[Any] | None = None,

@@ -31,7 +31,7 @@ def lower_programs(
     programs: Mapping[str, ExportedProgram],
     config: ExecutorchBackendConfig,
     *,
-    config_methods: dict[str, Any] | None = None,
+    config_methods: Mapping[str, object] | None = None,
     dim_order: bool = True,
 ) -> ExecutorchProgramManager:
     """Lowers, plans and emits edge programs, which are not changed.
@@ -80,7 +80,7 @@ class ExecutorchProgramManager:
         self,
         execution_programs: dict[str, ExportedProgram],
         emitter_output: EmitterOutput,
-        config_methods: dict[str, Any] | None = None,
+        config_methods: Mapping[str, object] | None = None,
         backend_config: ExecutorchBackendConfig | None = None,
     ) -> None:
         """Holds what `to_executorch` has made.

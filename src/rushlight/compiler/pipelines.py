@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
@@ -33,6 +32,7 @@ from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
+from rushlight.passes.base import AnyPass
 from rushlight.passes.fold_batch_norm import FoldBatchNormPass
 from rushlight.passes.fold_constants import FoldConstantsPass
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
@@ -94,7 +94,7 @@ def plain_to_core(
 
 
 def core_to_edge(
-    core: MethodProgram, config: EdgeCompileConfig, preserve: Sequence[Any] = ()
+    core: MethodProgram, config: EdgeCompileConfig, preserve: Sequence[object] = ()
 ) -> MethodProgram:
     """Brings a Core ATen program, which the caller gives away, to the Edge dialect.
 
@@ -156,14 +156,14 @@ def edge_to_planned(
     planned = copy_program(program, facts)
     planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
-    optimizations = [
+    optimizations: list[AnyPass] = [
         SimplifyPermutesPass(),
         FuseQuantizedPass(config.has_kernel),
         FoldBatchNormPass(),
         RemoveCopiesPass(),
         FoldConstantsPass(),
     ]
-    views = [NormalizeViewBasesPass(), RemoveDeadCodePass(), UseMemoryViewsPass()]
+    views: list[AnyPass] = [NormalizeViewBasesPass(), RemoveDeadCodePass(), UseMemoryViewsPass()]
     file_of = default_file if config.external_constants is True else config.external_constants or None
     return _run(
         planned,
@@ -195,7 +195,7 @@ def edge_to_planned(
 def planned_to_program(
     programs: Mapping[str, ExportedProgram],
     config: ExecutorchBackendConfig,
-    constant_methods: Mapping[str, Any] | None,
+    constant_methods: Mapping[str, object] | None,
 ) -> EmitterOutput:
     """Writes planned programs, which it only reads, as the methods of one program file in memory.
 
@@ -217,7 +217,7 @@ def planned_to_program(
 
 
 def _run(
-    program: MethodProgram, dialect: str | None, options: Options | None, passes: Sequence[Any]
+    program: MethodProgram, dialect: str | None, options: Options | None, passes: Sequence[AnyPass]
 ) -> MethodProgram:
     """Runs passes over a program that has no other user."""
 

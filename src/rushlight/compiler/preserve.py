@@ -130,7 +130,7 @@ def _wish(partitioner: Partitioner, program: ExportedProgram, given_up: Collecti
     return _Wish(dict.fromkeys(op for op in ops if may_keep(op)), accepts)
 
 
-def may_keep(op: Any) -> bool:
+def may_keep(op: OpOverload) -> bool:
     """Whether an operator can stay whole: it neither writes nor aliases, and no pass has to rewrite it."""
     return isinstance(op, OpOverload) and op not in _NEVER_PRESERVED and is_functional(op)
 

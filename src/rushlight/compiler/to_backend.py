@@ -15,7 +15,7 @@ from rushlight.delegate.partitioner import Partitioner
 
 
 @singledispatch
-def to_backend(args: Any, *rest: Any) -> Any:
+def to_backend(args: object, *rest: object) -> Any:
     """Lowers to a backend, by the type of the first argument. The programs given are not changed.
 
     - `to_backend(backend_id, edge_program, compile_specs)` lowers the whole program and returns a

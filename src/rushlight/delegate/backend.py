@@ -46,7 +46,7 @@ class BackendDetails(ABC):
     The name of the class is the name of the backend. A derived class cannot be derived from again.
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         for base in cls.__bases__:
             if issubclass(base, BackendDetails) and base is not BackendDetails:

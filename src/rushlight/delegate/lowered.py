@@ -59,7 +59,7 @@ class LoweredBackendModule(torch.nn.Module):
         self._writer = writer
         self.meta: dict[str, Any] | None = None
 
-    def __deepcopy__(self, memo: dict[int, Any] | None) -> LoweredBackendModule:
+    def __deepcopy__(self, memo: dict[int, object] | None) -> LoweredBackendModule:
         result = LoweredBackendModule(
             copy_program(self._original_exported_program),
             self._backend_id,
@@ -96,11 +96,11 @@ class LoweredBackendModule(torch.nn.Module):
         """The data that the backend stored by name, or None."""
         return self._named_data_store_output
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: object) -> Any:
         """Runs the edge program."""
         return executorch_call_delegate(self, *args)
 
-    def program(self, emit_stacktrace: bool = False, memory_planning: Any = None) -> Any:
+    def program(self, emit_stacktrace: bool = False, memory_planning: object = None) -> Any:
         """Returns the program, before it is written, whose only instruction calls this module."""
         return self._write(
             emit_stacktrace=emit_stacktrace, memory_planning=memory_planning
@@ -112,7 +112,7 @@ class LoweredBackendModule(torch.nn.Module):
         segment_alignment: int = 128,
         constant_tensor_alignment: int | None = None,
         delegate_alignment: int | None = None,
-        memory_planning: Any = None,
+        memory_planning: object = None,
     ) -> bytes:
         """Returns the bytes of a .pte file whose only instruction calls this module.
 
@@ -127,7 +127,7 @@ class LoweredBackendModule(torch.nn.Module):
         )
         return bytes(manager.buffer)
 
-    def _write(self, **options: Any) -> Any:
+    def _write(self, **options: object) -> Any:
         if self._writer is None:
             raise CompileError(
                 f"this lowered module of {self._backend_id} was made without a writer, so that it cannot be "

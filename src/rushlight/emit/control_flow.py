@@ -27,7 +27,7 @@ class BodyEmitter(Protocol):
 
     state: MethodState
 
-    def lookup(self, argument: Any) -> Any:
+    def lookup(self, argument: object) -> Any:
         """What an argument of a node stands for."""
 
     def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:

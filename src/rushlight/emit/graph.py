@@ -46,7 +46,7 @@ class GraphEmitter:
                     raise
                 raise at_node(node, str(error)) from error
 
-    def lookup(self, argument: Any) -> Any:
+    def lookup(self, argument: object) -> Any:
         """What an argument of a node stands for."""
         if isinstance(argument, Node):
             return self._environment[argument]

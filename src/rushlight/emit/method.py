@@ -200,7 +200,7 @@ def _named(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
     return replace(info or ExtraTensorInfo(), fully_qualified_name=name)
 
 
-def _example(value: Any) -> Any:
+def _example(value: object) -> Any:
     """A plain scalar for an input that may be symbolic."""
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         kind = {torch.SymInt: 0, torch.SymFloat: 0.0, torch.SymBool: False}

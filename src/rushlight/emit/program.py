@@ -83,7 +83,7 @@ class EmitterOutput:
 def emit_program(
     methods: ExportedProgram | Mapping[str, ExportedProgram],
     emit_stacktrace: bool = False,
-    prim_getters: Mapping[str, Any] | None = None,
+    prim_getters: Mapping[str, object] | None = None,
     emit_mutable_buffer_names: bool = False,
     *,
     options: EmitOptions | None = None,

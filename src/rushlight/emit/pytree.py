@@ -77,7 +77,7 @@ def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
     return "builtins.tuple", "null"
 
 
-def _string_keys(context: Any, count: int) -> list[str] | None:
+def _string_keys(context: object, count: int) -> list[str] | None:
     """The field names in the context of a registered dataclass or mapping, None if there are none."""
     candidates = [context, *(context if isinstance(context, (list, tuple)) else ())]
     for keys in candidates:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -84,7 +84,7 @@ class _Texts:
 
 
 def encode_relations(
-    relations: Sequence[tuple[Any, SourceLocation | None]],
+    relations: Sequence[tuple[object, SourceLocation | None]],
     inputs: Sequence[Node],
     computed: Sequence[tuple[Node, int]],
 ) -> bytes:
@@ -120,7 +120,7 @@ def encode_relations(
 def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[Any, _Leaf]:
     leaves: dict[Any, _Leaf] = {}
 
-    def offer(size: Any, make: Callable[[int, int], _Leaf]) -> None:
+    def offer(size: object, make: Callable[[int, int], _Leaf]) -> None:
         if not isinstance(size, torch.SymInt):
             return
         expression = size.node.expr
@@ -155,7 +155,7 @@ def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dic
     return leaves
 
 
-def _steps(relation: Any, leaves: dict[Any, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
+def _steps(relation: object, leaves: Mapping[object, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
     """The relation in postfix order, and what it reads."""
     steps: list[_Step] = []
     used: list[_Leaf] = []
@@ -212,7 +212,7 @@ def _steps(relation: Any, leaves: dict[Any, _Leaf]) -> tuple[list[_Step], list[_
     return steps, used
 
 
-def _text(relation: Any, leaves: dict[Any, _Leaf]) -> str:
+def _text(relation: Any, leaves: Mapping[object, _Leaf]) -> str:
     """The relation with the names of sizes and integers in place of symbols."""
     text = {"Equality": "{} == {}", "Unequality": "{} != {}"}.get(type(relation).__name__, "")
     text = text.format(*relation.args) if text else str(relation)

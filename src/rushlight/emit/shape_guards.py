@@ -47,7 +47,7 @@ class _Guard:
 
 
 def shape_guards(
-    inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Mapping[Any, Any]
+    inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Mapping[object, object]
 ) -> bytes:
     """The guards of a method's user inputs and of its computed integers, empty if there is nothing to check.
 
@@ -81,7 +81,7 @@ def shape_guards(
     return _encode(guards) if guards else b""
 
 
-def _plain(size: Any) -> Any:
+def _plain(size: object) -> Any:
     constant = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else None
     return size if constant is None else int(constant)
 
@@ -99,7 +99,7 @@ def _guard(
     index: int,
     dim: int,
     size: torch.SymInt,
-    firsts: dict[Any, int],
+    firsts: dict[object, int],
     position: int,
     ranges: Mapping[Any, Any],
 ) -> _Guard:

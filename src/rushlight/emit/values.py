@@ -74,7 +74,7 @@ class Values:
         self._specs[spec] = ref
         return ref
 
-    def constant(self, value: object, kind: Any = None) -> Ref:
+    def constant(self, value: object, kind: object = None) -> Ref:
         """The value of an argument of schema type `kind`, None to go by the value alone.
 
         Raises EmitError for a value that the format has no kind for.
@@ -92,7 +92,7 @@ class Values:
             return self._list(value, element)
         return self._shared(scalar_value(value, kind))
 
-    def _list(self, values: Sequence[object], element: Any) -> Ref:
+    def _list(self, values: Sequence[object], element: object) -> Ref:
         if isinstance(element, torch.OptionalType):
             items = [-1 if v is None else self.constant(v).index for v in values]
             return self._shared(OptionalTensorList(items))
@@ -127,7 +127,7 @@ def _plain(value: object, kinds: type | tuple[type, ...]) -> Any:
     return value
 
 
-def scalar_value(value: object, kind: Any = None) -> KernelTypes:
+def scalar_value(value: object, kind: object = None) -> KernelTypes:
     """A plain Python or torch constant as the format writes it."""
     if value is None:
         return Null()

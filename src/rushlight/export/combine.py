@@ -22,7 +22,7 @@ _QUANTIZATION_LISTS = (
 )
 
 
-def joined(parts: Iterable[Any], name: str) -> list[Any] | None:
+def joined(parts: Iterable[object], name: str) -> list[Any] | None:
     """Concatenates the lists that the parts have under one attribute name.
 
     Args:
@@ -35,7 +35,7 @@ def joined(parts: Iterable[Any], name: str) -> list[Any] | None:
     return [item for part in parts for item in getattr(part, name) or ()] or None
 
 
-def agreed(parts: Sequence[Any], name: str) -> Any:
+def agreed(parts: Sequence[object], name: str) -> Any:
     """Returns the value of an attribute that is equal in all parts.
 
     Args:

@@ -108,7 +108,7 @@ class QuantizeStage(FixedStage):
         self._artifact = artifact.copy_with_new_data(quantized)
 
     def _quantize(
-        self, model: torch.nn.Module, examples: Sequence[tuple[Any, ...]], recipe: QuantizationRecipe
+        self, model: torch.nn.Module, examples: Sequence[tuple[object, ...]], recipe: QuantizationRecipe
     ) -> torch.nn.Module:
         """Exports, prepares, calibrates or trains, and converts a module, and runs the recipe's passes in
         between.
@@ -140,7 +140,7 @@ class QuantizeStage(FixedStage):
         converted: torch.nn.Module = self._apply_passes(convert_pt2e(prepared), recipe.post_convert_passes)
         return converted
 
-    def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[Any]) -> Any:
+    def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[object]) -> Any:
         """Returns the quantizer, composed of several ones of torchao if necessary.
 
         Raises:
@@ -167,6 +167,6 @@ class QuantizeStage(FixedStage):
         return model
 
 
-def _free_batch(inputs: Sequence[Any]) -> tuple[dict[int, Any] | None, ...]:
+def _free_batch(inputs: Sequence[object]) -> tuple[dict[int, Any] | None, ...]:
     batch = torch.export.Dim("batch", min=1)
     return tuple({0: batch} if isinstance(item, torch.Tensor) else None for item in inputs)

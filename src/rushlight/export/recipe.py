@@ -6,7 +6,6 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch.export import ExportedProgram
 
@@ -45,7 +44,7 @@ class ExportRecipe:
     strict: bool = True
 
     @classmethod
-    def get_recipe(cls, recipe: RecipeType, **kwargs: Any) -> ExportRecipe:
+    def get_recipe(cls, recipe: RecipeType, **kwargs: object) -> ExportRecipe:
         """Makes a recipe that a backend provides.
 
         Args:
@@ -118,7 +117,7 @@ class BackendRecipeProvider(ABC):
         """Returns the types of the recipes that this provider makes."""
 
     @abstractmethod
-    def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
+    def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
         """Makes a recipe.
 
         Args:
@@ -159,7 +158,7 @@ class RecipeRegistry:
         """Registers a provider, which replaces an earlier one for the same backend."""
         self._providers[provider.backend_name] = provider
 
-    def create_recipe(self, recipe_type: RecipeType, backend: str, **kwargs: Any) -> ExportRecipe | None:
+    def create_recipe(self, recipe_type: RecipeType, backend: str, **kwargs: object) -> ExportRecipe | None:
         """Makes a recipe.
 
         Args:

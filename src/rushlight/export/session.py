@@ -30,6 +30,7 @@ from rushlight.export.stages import (
 )
 from rushlight.export.types import StageType
 from rushlight.format.program import Program
+from rushlight.ir.program import DynamicShapes
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +55,11 @@ _EDGE_STAGES = (
 
 
 def export(
-    model: Any,
+    model: object,
     example_inputs: Sequence[tuple[Any, ...]] | Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
     export_recipe: ExportRecipe | None = None,
     name: str | None = None,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
     constant_methods: dict[str, Callable[..., Any]] | None = None,
     artifact_dir: str | None = None,
     generate_etrecord: bool = False,
@@ -115,7 +116,7 @@ class ExportSession:
         example_inputs: Sequence[tuple[Any, ...]] | Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
         export_recipe: ExportRecipe | None = None,
         name: str | None = None,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         constant_methods: dict[str, Callable[..., Any]] | None = None,
         artifact_dir: str | None = None,
         generate_etrecord: bool = False,
@@ -344,7 +345,7 @@ class ExportSession:
         return examples[0]
 
     def run_method(
-        self, method_name: str = "forward", example_inputs: tuple[Any, ...] | None = None
+        self, method_name: str = "forward", example_inputs: tuple[object, ...] | None = None
     ) -> Sequence[Any]:
         """Runs a method of the program file in the native runtime.
 
@@ -396,7 +397,7 @@ class ExportSession:
         return self.get_executorch_program_manager().get_etrecord()
 
 
-def _kind_of(model: Any) -> str:
+def _kind_of(model: object) -> str:
     if isinstance(model, dict):
         if not model:
             raise ValueError("no model: the dict of methods is empty")
@@ -409,7 +410,7 @@ def _kind_of(model: Any) -> str:
     raise TypeError(f"Unsupported model type: {type(model)}")
 
 
-def _by_method(value: Any) -> dict[str, Any]:
+def _by_method(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     return value if isinstance(value, dict) else {"forward": value}

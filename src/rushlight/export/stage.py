@@ -24,7 +24,7 @@ class PipelineArtifact:
         """Stores a value in the context."""
         self.context[key] = value
 
-    def get_context(self, key: str, default: Any = None) -> Any:
+    def get_context(self, key: str, default: object = None) -> Any:
         """Returns a value of the context, or `default` if there is none."""
         return self.context.get(key, default)
 

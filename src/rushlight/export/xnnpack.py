@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import torch
 from torchao.quantization.granularity import PerAxis, PerGroup
@@ -64,7 +63,7 @@ class XNNPACKRecipeProvider(BackendRecipeProvider):
         """Returns all recipes of `XNNPackRecipeType`."""
         return list(XNNPackRecipeType)
 
-    def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
+    def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
         """Makes a recipe.
 
         Args:
@@ -91,7 +90,7 @@ class XNNPACKRecipeProvider(BackendRecipeProvider):
         )
 
 
-def _read_options(recipe_type: XNNPackRecipeType, kwargs: dict[str, Any]) -> int:
+def _read_options(recipe_type: XNNPackRecipeType, kwargs: Mapping[str, object]) -> int:
     known = {"group_size"} if recipe_type is _GROUPED else set()
     unknown = sorted(kwargs.keys() - known)
     if unknown:

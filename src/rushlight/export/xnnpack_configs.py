@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from rushlight.passes.base import AnyPass
 from rushlight.passes.remove_noops import RemoveNoopSlicesPass
 
 
@@ -20,7 +20,7 @@ def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompile
     return EdgeCompileConfig(_check_ir_validity=False, _skip_dim_order=skip_dim_order)
 
 
-def get_transform_passes(additional_passes: Sequence[Any] | None = None) -> list[Any]:
+def get_transform_passes(additional_passes: Sequence[AnyPass] | None = None) -> list[AnyPass]:
     """Returns the passes to run before lowering: slices that select everything are removed, then the given
     passes run.
 
@@ -31,7 +31,7 @@ def get_transform_passes(additional_passes: Sequence[Any] | None = None) -> list
 
 
 def get_xnnpack_executorch_backend_config(
-    additional_passes: Sequence[Any] | None = None,
+    additional_passes: Sequence[AnyPass] | None = None,
 ) -> ExecutorchBackendConfig:
     """Returns the options of program files that store the payloads of backends as separate segments.
 

@@ -128,7 +128,7 @@ def _bind_fields(
     return tuple(bound)
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
+def _alternatives(hint: object) -> tuple[Any, ...]:
     if typing.get_origin(hint) in (Union, types.UnionType):
         return typing.get_args(hint)
     return (hint,)

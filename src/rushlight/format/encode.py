@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -83,7 +83,9 @@ def _layout(entries: tuple[_Entry, ...]) -> _Layout:
     return _Layout(struct.Struct("<i" + codes).pack, tuple(offsets), vtable, 4 if has_wide else None)
 
 
-def encode(binding: Binding, root: Any, *, start: int = 0, header_size: int = 0, align: int = 0) -> bytearray:
+def encode(
+    binding: Binding, root: object, *, start: int = 0, header_size: int = 0, align: int = 0
+) -> bytearray:
     """The root's bytes after `start` zero bytes, with `header_size` zero bytes after the file identifier.
 
     align: at least this alignment for the vectors that the schema aligns, counted from the first byte.
@@ -104,7 +106,7 @@ class _Writer:
         self._shared: dict[tuple[int, bytes], list[int]] = {}
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
 
-    def run(self, root: Any) -> bytearray:
+    def run(self, root: object) -> bytearray:
         self._point(self._start, self._table(root, self._binding.root))
         out = self._out
         for align, parts, sources in self._leaves:
@@ -129,7 +131,7 @@ class _Writer:
             raise EncodeError(f"the tables take more than {_MAX_SIZE} bytes")
         _OFFSET.pack_into(self._out, source, distance)
 
-    def _table(self, value: Any, table: TableBinding) -> int:
+    def _table(self, value: object, table: TableBinding) -> int:
         plan = _plan(table)
         if type(value) is not table.cls:
             raise EncodeError(f"expected a {table.cls.__name__}, got {type(value).__name__}")
@@ -186,13 +188,13 @@ class _Writer:
             self._reference(at + layout.offsets[index], field, item)
         return at
 
-    def _tag(self, field: FieldBinding, item: Any) -> int:
+    def _tag(self, field: FieldBinding, item: object) -> int:
         tag = field.tag_of.get(type(item))
         if tag is None:
             raise _error(field, f"a {type(item).__name__} is no {field.wire.target}")
         return tag
 
-    def _reference(self, source: int, field: FieldBinding, item: Any) -> None:
+    def _reference(self, source: int, field: FieldBinding, item: object) -> None:
         wire = field.wire
         if wire.is_vector:
             self._vector(source, field, item)
@@ -202,7 +204,7 @@ class _Writer:
             table = field.table or field.tags[field.tag_of[type(item)]]
             self._point(source, self._table(item, table))
 
-    def _string(self, source: int, field: FieldBinding, item: Any) -> None:
+    def _string(self, source: int, field: FieldBinding, item: object) -> None:
         if not isinstance(item, str):
             raise _error(field, f"expected text, got {type(item).__name__}")
         try:
@@ -211,7 +213,7 @@ class _Writer:
             raise _error(field, str(error)) from error
         self._leaf(source, 4, _OFFSET.pack(len(data)) + data + b"\0")
 
-    def _vector(self, source: int, field: FieldBinding, item: Any) -> None:
+    def _vector(self, source: int, field: FieldBinding, item: object) -> None:
         wire = field.wire
         if field.as_bytes:
             try:
@@ -241,7 +243,9 @@ class _Writer:
         else:
             self._leaf(source, align, data)
 
-    def _offsets(self, source: int, field: FieldBinding, items: list[Any] | tuple[Any, ...]) -> None:
+    def _offsets(
+        self, source: int, field: FieldBinding, items: Sequence[object] | tuple[object, ...]
+    ) -> None:
         out = self._out
         self._pad(4, 0)
         at = len(out)
@@ -270,7 +274,7 @@ def _error(field: FieldBinding, message: str) -> EncodeError:
     return EncodeError(f"{field.table_name}.{field.wire.name}: {message}")
 
 
-def _explain(plan: _Plan, value: Any, error: struct.error) -> EncodeError:
+def _explain(plan: _Plan, value: object, error: struct.error) -> EncodeError:
     """Finds the number that could not be packed."""
     for field in plan.table.fields:
         item = getattr(value, field.wire.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from rushlight.format.buffers import byte_view
 from rushlight.format.check import MAX_RANK
@@ -76,7 +76,7 @@ def write_ptd_to_file(
     return write_pieces(_assemble(entries, segment_alignment), target)
 
 
-def read_ptd(data: Any) -> dict[str, NamedDataEntry]:
+def read_ptd(data: object) -> dict[str, NamedDataEntry]:
     """Reads a `.ptd` file.
 
     Args:

@@ -166,7 +166,7 @@ def read_pte_file(path: Path) -> PTEFile:
         raise FormatError(f"{path}: {reason}: {error}") from error
 
 
-def read_pte(data: Any) -> PTEFile:
+def read_pte(data: object) -> PTEFile:
     """Reads a `.pte` file, also an old one that keeps constants among the tables.
 
     Args:
@@ -209,7 +209,7 @@ def read_pte(data: Any) -> PTEFile:
     return file
 
 
-def program_fingerprint(data: Any) -> int:
+def program_fingerprint(data: object) -> int:
     """Returns a number that tells programs apart, which the runtime writes into event traces.
 
     It is the CRC-32 of the program's tables, with the number of their bytes in the upper 32 bits. The data

@@ -33,7 +33,7 @@ def check_alignment(name: str, alignment: int) -> None:
         raise EncodeError(f"{name} must be a power of two, got {alignment}")
 
 
-def view_of(what: str, data: Any) -> memoryview:
+def view_of(what: str, data: object) -> memoryview:
     """Returns the bytes of a buffer object.
 
     Raises:

@@ -121,11 +121,11 @@ class _GraphExpander:
             self._stale.update(node.users)
 
 
-def _key(val: Any) -> Any:
+def _key(val: object) -> Any:
     if isinstance(val, torch.Tensor):
         return tensor_key(val)
     return tuple(map(_key, val)) if isinstance(val, (list, tuple)) else None
 
 
-def _val_of(item: Any) -> Any:
+def _val_of(item: object) -> Any:
     return meta.find_val(item) if isinstance(item, Node) else item

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -13,15 +12,16 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.program import DynamicShapes
 from rushlight.ir.progress import working
 from rushlight.passes.base import ProgramPass
 
 
 def export_module(
     module: torch.nn.Module,
-    example_inputs: Sequence[Any] | torch.Tensor | None,
-    example_kwargs: Mapping[str, Any] | None = None,
-    dynamic_shapes: Any = None,
+    example_inputs: Sequence[object] | torch.Tensor | None,
+    example_kwargs: Mapping[str, object] | None = None,
+    dynamic_shapes: DynamicShapes = None,
     *,
     strict: bool = False,
     in_evaluation_mode: bool = True,

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.node import map_aggregate
+from torch.fx.node import Argument, map_aggregate
 
 from rushlight.frontend import tables
 from rushlight.frontend.aliases import Aliases, Handle
@@ -116,7 +116,7 @@ class FastDecomposer:
         current: Node = self._content(self.aliases.of(node))
         return current
 
-    def mapped(self, item: Any) -> Any:
+    def mapped(self, item: object) -> Any:
         """The new node of an old node's content, or the sequence of them."""
         return map_aggregate(self._handles(item), self._content)
 
@@ -162,7 +162,7 @@ class FastDecomposer:
         meta.set_origin(new, meta.origin_of(node))
         self.env[node] = self.aliases.of(new)
 
-    def _operand(self, argument: Any, owner: GraphModule) -> Any:
+    def _operand(self, argument: object, owner: GraphModule) -> Any:
         """A body as the `get_attr` node of the walked graph, other arguments as they are in the new graph."""
         if not isinstance(argument, Node) or argument.op != "get_attr":
             return self._arguments(argument)
@@ -203,7 +203,13 @@ class FastDecomposer:
         results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs, of=node)
         self.env[node] = map_aggregate(results, self._handles_of_new)
 
-    def _emit(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None = None) -> Any:
+    def _emit(
+        self,
+        op: OpOverload,
+        args: tuple[Argument, ...],
+        kwargs: Mapping[str, Argument],
+        of: Node | None = None,
+    ) -> Any:
         """New nodes that compute `op`: its expansion, or the operator itself.
 
         of: the old node that the call stands for, whose value holds for it too. A view that is read anew
@@ -217,7 +223,9 @@ class FastDecomposer:
         expansion, inputs = self.tools.expander.expand(op, args, kwargs)
         return self.writer.instantiate(expansion, inputs, self.origin)
 
-    def _keep(self, op: OpOverload, args: Any, kwargs: Any, of: Node | None) -> Node:
+    def _keep(
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument], of: Node | None
+    ) -> Node:
         new = self._new_call(op, args, kwargs)
         if of is not None and op is of.target and self._inputs_unchanged(of):
             val = meta.find_val(of)
@@ -243,7 +251,7 @@ class FastDecomposer:
                 return False
         return True
 
-    def _new_call(self, op: OpOverload, args: Any, kwargs: Any) -> Node:
+    def _new_call(self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]) -> Node:
         return self.writer.new_call(op, args, kwargs, self.origin)
 
     def _in_place(self, node: Node, op: OpOverload) -> None:
@@ -267,7 +275,9 @@ class FastDecomposer:
             new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
         self.aliases.write(handle, new, self._emit)
 
-    def _writes_nothing(self, op: OpOverload, args: Any, kwargs: Any) -> bool:
+    def _writes_nothing(
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+    ) -> bool:
         """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
         try:
             expansion, _ = self.tools.expander.expand(op, args, kwargs)
@@ -290,17 +300,17 @@ class FastDecomposer:
         self.symbols.add(new)
         return self.aliases.of(new)
 
-    def _handles(self, item: Any) -> Any:
+    def _handles(self, item: object) -> Any:
         return self.env[item] if isinstance(item, Node) else item
 
-    def _handles_of_new(self, item: Any) -> Any:
+    def _handles_of_new(self, item: object) -> Any:
         return self.aliases.of(item) if isinstance(item, Node) else item
 
-    def _mapped(self, item: Any) -> Any:
+    def _mapped(self, item: object) -> Any:
         """The new node of an old node's content, or the sequence of them."""
         return map_aggregate(self._handles(item), self._content)
 
-    def _content(self, item: Any) -> Any:
+    def _content(self, item: object) -> Any:
         return self.aliases.current(item, self._emit) if isinstance(item, Handle) else item
 
     def _arguments(self, tree: Any) -> Any:
@@ -317,7 +327,7 @@ def _decompose_body(module: GraphModule, tools: Tools) -> GraphModule:
     return lazy_module(decomposer.attributes, decomposer.graph)
 
 
-def _val_of(item: Any) -> Any:
+def _val_of(item: object) -> Any:
     return meta.find_val(item) if isinstance(item, Node) else item
 
 

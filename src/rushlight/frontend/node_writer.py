@@ -40,7 +40,7 @@ class NodeWriter:
         """
         results: list[Any] = []
 
-        def to_node(item: Any) -> Any:
+        def to_node(item: object) -> Any:
             if isinstance(item, Ref):
                 if item.step < 0:
                     return inputs[item.index or 0]
@@ -81,7 +81,7 @@ def _take_origin(old: Node, new: Node) -> None:
     meta.set_origin(new, meta.origin_of(old))
 
 
-def without_grad(val: Any) -> Any:
+def without_grad(val: object) -> Any:
     """Returns a value, or a sequence of values, none of which requires gradients."""
     if isinstance(val, torch.Tensor):
         return val.detach() if val.requires_grad else val

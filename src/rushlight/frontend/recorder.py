@@ -12,7 +12,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.fx.node import Node, map_aggregate
+from torch.fx.node import Argument, Node, map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rushlight.frontend.tables import Table, is_composite, is_kept_composite
@@ -69,7 +69,11 @@ class Recorder(TorchDispatchMode):
         self._views: dict[int, set[int]] = {}
 
     def expand(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, inputs: list[torch.Tensor]
+        self,
+        function: Callable[..., object],
+        args: tuple[Argument, ...],
+        kwargs: Mapping[str, Argument],
+        inputs: list[torch.Tensor],
     ) -> Expansion:
         """Runs `function(*args, **kwargs)`, whose tensors are `inputs`."""
         for index, tensor in enumerate(inputs):
@@ -155,7 +159,7 @@ class Recorder(TorchDispatchMode):
         self._views.setdefault(_storage(tensor), set()).add(id(tensor))
 
     def _to_refs(self, tree: Any) -> Any:
-        def convert(item: Any) -> Any:
+        def convert(item: object) -> Any:
             if not isinstance(item, torch.Tensor):
                 return item
             ref = self._refs.get(id(item))
@@ -176,7 +180,7 @@ def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-def _flat(output: Any) -> Iterator[Any]:
+def _flat(output: object) -> Iterator[Any]:
     if isinstance(output, (list, tuple)):
         for item in output:
             yield from _flat(item)
@@ -230,7 +234,9 @@ class Expander:
         ):
             yield
 
-    def expand(self, op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> tuple[Expansion, list[Node]]:
+    def expand(
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+    ) -> tuple[Expansion, list[Node]]:
         """The expansion of `op` and the nodes that are its inputs, in the order of its `Ref`s."""
         nodes, key = signature_of(op, args, kwargs)
         gradients: tuple[bool, ...] = ()

@@ -77,7 +77,7 @@ def _least_sliced(start: Any, end: Any) -> int:
     return max(least, end) if _static(end) and end < _END else least
 
 
-def _static(number: Any) -> bool:
+def _static(number: object) -> bool:
     return isinstance(number, int)
 
 

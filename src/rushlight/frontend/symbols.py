@@ -32,7 +32,7 @@ class SymbolNodes:
         if isinstance(val, torch.SymInt):
             self._known.setdefault(val.node.expr, node)
 
-    def node_of(self, item: Any) -> Any:
+    def node_of(self, item: object) -> Any:
         """`item` itself unless it is a symbolic int, which becomes the node that computes it."""
         if isinstance(item, torch.SymInt):
             constant = item.node.maybe_as_int()
@@ -71,7 +71,7 @@ class SymbolNodes:
         value = shape_env.create_symintnode(expression, hint=None)
         return self._node_of_expression(value), value
 
-    def _size_node(self, symbol: Any) -> Node:
+    def _size_node(self, symbol: object) -> Node:
         """`sym_size.int` of the first input dim that is the symbol, placed after the inputs."""
         node = self._sizes.get(symbol)
         if node is not None:

@@ -38,7 +38,7 @@ def _resample(op: OpOverload) -> Decomposition:
     """The overload `vec` by the `default` one, `op`."""
     from torch._decomp.decompositions import get_scale_value, upsample_compute_output_size
 
-    def decomposed(x: torch.Tensor, output_size: Any, *flags: Any) -> torch.Tensor:
+    def decomposed(x: torch.Tensor, output_size: object, *flags: object) -> torch.Tensor:
         *flags_alone, factors = flags
         sizes: Any = upsample_compute_output_size(x.size(), output_size, factors)
         scales = [get_scale_value(factors, dim) for dim in range(x.dim() - 2)]

@@ -38,7 +38,7 @@ def is_control_flow(node: Node) -> bool:
 
 
 def control_flow_submodules(
-    module: GraphModule, operators: Collection[Any] = CONTROL_FLOW.keys()
+    module: GraphModule, operators: Collection[object] = CONTROL_FLOW.keys()
 ) -> list[Submodule]:
     """(attribute name, branch or body, the node that runs it) of the graph's control-flow nodes, in order.
 
@@ -47,7 +47,7 @@ def control_flow_submodules(
     return list(_submodules(module, operators))
 
 
-def _submodules(module: GraphModule, operators: Collection[Any]) -> Iterator[Submodule]:
+def _submodules(module: GraphModule, operators: Collection[object]) -> Iterator[Submodule]:
     for node in module.graph.nodes:
         if node.op != "call_function" or node.target not in operators:
             continue
@@ -84,7 +84,7 @@ def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]
         queue.extend(child for _, child, _ in get_control_flow_submodules(module))
 
 
-def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[Any]) -> bool:
+def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[object]) -> bool:
     """Whether the graph or a body in it calls one of `ops`; an edge operator counts as the torch operator
     that it wraps."""
     if any(

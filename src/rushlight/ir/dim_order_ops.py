@@ -70,8 +70,8 @@ def is_contiguous_dim_order(tensor: torch.Tensor) -> bool:
     return tuple(tensor.dim_order()) == tuple(range(tensor.dim()))
 
 
-def _eager(target: Any) -> Callable[..., Any]:
-    def run(*args: Any, dim_order: Sequence[int] | None = None, **kwargs: Any) -> Any:
+def _eager(target: OpOverload) -> Callable[..., Any]:
+    def run(*args: object, dim_order: Sequence[int] | None = None, **kwargs: object) -> Any:
         return target(*args, memory_format=memory_format_of(dim_order), **kwargs)
 
     return run

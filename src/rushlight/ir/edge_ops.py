@@ -6,8 +6,8 @@ mode. One object exists for each operator, so identity comparison is safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeGuard
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
@@ -41,7 +41,7 @@ class EdgeOpOverload:
         """The overload that writes into given tensors; raises MissingOutVariantError if there is none."""
         return out_variants.out_variant(self._op).op
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Calls the operator of torch."""
         return self._op(*args, **kwargs)
 
@@ -53,7 +53,7 @@ class EdgeOpOverload:
     def __repr__(self) -> str:
         return f"<EdgeOpOverload: {self.__name__}>: schema = {self._op._schema}"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> EdgeOpOverload:
+    def __deepcopy__(self, memo: Mapping[int, object]) -> EdgeOpOverload:
         return self
 
     def __copy__(self) -> EdgeOpOverload:
@@ -73,6 +73,10 @@ class BackendOpOverload(EdgeOpOverload):
     def __init__(self, op: OpOverload) -> None:
         super().__init__(op)
         self._equivalent_callable: Callable[..., Any] | None = None
+
+
+Overload: TypeAlias = OpOverload | EdgeOpOverload
+"""An operator that a node may call: an overload of torch, or one of the edge or the backend dialect."""
 
 
 class EdgeOpOverloadPacket:
@@ -104,7 +108,7 @@ class EdgeOpOverloadPacket:
         """Returns the names of the overloads."""
         return list(self._packet.overloads())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Calls the operator of torch."""
         return self._packet(*args, **kwargs)
 
@@ -217,7 +221,7 @@ def is_op(node: object, *ops: object) -> TypeGuard[Node]:
     return isinstance(node, Node) and node.op == "call_function" and aten_op(node.target) in ops
 
 
-def argument(node: Node, index: int, default: Any = None) -> Any:
+def argument(node: Node, index: int, default: object = None) -> Any:
     """An argument of an operator's node, whether it is given by position, by name or not at all.
 
     Args:
@@ -243,7 +247,7 @@ def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> C
     already defined. The function becomes its composite kernel unless it has one that runs on meta tensors.
     """
 
-    def bind(function: Callable[..., Any]) -> Callable[..., Any]:
+    def bind(function: Callable[..., object]) -> Callable[..., Any]:
         BACKEND_LIBRARIES.add(library.ns)
         text = schema_or_name.split("::")[-1]
         qualified = text.split("(")[0].strip()

@@ -57,7 +57,7 @@ class EdgeSchema:
     __repr__ = __str__
 
 
-def takes_tensor(kind: Any) -> bool:
+def takes_tensor(kind: object) -> bool:
     """Whether a schema type is a tensor, an optional one or a list of them."""
     if isinstance(kind, torch.TensorType):
         return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import Argument
 
 from rushlight.ir.meta import VAL, get_val
 from rushlight.ir.spec import contiguous_strides
@@ -41,7 +42,9 @@ def constant_key(value: object) -> object:
     return (type(value), value)
 
 
-def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[Node], object]:
+def signature_of(
+    op: object, args: Sequence[Argument], kwargs: Mapping[str, Argument]
+) -> tuple[list[Node], object]:
     """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
     positions: dict[Node, int] = {}
 
@@ -60,13 +63,13 @@ def signature_of(op: Any, args: Any, kwargs: Mapping[str, Any]) -> tuple[list[No
 
 
 def fresh_arguments(
-    nodes: list[Node], args: Any, kwargs: Mapping[str, Any]
+    nodes: list[Node], args: Sequence[Argument], kwargs: Mapping[str, Argument]
 ) -> tuple[list[torch.Tensor], tuple[Any, ...], dict[str, Any]]:
     """Arguments in which each tensor node is a fake tensor of its own storage; call it in the fake mode."""
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
     # Plain containers: some decompositions write into the lists they are given.
-    def convert(item: Any) -> Any:
+    def convert(item: object) -> Any:
         if isinstance(item, Node):
             return fakes[item] if item in fakes else get_val(item)
         if isinstance(item, list):
@@ -102,7 +105,9 @@ class Evaluator:
         """An evaluator in the fake mode of a graph's metadata."""
         return cls(fake_mode_of(owner))
 
-    def value(self, op: Any, args: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
+    def value(
+        self, op: Callable[..., Any], args: Sequence[Argument], kwargs: Mapping[str, Argument] | None = None
+    ) -> Any:
         """What `op` gives on the values of nodes and constants."""
         kwargs = kwargs or {}
         nodes, key = signature_of(op, args, kwargs)
@@ -112,7 +117,7 @@ class Evaluator:
                 self._known[key] = op(*fake_args, **fake_kwargs)
         return self._known[key]
 
-    def dense(self, val: Any) -> Any:
+    def dense(self, val: object) -> Any:
         """A row-major tensor of the shape and dtype of `val`; other values as they are."""
         if not isinstance(val, torch.Tensor):
             return val

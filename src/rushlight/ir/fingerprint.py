@@ -73,7 +73,7 @@ def _of_node(node: Node) -> tuple[Any, ...]:
     return (node, node.name, node.target, node.args, node.kwargs, _Same(value), _of_specs(spec))
 
 
-def _of_specs(spec: Any) -> Any:
+def _of_specs(spec: object) -> Any:
     if spec is None:
         return None
     if isinstance(spec, (list, tuple)):
@@ -82,7 +82,7 @@ def _of_specs(spec: Any) -> Any:
     return repr(parts) if parts is not None else spec
 
 
-def _of_spec(spec: Any) -> tuple[Any, ...]:
+def _of_spec(spec: object) -> tuple[Any, ...]:
     return tuple(str(getattr(spec, part.name)) for part in fields(spec)) if is_dataclass(spec) else (spec,)
 
 
@@ -115,6 +115,6 @@ class _Same:
         return repr(self.value)
 
 
-def _text(part: tuple[Any, ...]) -> str:
+def _text(part: tuple[object, ...]) -> str:
     text = str(part)
     return text if len(text) <= 300 else text[:300] + "..."

@@ -79,7 +79,7 @@ def find_val(node: Node) -> Any:
     return node.meta.get(VAL)
 
 
-def set_val(node: Node, val: Any) -> None:
+def set_val(node: Node, val: object) -> None:
     """Sets the fake value of a node."""
     node.meta[VAL] = val
 
@@ -117,7 +117,7 @@ def get_spec(node: Node) -> Any:
     return node.meta.get(SPEC)
 
 
-def set_spec(node: Node, spec: Any) -> None:
+def set_spec(node: Node, spec: object) -> None:
     """Sets the tensor spec of a node."""
     node.meta[SPEC] = spec
 
@@ -137,7 +137,7 @@ def get_debug_handle(node: Node) -> Any:
     return node.meta.get(DEBUG_HANDLE)
 
 
-def set_debug_handle(node: Node, handle: Any) -> None:
+def set_debug_handle(node: Node, handle: object) -> None:
     """Sets the debug handle of a node."""
     node.meta[DEBUG_HANDLE] = handle
 
@@ -202,7 +202,7 @@ def add_all(source: Node, target: Node) -> None:
     target.meta.update(source.meta)
 
 
-def set_all(node: Node, data: Mapping[str, Any]) -> None:
+def set_all(node: Node, data: Mapping[str, object]) -> None:
     """Give `node` the metadata of another node, `data`, besides its own."""
     node.meta.update(data)
 
@@ -259,7 +259,7 @@ def get_annotation(node: Node) -> Any:
     return node.meta.get(ANNOTATION)
 
 
-def set_annotation(node: Node, annotation: Any) -> None:
+def set_annotation(node: Node, annotation: object) -> None:
     """Sets the annotation of a node; None takes it away."""
     if annotation is None:
         node.meta.pop(ANNOTATION, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -24,6 +24,9 @@ from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
 from rushlight.ir.spec import TensorSpec
 
+DynamicShapes: TypeAlias = dict[str, Any] | tuple[Any, ...] | list[Any] | None
+"""Which sizes of the inputs may change, for torch.export: a description of the dims of each input."""
+
 
 def make_program(
     like: ExportedProgram,
@@ -32,7 +35,7 @@ def make_program(
     graph_signature: ExportGraphSignature,
     *,
     state_dict: dict[str, torch.Tensor] | None = None,
-    constants: dict[str, Any] | None = None,
+    constants: dict[str, object] | None = None,
     verifiers: list[type[Verifier]] | None = None,
     facts: ProgramFacts | None = None,
 ) -> MethodProgram:
@@ -141,7 +144,7 @@ def copy_graph_module(module: GraphModule, specs: dict[TensorSpec, TensorSpec] |
     return result
 
 
-def _copy_spec(spec: Any, specs: dict[TensorSpec, TensorSpec]) -> Any:
+def _copy_spec(spec: object, specs: dict[TensorSpec, TensorSpec]) -> Any:
     if not isinstance(spec, TensorSpec):
         return spec
     if spec not in specs:

@@ -170,7 +170,7 @@ def _writer(functional: Any, outs: tuple[str, ...]) -> Any:
     return run
 
 
-def _define(library: torch.library.Library, schema: str, function: Any) -> None:
+def _define(library: torch.library.Library, schema: str, function: object) -> None:
     name = schema.partition("(")[0]
     if torch._C._dispatch_has_kernel(f"{library.ns}::{name}"):
         return

@@ -60,7 +60,7 @@ def _node_text(node: Node) -> str:
     return f"{head} = {name}({', '.join(arguments)})"
 
 
-def _argument(value: Any) -> str:
+def _argument(value: object) -> str:
     if isinstance(value, Node):
         return f"%{value.name}"
     if isinstance(value, (list, tuple)):
@@ -77,7 +77,7 @@ def _value_text(node: Node) -> str:
     return _one_value(value)
 
 
-def _one_value(value: Any) -> str:
+def _one_value(value: object) -> str:
     if not isinstance(value, (torch.Tensor, TensorSpec)):
         return (
             "none"
@@ -117,7 +117,7 @@ def inspect_node(graph: Graph, node: Node) -> str:
     )
 
 
-def pretty_print(obj: Any, indent: int = 0, out: TextIO | None = None) -> None:
+def pretty_print(obj: object, indent: int = 0, out: TextIO | None = None) -> None:
     """Prints a program, or any part of one, field by field. Raises TypeError for a graph module."""
     if isinstance(obj, GraphModule):
         raise TypeError(
@@ -126,7 +126,7 @@ def pretty_print(obj: Any, indent: int = 0, out: TextIO | None = None) -> None:
     print("\n".join(_pretty(obj, indent)), file=out if out is not None else sys.stdout)
 
 
-def _pretty(obj: Any, indent: int) -> Iterator[str]:
+def _pretty(obj: object, indent: int) -> Iterator[str]:
     pad = " " * indent
     if isinstance(obj, IntEnum):
         yield f"{pad}{int(obj)}"
@@ -212,7 +212,7 @@ def _evalue(value: Any, show_meminfo: bool, mark_dynamic: bool) -> str:
     return f"{text}{list(value.sizes)}{value.scalar_type.name.lower()}"
 
 
-def _scalar_fields(value: Any) -> str:
+def _scalar_fields(value: object) -> str:
     if not is_dataclass(value):
         return ""
     inside = map_aggregate(tuple(getattr(value, field.name) for field in fields(value)), lambda item: item)

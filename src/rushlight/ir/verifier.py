@@ -285,7 +285,7 @@ def edge_verifier(
         def allowed_op_types(self) -> tuple[type[Any], ...]:
             return (*super().allowed_op_types(), EdgeOpOverload, type(_known_kind))
 
-        def check_valid_op(self, op: Any) -> None:
+        def check_valid_op(self, op: OpOverload) -> None:
             """Operators are judged with their nodes."""
 
         def check_additional(self, gm: GraphModule) -> None:

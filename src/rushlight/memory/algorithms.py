@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
@@ -115,7 +115,7 @@ def write_result(result: MemoryAlgoResult) -> None:
         spec.mem_id, spec.mem_obj_id, spec.mem_offset = place.mem_id, place.mem_obj_id, place.mem_offset
 
 
-def name_of(algorithm: Any) -> str:
+def name_of(algorithm: object) -> str:
     """Returns the name of an algorithm for messages."""
     while isinstance(algorithm, functools.partial):
         algorithm = algorithm.func

@@ -7,13 +7,14 @@ rewrite it; `rushlight.passes.runner` runs passes over a program that it owns, w
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import Argument
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
@@ -25,6 +26,13 @@ from rushlight.ir.program import copy_graph_module, copy_program
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 
 __all__ = ["GraphPass", "ModulePass", "Pass", "PassBase", "PassResult", "ProgramPass", "graph_modules"]
+
+
+AnyPass: TypeAlias = PassBase | ExportedProgramPassBase | Callable[[GraphModule], PassResult | None]
+"""What a list of passes may hold: passes of either kind, and functions over graph modules."""
+
+PassTree: TypeAlias = "AnyPass | Sequence[PassTree]"
+"""A pass, or passes in lists, which are run in order."""
 
 
 def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
@@ -102,7 +110,7 @@ class ProgramPass(Pass):
         """Rewrites `program`, which belongs to the pass; says whether it changed."""
 
 
-def name_of(item: Any) -> str:
+def name_of(item: AnyPass) -> str:
     """The name of a pass in messages: that of its function or class."""
     return str(getattr(item, "__name__", type(item).__name__))
 
@@ -136,7 +144,9 @@ _ASSERTIONS = frozenset(
 )
 
 
-def insert_call(evaluator: Evaluator, origin: Node, op: Any, args: tuple[Any, ...], **kwargs: Any) -> Node:
+def insert_call(
+    evaluator: Evaluator, origin: Node, op: Callable[..., Any], args: tuple[Argument, ...], **kwargs: Argument
+) -> Node:
     """A call of `op` in front of `origin`, with its value and the origin's source line."""
     graph = origin.graph
     with graph.inserting_before(origin):
@@ -146,7 +156,9 @@ def insert_call(evaluator: Evaluator, origin: Node, op: Any, args: tuple[Any, ..
     return node
 
 
-def map_arguments(node: Node, op: OpOverload, change: Callable[[Any, Any], Any]) -> bool:
+def map_arguments(
+    node: Node, op: OpOverload, change: Callable[[Argument, torch._C.Argument], Argument]
+) -> bool:
     """Replaces each argument by `change(value, schema argument)`; says whether any changed."""
     args = list(node.args)
     kwargs = dict(node.kwargs)

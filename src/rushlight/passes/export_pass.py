@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from rushlight.ir import memory_ops
 from rushlight.ir import meta as keys
-from rushlight.ir.edge_ops import EdgeOpOverload
+from rushlight.ir.edge_ops import EdgeOpOverload, Overload
 from rushlight.ir.errors import PassError
 from rushlight.ir.fake import fake_mode_of
 from rushlight.ir.program import lazy_module
@@ -57,7 +57,7 @@ class NodeMetadata:
     def __getitem__(self, key: str) -> Any:
         return self.data[key]
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         if key in PROTECTED_KEYS:
             raise RuntimeError(f"Could not override node key: {key}")
         self.data[key] = value
@@ -65,7 +65,7 @@ class NodeMetadata:
     def __contains__(self, key: str) -> bool:
         return key in self.data
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The value of a key, or `default` if the node has none."""
         return self.data.get(key, default)
 
@@ -154,7 +154,7 @@ class _Frame:
                 self.root.register_buffer(name, value)
         return self.graph.create_node("get_attr", name)
 
-    def _new_name(self, value: Any) -> str:
+    def _new_name(self, value: object) -> str:
         if isinstance(value, torch.nn.Module):
             prefix = "lowered_module" if is_lowered_module(value) else "submodule"
             return f"{prefix}_{len(self.root._modules)}"
@@ -180,7 +180,11 @@ class ExportPass(PassBase):
     # What a subclass may override.
 
     def call_operator(
-        self, op: Any, args: tuple[Argument, ...], kwargs: dict[str, Argument], meta: NodeMetadata
+        self,
+        op: Overload | OpOverloadPacket,
+        args: tuple[Argument, ...],
+        kwargs: dict[str, Argument],
+        meta: NodeMetadata,
     ) -> ProxyValue:
         """An operator: `torch.ops` or edge overload."""
         return self._fx("call_function", op, args, kwargs, meta)
@@ -320,7 +324,7 @@ class ExportPass(PassBase):
         keys.set_val(node, arg)
         return ProxyValue(arg, node)
 
-    def output(self, results: Any, meta: NodeMetadata) -> ProxyValue:
+    def output(self, results: object, meta: NodeMetadata) -> ProxyValue:
         """The results."""
         node = self.tracer.graph.output(self._nodes(results))
         keys.set_all(node, meta.data)
@@ -457,7 +461,7 @@ class ExportPass(PassBase):
     def _nodes(self, tree: Any) -> Any:
         return map_aggregate(tree, self._argument)
 
-    def _argument(self, item: Any) -> Any:
+    def _argument(self, item: object) -> Any:
         if isinstance(item, ProxyValue):
             return item.node
         if isinstance(item, FakeTensor):
@@ -474,7 +478,7 @@ class ExportPass(PassBase):
             return item.node.constant
         return item
 
-    def _fake(self, value: Any) -> Any:
+    def _fake(self, value: object) -> Any:
         if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
             return self.fake_tensor_mode.from_tensor(value, static_shapes=True)
         return value
@@ -493,14 +497,14 @@ def _data_of(tree: Any) -> Any:
     return map_aggregate(tree, lambda item: item.data if isinstance(item, ProxyValue) else item)
 
 
-def _symbols(value: Any) -> list[str]:
+def _symbols(value: object) -> list[str]:
     """The symbolic sizes of a tensor, or a symbolic number itself, in order."""
     sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
     return [str(size) for size in sizes if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool))]
 
 
 def map_args(
-    op: Any, fn: Callable[[Any, Any], Any], args: tuple[Argument, ...], kwargs: dict[str, Argument]
+    op: OpOverload, fn: Callable[[Any, Any], object], args: tuple[Argument, ...], kwargs: dict[str, Argument]
 ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
     """Arguments with each replaced by `fn(value, schema argument)`."""
     new_args, new_kwargs = list(args), dict(kwargs)

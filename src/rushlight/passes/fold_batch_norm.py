@@ -77,7 +77,7 @@ def _fold(
     constants: dict[str, torch.Tensor],
     evaluator: Evaluator,
 ) -> None:
-    def value(node: Any) -> torch.Tensor | None:
+    def value(node: object) -> torch.Tensor | None:
         return constants[node.name].detach() if isinstance(node, Node) else None
 
     weight = value(conv.args[1])

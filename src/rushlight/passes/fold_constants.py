@@ -83,11 +83,11 @@ def _is_pure(node: Node) -> bool:
     return static and not any(arg is not None and arg.alias_info is not None for arg in op._schema.arguments)
 
 
-def _parts(val: Any) -> list[Any]:
+def _parts(val: object) -> list[Any]:
     return list(val) if isinstance(val, (list, tuple)) else [val]
 
 
-def _is_static(val: Any) -> bool:
+def _is_static(val: object) -> bool:
     return isinstance(val, torch.Tensor) and all(isinstance(size, int) for size in val.shape)
 
 

@@ -78,7 +78,7 @@ def _may_refresh(node: Node) -> bool:
     return not meta.makes_symbols(node) and not node.target.is_view  # type: ignore[union-attr]
 
 
-def _in_memory_format(val: Any, evaluator: Evaluator) -> Any:
+def _in_memory_format(val: object, evaluator: Evaluator) -> Any:
     """`val` with row-major tensors in the place of those whose strides are of no memory format."""
     if isinstance(val, torch.Tensor):
         return val if has_memory_format(val) else evaluator.dense(val)
@@ -87,7 +87,7 @@ def _in_memory_format(val: Any, evaluator: Evaluator) -> Any:
     return val
 
 
-def _move(node: Node, after: Any, moved: set[Node]) -> None:
+def _move(node: Node, after: object, moved: set[Node]) -> None:
     """Gives the node a value of another layout, and notes it."""
     before = meta.get_val(node)
     if after is not before and _layout_key(after) != _layout_key(before):
@@ -95,7 +95,7 @@ def _move(node: Node, after: Any, moved: set[Node]) -> None:
         moved.add(node)
 
 
-def _layout_key(val: Any) -> Any:
+def _layout_key(val: object) -> Any:
     if isinstance(val, torch.Tensor):
         return tensor_key(val)
     if isinstance(val, (list, tuple)):

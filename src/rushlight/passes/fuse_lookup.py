@@ -54,7 +54,7 @@ def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | No
     sources: dict[tuple[Any, QuantParams], None] = {}
     shape = meta.get_shape(quantize)
 
-    def visit(node: Any) -> bool:
+    def visit(node: object) -> bool:
         """Whether all that `node` needs is the tensor and single numbers."""
         if not isinstance(node, Node) or node in members:
             return True
@@ -89,7 +89,7 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list
     inputs = qd.dequantize_per_tensor.default(entries, *reader.args[1:])
     values: dict[Node, Any] = {}
 
-    def value(item: Any) -> Any:
+    def value(item: object) -> Any:
         if not isinstance(item, Node):
             return item
         if item not in values:

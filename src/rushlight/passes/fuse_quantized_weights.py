@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch.fx import Node
+from torch.fx.node import Argument
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
@@ -58,7 +59,7 @@ def _linear(rewriter: Rewriter, node: Node, operands: LinearOperands, weight: Qu
         rewriter.replace(node, result)
 
 
-def _dynamic(node: object) -> tuple[Node, list[Node], tuple[Any, ...]] | None:
+def _dynamic(node: object) -> tuple[Node, list[Node], tuple[Argument, ...]] | None:
     """(float tensor, views behind its dequantization, per_token ... eps) of a dynamically quantized input."""
     views: list[Node] = []
     while is_op(node, *_VIEWS):
@@ -84,15 +85,15 @@ def _dynamic_linear(
     node: Node,
     source: Node,
     views: list[Node],
-    options: tuple[Any, ...],
-    bias: Any,
+    options: tuple[Argument, ...],
+    bias: Argument,
     weight: QuantizedWeight,
 ) -> Node | None:
     if weight.zero_points is not None or (bias is not None and meta.get_dtype(bias) != torch.float32):
         return None
     packed = _packed(rewriter, node, weight)
     four = packed is not None and rewriter.available(rl.dynamic_linear_4bit.default, torch.float32)
-    target: Any = rl.dynamic_linear_4bit.default if four else rl.dynamic_linear.default
+    target = rl.dynamic_linear_4bit.default if four else rl.dynamic_linear.default
     if not rewriter.available(target, torch.float32):
         return None
     stored = packed() if four and packed is not None else weight.source
@@ -102,7 +103,9 @@ def _dynamic_linear(
     return rewriter.call(node, target, (source, stored, scales, bias, *options))
 
 
-def _weight_only(rewriter: Rewriter, node: Node, x: Any, bias: Any, weight: QuantizedWeight) -> Node | None:
+def _weight_only(
+    rewriter: Rewriter, node: Node, x: Argument, bias: Argument, weight: QuantizedWeight
+) -> Node | None:
     dtype = meta.get_dtype(x)
     if dtype not in _FLOATS or meta.get_dtype(node) != dtype:
         return None
@@ -129,7 +132,7 @@ def _weight_only(rewriter: Rewriter, node: Node, x: Any, bias: Any, weight: Quan
     return product if bias is None else rewriter.call(node, ops.edge.aten.add.Tensor, (product, bias))
 
 
-def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Any:
+def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable[[], Node] | None:
     """A function that gives the weight as two numbers a byte; None if it has more than 4 bits or odd rows."""
     stored = rewriter.value(weight.source)
     if stored is None or stored.dim() != 2 or stored.shape[1] % 2 or not weight.is_int4:
@@ -140,10 +143,10 @@ def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Any:
 
 
 def _embedding(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> None:
-    indices: Any = node.args[1]
+    indices = node.args[1]
     packed = _packed(rewriter, node, weight)
     four = packed is not None and rewriter.available(backend_qd.embedding_4bit.default, torch.uint8)
-    target: Any = backend_qd.embedding_4bit.default if four else backend_qd.embedding_byte.default
+    target = backend_qd.embedding_4bit.default if four else backend_qd.embedding_byte.default
     if not rewriter.available(target, torch.uint8 if four else torch.int8):
         return
     stored = packed() if four and packed is not None else weight.source

@@ -58,7 +58,7 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams) -> None:
     rewriter.replace(quantize, result)
 
 
-def _walk_back(node: Any, params: QuantParams) -> tuple[Node | None, list[Node], int, int]:
+def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Node], int, int]:
     """The operator before clamps and movements of which nobody else reads, those movements, and the range."""
     low, high = params.quant_min, params.quant_max
     moves: list[Node] = []
@@ -83,7 +83,7 @@ def _input(node: Any, dtype: torch.dtype) -> tuple[Node, float, int] | None:
     return node.args[0], params.scale, params.zero_point
 
 
-def _bias(node: Any) -> bool:
+def _bias(node: object) -> bool:
     return node is None or meta.get_dtype(node) == torch.float32
 
 

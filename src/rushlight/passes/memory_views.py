@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -50,7 +49,7 @@ class UseMemoryViewsPass(GraphPass):
         return changed
 
 
-def is_view_copy(node: Any) -> bool:
+def is_view_copy(node: object) -> bool:
     """Whether the node is a call of view_copy in any dialect."""
     return (
         isinstance(node, Node)

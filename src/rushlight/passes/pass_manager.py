@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._export.verifier import Verifier
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
@@ -14,6 +15,7 @@ from torch.fx.passes.infra.pass_manager import PassManager as FxPassManager
 from torch.fx.passes.infra.pass_manager import pass_result_wrapper
 from typing_extensions import override
 
+from rushlight.passes.base import AnyPass, PassTree
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.runner import check_calls, run_passes
 
@@ -58,7 +60,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
 
     def __init__(
         self,
-        passes: Any = None,
+        passes: PassTree | None = None,
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
         steps: int = 1,
@@ -68,17 +70,17 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
                 "suppress_check_failures is not supported: a program that fails a check cannot be compiled; "
                 "repair the pass that the error names"
             )
-        self.passes: list[Any] = flatten(passes)
+        self.passes: list[AnyPass] = flatten(passes)
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
         self.steps = steps
 
-    def add_pass(self, item: Any) -> None:
+    def add_pass(self, item: AnyPass) -> None:
         """Adds a pass at the end."""
         self.passes.append(item)
 
     def __call__(
-        self, exported_program: ExportedProgram, override_verifiers: Any = None
+        self, exported_program: ExportedProgram, override_verifiers: Sequence[type[Verifier]] | None = None
     ) -> ExportedProgramPassResult:
         """Runs the passes; graph passes act on the program's graph module.
 
@@ -109,17 +111,17 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
         return ExportedProgramPassResult(program, modified)
 
 
-def _with_result(item: Any) -> Any:
+def _with_result(item: AnyPass) -> Callable[..., Any]:
     return pass_result_wrapper(item) if inspect.isfunction(item) else item
 
 
-def flatten(passes: Any) -> list[Any]:
+def flatten(passes: PassTree | None) -> list[AnyPass]:
     """One list of passes from a pass, a list, or a list of lists."""
     if passes is None:
         return []
     if callable(passes) and not isinstance(passes, (list, tuple)):
         return [passes]
-    result: list[Any] = []
+    result: list[AnyPass] = []
     for item in passes:
-        result.extend(flatten(item) if isinstance(item, (list, tuple)) else [item])
+        result.extend(flatten(item) if isinstance(item, Sequence) else [item])
     return result

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 from torch.fx import GraphModule, Node
+from torch.fx.node import Argument
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -41,7 +40,9 @@ class PromoteDtypesPass(GraphPass):
                 kind = KIND.INT_TO_FLOAT
             dtype = _result_dtype(node, kind)
 
-            def convert(value: Any, argument: Any, node: Any = node, dtype: Any = dtype) -> Any:
+            def convert(
+                value: Argument, argument: torch._C.Argument, node: Node = node, dtype: torch.dtype = dtype
+            ) -> Argument:
                 val = meta.get_tensor(value) if isinstance(value, Node) else None
                 if val is None or val.dtype == dtype or not isinstance(argument.type, torch.TensorType):
                     return value
@@ -51,7 +52,7 @@ class PromoteDtypesPass(GraphPass):
         return changed
 
 
-def _result_dtype(node: Node, kind: Any) -> torch.dtype:
+def _result_dtype(node: Node, kind: KIND) -> torch.dtype:
     vals = [meta.get_val(arg) for arg in node.args if isinstance(arg, Node)]
     dtypes = {val.dtype for val in vals if isinstance(val, torch.Tensor)}
     if len(dtypes) == 1 and len(vals) == len(node.args):

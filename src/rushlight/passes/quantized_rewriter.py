@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.fx.node import Argument, Target
 
 from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
@@ -54,7 +55,7 @@ class Rewriter:
         self._packed: dict[Any, Node] = {}
         self.changed = False
 
-    def available(self, op: Any, dtype: torch.dtype) -> bool:
+    def available(self, op: Target, dtype: torch.dtype) -> bool:
         """Whether the target runs the operator on the dtype."""
         target = aten_op(op)
         variant = None if target is None else find_out_variant(target)
@@ -63,8 +64,9 @@ class Rewriter:
         name = f"{variant.op._schema.name}.{variant.op._overloadname}"
         return self._available(name, str(dtype).removeprefix("torch."))
 
-    def call(self, origin: Node, op: Any, args: tuple[Any, ...], **kwargs: Any) -> Node:
+    def call(self, origin: Node, op: Target, args: tuple[Argument, ...], **kwargs: Argument) -> Node:
         """A call in front of `origin`, of its source line."""
+        assert callable(op), f"{op} is no function"
         return insert_call(self.evaluator, origin, op, args, **kwargs)
 
     def replace(self, old: Node, new: Node) -> None:
@@ -82,13 +84,13 @@ class Rewriter:
         self.constants.add(node, tensor)
         return node
 
-    def once(self, key: Any, make: Callable[[], Node]) -> Node:
+    def once(self, key: object, make: Callable[[], Node]) -> Node:
         """What `make` gave for this key first."""
         if key not in self._packed:
             self._packed[key] = make()
         return self._packed[key]
 
-    def value(self, node: Any) -> torch.Tensor | None:
+    def value(self, node: object) -> torch.Tensor | None:
         """The constant that a node reads."""
         return self.constants.value(node)
 

@@ -55,7 +55,7 @@ def _signature(old: ExportGraphSignature, module: GraphModule) -> ExportGraphSig
     return ExportGraphSignature(inputs, outputs)
 
 
-def _renamed(argument: Any, node: Node) -> Any:
+def _renamed(argument: object, node: Node) -> Any:
     if isinstance(argument, ConstantArgument) or not hasattr(argument, "name"):
         return argument
     changed = copy.copy(argument)
@@ -63,7 +63,7 @@ def _renamed(argument: Any, node: Node) -> Any:
     return changed
 
 
-def _argument_of(old: Any, result: Any) -> Any:
+def _argument_of(old: object, result: Any) -> Any:
     if not isinstance(result, Node):
         return ConstantArgument(name=getattr(old, "name", ""), value=result)
     val = meta.find_val(result)

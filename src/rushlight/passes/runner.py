@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeGuard
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir.errors import PassError, VerificationError
 from rushlight.ir.facts import FactsOf, MethodProgram, with_marks
@@ -22,7 +23,7 @@ from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.ir.program import copy_program, copy_signature, make_program
 from rushlight.ir.progress import counted
 from rushlight.ir.text import format_graph
-from rushlight.passes.base import ModulePass, Pass, ProgramPass, graph_modules, name_of
+from rushlight.passes.base import AnyPass, ModulePass, Pass, ProgramPass, graph_modules, name_of
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.rebuild import with_graph_module
 
@@ -34,7 +35,7 @@ Verify = Callable[[GraphModule], None]
 
 
 def run_passes(
-    program: ExportedProgram, passes: Iterable[Any], *, verify: Verify | None = None, owned: bool = False
+    program: ExportedProgram, passes: Iterable[AnyPass], *, verify: Verify | None = None, owned: bool = False
 ) -> ExportedProgramPassResult:
     """Runs passes in order.
 
@@ -69,7 +70,7 @@ class _Runner:
         self._thorough = os.environ.get(CHECK, "") not in ("", "0")
         self._printed = {name.strip() for name in os.environ.get(PRINT, "").split(",")} - {""}
 
-    def run(self, item: Any) -> None:
+    def run(self, item: AnyPass) -> None:
         """Runs one pass."""
         name = name_of(item)
         prints = not self._printed.isdisjoint((name, "all"))
@@ -91,7 +92,7 @@ class _Runner:
             self.program, self._owned = copy_program(self.program), True
         return self.program
 
-    def _run_ours(self, item: Any) -> bool:
+    def _run_ours(self, item: ModulePass | Pass) -> bool:
         """Runs a pass of the compiler, without a copy where the pass would make one."""
         if isinstance(item, ProgramPass):
             program = self._own()
@@ -101,7 +102,7 @@ class _Runner:
             return item.rewrite_all(self._own().graph_module)
         return self._take(item(self.program))
 
-    def _run_checked(self, item: Any, name: str) -> bool:
+    def _run_checked(self, item: ModulePass | Pass, name: str) -> bool:
         """Runs a pass of the compiler on a program that it must leave as it is, and checks the result."""
         given = self.program
         before = fingerprint(given)
@@ -122,7 +123,7 @@ class _Runner:
             self._verify_after(name)
         return modified
 
-    def _run_users(self, item: Any, name: str) -> bool:
+    def _run_users(self, item: AnyPass, name: str) -> bool:
         """Runs a pass of the user on a copy, and checks that later stages find what they need."""
         program = self._own()
         known, before = FactsOf(program), fingerprint(program)
@@ -136,7 +137,9 @@ class _Runner:
             modified = True
         return self._keep_facts(known, name) or modified
 
-    def _run_on_graph(self, item: Any, name: str, program: ExportedProgram) -> bool:
+    def _run_on_graph(
+        self, item: PassBase | Callable[[GraphModule], PassResult | None], name: str, program: ExportedProgram
+    ) -> bool:
         set_program = getattr(item, "set_exported_program", None)
         if callable(set_program):
             set_program(program)
@@ -187,7 +190,7 @@ class _Runner:
         print(f"== {what}\n{format_graph(self.program.graph_module)}", file=sys.stderr)
 
 
-def _is_ours(item: Any) -> bool:
+def _is_ours(item: AnyPass) -> TypeGuard[ModulePass | Pass]:
     """Whether a pass keeps the contract: those do that leave `call` to the classes of `base.py`."""
     if isinstance(item, ModulePass):
         return type(item).call is ModulePass.call

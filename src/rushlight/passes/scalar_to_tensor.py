@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from torch.fx.node import Argument
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -29,7 +29,7 @@ class ScalarToTensorPass(GraphPass):
             if node.op != "call_function" or not isinstance(node.target, OpOverload):
                 continue
 
-            def lift(value: Any, argument: Any, node: Any = node) -> Any:
+            def lift(value: Argument, argument: torch._C.Argument, node: Node = node) -> Argument:
                 if isinstance(value, (bool, int, float, complex)) and isinstance(
                     argument.type, torch.TensorType
                 ):

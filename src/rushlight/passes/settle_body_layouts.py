@@ -77,7 +77,7 @@ def _settle_results(node: Node, body: GraphModule, evaluator: Evaluator) -> bool
     return True
 
 
-def _in_layout(value: Any, layout: tuple[int, ...] | None, user: Node, evaluator: Evaluator) -> Any:
+def _in_layout(value: object, layout: tuple[int, ...] | None, user: Node, evaluator: Evaluator) -> Any:
     """The value, or a copy of it in front of `user` if its dims lie in another order than `layout`."""
     if not isinstance(value, Node) or layout is None or _layout(meta.get_val(value)) == layout:
         return value
@@ -86,7 +86,7 @@ def _in_layout(value: Any, layout: tuple[int, ...] | None, user: Node, evaluator
     )
 
 
-def _layout(val: Any) -> tuple[int, ...] | None:
+def _layout(val: object) -> tuple[int, ...] | None:
     """The order of a tensor's dims in memory: row-major if its strides are of no memory format."""
     if not isinstance(val, torch.Tensor):
         return None

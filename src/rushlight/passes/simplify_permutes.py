@@ -36,7 +36,7 @@ class SimplifyPermutesPass(GraphPass):
         return changed
 
 
-def _is_permute(node: Any) -> bool:
+def _is_permute(node: object) -> bool:
     return (
         isinstance(node, Node)
         and node.op == "call_function"

@@ -133,7 +133,7 @@ def _set_dim_order(spec: TensorSpec, order: Any) -> None:
     spec.stride = strides_from_dim_order(spec.shape, order)
 
 
-def _make(val: Any) -> Any:
+def _make(val: object) -> Any:
     if isinstance(val, torch.Tensor):
         return with_known_layout(TensorSpec.from_tensor(val))
     return val if isinstance(val, (bool, int, float)) else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from torch.fx.node import Argument
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -29,7 +28,7 @@ class SymToTensorPass(GraphPass):
             if node.op != "call_function" or not isinstance(node.target, OpOverload):
                 continue
 
-            def lift(value: Any, argument: Any, node: Any = node) -> Any:
+            def lift(value: Argument, argument: torch._C.Argument, node: Node = node) -> Argument:
                 if not isinstance(value, Node) or not isinstance(argument.type, torch.TensorType):
                     return value
                 dtype = _DTYPES.get(type(meta.get_val(value)))

@@ -90,7 +90,7 @@ def _allocate(node: Node, variant: OutVariant) -> dict[str, Any]:
     }
 
 
-def _alloc(node: Node, val: Any, spec: Any) -> Node:
+def _alloc(node: Node, val: Any, spec: object) -> Node:
     parts = [_alloc_spec(part) for part in val] if isinstance(val, (list, tuple)) else _alloc_spec(val)
     with node.graph.inserting_before(node):
         alloc = node.graph.call_function(memory_ops.alloc, (parts,))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from torch._export.verifier import Verifier
 from torch.export import ExportedProgram
 
+from rushlight.passes.base import PassTree
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 
 
-def transform_program(program: ExportedProgram, passes: Any, verifiers: Any = None) -> ExportedProgram:
+def transform_program(
+    program: ExportedProgram, passes: PassTree | None, verifiers: Sequence[type[Verifier]] | None = None
+) -> ExportedProgram:
     """The program after `passes`: a list of passes, or a manager of passes over graphs or over programs."""
     manager = passes if isinstance(passes, ExportedProgramPassManager) else ExportedProgramPassManager(passes)
     return manager(program, verifiers).exported_program

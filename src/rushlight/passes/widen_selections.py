@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +57,7 @@ def _wider(node: Node) -> dict[Any, torch.SymInt]:
     return {size.node.expr: new}
 
 
-def _replace_symbols(program: MethodProgram, wider: dict[Any, torch.SymInt]) -> None:
+def _replace_symbols(program: MethodProgram, wider: Mapping[object, torch.SymInt]) -> None:
     symbols = {old: new.node.expr for old, new in wider.items()}
     mode = fake_mode_of(program.graph_module)
 

@@ -134,7 +134,7 @@ class _End:
     def __init__(self) -> None:
         self._meter, self._agreement = Meter(), Agreement()
 
-    def add(self, expected: Any, actual: Any) -> None:
+    def add(self, expected: object, actual: object) -> None:
         for a, b in zip(tensors_of(expected), _as_tensors(actual), strict=True):
             self._meter.add(a, b)
             self._agreement.add(a, b)
@@ -143,7 +143,7 @@ class _End:
         return EndToEnd(name, self._meter.result(), self._agreement.share())
 
 
-def _as_tensors(value: Any) -> list[torch.Tensor]:
+def _as_tensors(value: object) -> list[torch.Tensor]:
     """The floating results, also of a runner that gives numpy arrays."""
     leaves = torch.utils._pytree.tree_leaves(value)
     return tensors_of([torch.as_tensor(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves])

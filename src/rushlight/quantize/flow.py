@@ -21,6 +21,7 @@ from torchao.quantization.pt2e import (
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.program import DynamicShapes
 from rushlight.ir.progress import counted, working
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
@@ -48,7 +49,7 @@ class _Strict(Quantizer):  # type: ignore[misc]
         if not quantizes(model):
             raise QuantizationError(nothing_reason(self._quantizer, model))
 
-    def prepare_obs_or_fq_callback(self, model: GraphModule, edge_or_node_to_obs_or_fq: Any) -> None:
+    def prepare_obs_or_fq_callback(self, model: GraphModule, edge_or_node_to_obs_or_fq: object) -> None:
         self._quantizer.prepare_obs_or_fq_callback(model, edge_or_node_to_obs_or_fq)
 
 
@@ -134,7 +135,7 @@ def quantize(
     quantizer: Quantizer,
     data: Iterable[Inputs] | None = None,
     *,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
 ) -> ExportedProgram:
     """Quantizes a model after training: export, prepare, calibrate, convert, export again.
 
@@ -174,7 +175,9 @@ def quantized_module(
 
 
 def export_float(
-    model: torch.nn.Module | ExportedProgram, example_inputs: Inputs | None, dynamic_shapes: Any = None
+    model: torch.nn.Module | ExportedProgram,
+    example_inputs: Inputs | None,
+    dynamic_shapes: DynamicShapes = None,
 ) -> ExportedProgram:
     """Exports a model in evaluation mode. A program that is already exported is returned as it is.
 
@@ -190,7 +193,9 @@ def export_float(
     return _export(model, as_arguments(example_inputs), dynamic_shapes)
 
 
-def _export(model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: Any) -> ExportedProgram:
+def _export(
+    model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: DynamicShapes
+) -> ExportedProgram:
     """The model as it behaves in evaluation; the modes of its modules are restored."""
     modes = {part: part.training for part in model.modules()}
     model.eval()
@@ -240,7 +245,7 @@ def _prepared(model: GraphModule) -> GraphModule:
     return model
 
 
-def _place(node: Any) -> str:
+def _place(node: object) -> str:
     if not isinstance(node, Node):
         return ""
     if node.op == "placeholder":

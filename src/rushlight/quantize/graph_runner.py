@@ -31,7 +31,7 @@ class GraphRunner:
         self._arguments = {node: _after_writes(node, self.order) for node in self.nodes}
         self._output = next(node for node in reversed(self.nodes) if node.op == "output")
 
-    def run(self, inputs: Sequence[Any]) -> NodeValues:
+    def run(self, inputs: Sequence[object]) -> NodeValues:
         """Computes the value of every node.
 
         Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -23,7 +22,7 @@ qd = torch.ops.quantized_decomposed
 class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Sums x^T x over the vectors x of the last dim; the base of `InputProducts`."""
 
-    def __init__(self, **_ignored: Any) -> None:
+    def __init__(self, **_ignored: object) -> None:
         super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(1), -8, 7)
         self.products: torch.Tensor | None = None
 
@@ -69,7 +68,7 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """
 
     def __init__(
-        self, group_size: int = 32, quant_min: int = -8, quant_max: int = 7, **_ignored: Any
+        self, group_size: int = 32, quant_min: int = -8, quant_max: int = 7, **_ignored: object
     ) -> None:
         super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(group_size), quant_min, quant_max)
         self.group_size = group_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
     of the data.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: object) -> None:
         super().__init__(**settings)
         self.low, self.high = math.inf, -math.inf
         self._counts = torch.zeros(0, dtype=torch.float64)
@@ -62,7 +63,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         """Returns the counts, for state_dict."""
         return {key: vars(self)[key] for key in ("low", "high", "_counts", "_exponent", "_first")}
 
-    def set_extra_state(self, state: dict[str, Any]) -> None:
+    def set_extra_state(self, state: Mapping[str, object]) -> None:
         """Sets the counts from those of another observer."""
         for key, value in state.items():
             setattr(self, key, value)

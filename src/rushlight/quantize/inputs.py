@@ -20,7 +20,7 @@ def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
-def check_arguments(model: GraphModule, arguments: Sequence[Any], what: str) -> None:
+def check_arguments(model: GraphModule, arguments: Sequence[object], what: str) -> None:
     """Checks the number, dtypes and sizes of arguments. The model's own guards check dynamic sizes.
 
     Args:
@@ -44,17 +44,17 @@ def check_arguments(model: GraphModule, arguments: Sequence[Any], what: str) -> 
             raise QuantizationError(f"{what}: input {node.name} takes {_text(expected)}, not {_text(value)}")
 
 
-def _fits(value: Any, expected: torch.Tensor) -> bool:
+def _fits(value: object, expected: torch.Tensor) -> bool:
     if not isinstance(value, torch.Tensor) or value.dtype != expected.dtype or value.ndim != expected.ndim:
         return False
     return all(_is_symbol(w) or w == g for w, g in zip(expected.shape, value.shape, strict=True))
 
 
-def _is_symbol(size: Any) -> bool:
+def _is_symbol(size: object) -> bool:
     return isinstance(size, torch.SymInt)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, torch.Tensor):
         return f"a {type(value).__name__}"
     return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"

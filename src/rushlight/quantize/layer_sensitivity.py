@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.program import DynamicShapes
 from rushlight.ir.progress import counted
 from rushlight.ir.text_table import text_table
 from rushlight.quantize.comparison import Pair
@@ -154,7 +155,7 @@ def sensitivity(
     quantizer: Quantizer,
     data: Iterable[Inputs],
     *,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
     items: int = 8,
 ) -> Sensitivity:
     """Measures how quantizing each layer alone changes the results of the float program.
@@ -196,7 +197,7 @@ class SensitivityMeters:
         self._whole = Meter()
         self._items = 0
 
-    def add(self, arguments: tuple[Any, ...]) -> None:
+    def add(self, arguments: tuple[object, ...]) -> None:
         """Measures the layers on one item of data."""
         pair = self._pair
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
@@ -286,7 +287,7 @@ def hybrid(
     *,
     min_snr_db: float,
     found: Sensitivity | None = None,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
     items: int = 8,
 ) -> Hybrid:
     """Leaves the fewest of the most sensitive layers in float with which the results reach `min_snr_db`.

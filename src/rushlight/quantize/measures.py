@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -83,7 +82,7 @@ class Meter:
         return Difference(snr, self._dot / norms if norms else 0.0, self._max_error, self._peak)
 
 
-def tensors_of(value: Any) -> list[torch.Tensor]:
+def tensors_of(value: object) -> list[torch.Tensor]:
     """Returns the floating-point tensors of a model's outputs, in order."""
     return [
         leaf
@@ -92,7 +91,7 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     ]
 
 
-def difference(expected: Any, actual: Any) -> Difference:
+def difference(expected: object, actual: object) -> Difference:
     """Returns the difference of two outputs of a model, over all their floating-point tensors."""
     meter = Meter()
     for a, b in zip(tensors_of(expected), tensors_of(actual), strict=True):

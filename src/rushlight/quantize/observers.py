@@ -150,7 +150,7 @@ class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     time.
     """
 
-    def __init__(self, **_ignored: Any) -> None:
+    def __init__(self, **_ignored: object) -> None:
         super().__init__(MappingType.ASYMMETRIC, torch.int8, PerToken(), -128, 127)
         self.original_dtype: torch.dtype | None = None
 

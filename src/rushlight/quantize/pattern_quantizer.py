@@ -5,7 +5,7 @@ operator.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -66,7 +66,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         self.global_config = quantization_config
         return self
 
-    def set_operator_type(self, operator_type: Any, quantization_config: QuantizationConfig | None) -> Self:
+    def set_operator_type(
+        self, operator_type: object, quantization_config: QuantizationConfig | None
+    ) -> Self:
         """Sets the configuration of an operator.
 
         Args:
@@ -86,7 +88,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         self.operator_type_config[operator_type] = quantization_config
         return self
 
-    def set_module_type(self, module_type: Any, quantization_config: QuantizationConfig | None) -> Self:
+    def set_module_type(self, module_type: object, quantization_config: QuantizationConfig | None) -> Self:
         """Sets the configuration of all operators in modules of a type, nested modules included."""
         self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
@@ -107,7 +109,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if config is not None:
             self.check(config)
 
-    def _overloads(self, operator_type: Any) -> list[Any]:
+    def _overloads(self, operator_type: object) -> list[Any]:
         return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]
 
     def config_of(self, node: Node) -> QuantizationConfig | None:
@@ -329,18 +331,18 @@ def is_annotated(node: Node) -> bool:
     return annotation is not None and bool(annotation._annotated)
 
 
-def output_spec(node: Any) -> Any:
+def output_spec(node: object) -> Any:
     """Returns the quantization of a node's result, or None if it is float or not annotated."""
     annotation = meta.get_annotation(node) if isinstance(node, Node) else None
     return None if annotation is None else annotation.output_qspec
 
 
-def _set(node: Node, inputs: dict[Any, Any], output: Any) -> None:
+def _set(node: Node, inputs: Mapping[object, object], output: object) -> None:
     annotation = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
     meta.set_annotation(node, annotation)
 
 
-def _set_match(match: Match, inputs: dict[Any, Any], output: Any) -> None:
+def _set_match(match: Match, inputs: Mapping[object, object], output: object) -> None:
     if match.output is match.anchor:
         _set(match.anchor, inputs, output)
         return

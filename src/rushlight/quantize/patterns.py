@@ -133,7 +133,7 @@ def find_match(anchor: Node, pattern: Pattern, batch_norm: bool) -> Match:
     return Match(pattern, anchor, chain[-1], tuple(chain[1:-1]))
 
 
-def _extend(chain: list[Node], targets: frozenset[Any]) -> None:
+def _extend(chain: list[Node], targets: frozenset[object]) -> None:
     """Adds the only user of the last node if it is one of `targets`."""
     users = [user for user in chain[-1].users if user.target is not aten.sym_size.int]
     if len(users) == 1 and users[0].target in targets and users[0].args[0] is chain[-1]:

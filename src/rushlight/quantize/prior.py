@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -28,7 +27,7 @@ _PASSED = {
 _NORMS = {aten.layer_norm.default, aten.rms_norm.default}
 
 
-def expected_products(model: GraphModule, node: Any, width: int) -> torch.Tensor | None:
+def expected_products(model: GraphModule, node: object, width: int) -> torch.Tensor | None:
     """Returns the expected products of a layer's inputs if a norm computes them.
 
     A norm over the last dimension gives vectors with mean 0 and variance 1, times its weight, plus its bias.
@@ -54,7 +53,7 @@ def expected_products(model: GraphModule, node: Any, width: int) -> torch.Tensor
     return found
 
 
-def _stored(model: GraphModule, arg: Any) -> torch.Tensor | None:
+def _stored(model: GraphModule, arg: object) -> torch.Tensor | None:
     if not isinstance(arg, Node) or arg.op != "get_attr":
         return None
     value: torch.Tensor = operator.attrgetter(str(arg.target))(model)

@@ -43,7 +43,7 @@ class ShardCalibration:
         return {name: self._prepared.get_submodule(name) for name in self._empty}
 
 
-def absorb(prepared: GraphModule, seen: Mapping[str, Any]) -> None:
+def absorb(prepared: GraphModule, seen: Mapping[str, object]) -> None:
     """Adds what observers saw in a part of the data to those of a prepared model.
 
     Args:

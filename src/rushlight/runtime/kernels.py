@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rushlight.runtime import _native
 
@@ -12,7 +11,7 @@ Written = Shape | list[Shape] | bool | int | float
 
 
 def call_kernel(
-    name: str, args: Sequence[Any], library: str | None = None, threads: int = 1
+    name: str, args: Sequence[object], library: str | None = None, threads: int = 1
 ) -> list[Written]:
     """Calls one kernel, which writes its results into the given out tensors.
 

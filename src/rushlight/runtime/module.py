@@ -48,7 +48,7 @@ class ModuleMethod:
         paths += [path for key, tree in self._keywords.items() for path in tree.paths(f"{key!r}")]
         method.input_names = paths
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs the method.
 
         Args:
@@ -80,7 +80,7 @@ class ModuleMethod:
         """The names, types and sizes that the program states for the method."""
         return self._method.metadata
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, object]) -> list[Any]:
         name = self.__name__
         args, kwargs = self._by_position(args, kwargs)
         if len(args) != len(self._positional):
@@ -191,7 +191,7 @@ class Module:
             method = self._loaded[name] = ModuleMethod(self._program.load_method(name))
         return method
 
-    def run_method(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def run_method(self, name: str, *args: object, **kwargs: object) -> Any:
         """Runs a method: `module.run_method("encode", x)` is `module.encode(x)`.
 
         Args:
@@ -207,7 +207,7 @@ class Module:
         """Writes the event trace so far, see `Program.write_etdump_result_to_file`."""
         self._program.write_etdump_result_to_file(etdump_path, debug_buffer_path)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs `forward`, or the program's only method."""
         method = self._called
         if method is None:

@@ -78,7 +78,7 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
     )
 
 
-def contents(source: Any) -> bytes | memoryview | None:
+def contents(source: object) -> bytes | memoryview | None:
     """Returns the bytes of a file object or of a compiled program, or None for other objects."""
     if hasattr(source, "read"):
         read: bytes = source.read()

@@ -26,7 +26,7 @@ class ExecuTorchMethod:
         self._inputs: Sequence[Any] | None = None
         self._outputs: list[Any] | None = None
 
-    def set_inputs(self, inputs: Sequence[Any]) -> None:
+    def set_inputs(self, inputs: Sequence[object]) -> None:
         """Stores the inputs for `execute`."""
         self._inputs = inputs
 
@@ -113,7 +113,7 @@ class ExecuTorchModule:
         return method
 
     def run_method(
-        self, method_name: str, inputs: Sequence[Any] = (), clone_outputs: bool = True
+        self, method_name: str, inputs: Sequence[object] = (), clone_outputs: bool = True
     ) -> list[Any]:
         """Runs a method and returns its outputs.
 
@@ -124,7 +124,7 @@ class ExecuTorchModule:
         """
         return self._method(method_name).call(inputs)
 
-    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+    def forward(self, inputs: Sequence[object] = (), clone_outputs: bool = True) -> list[Any]:
         """Runs the method `forward`."""
         return self.run_method("forward", inputs)
 

@@ -52,7 +52,7 @@ class Tree:
             for path in child.paths(f"{prefix}[{label!r}]")
         ]
 
-    def flatten(self, value: Any, leaves: list[Any], where: str = "the value") -> None:
+    def flatten(self, value: Any, leaves: list[object], where: str = "the value") -> None:
         """Appends the leaves of a value to a list.
 
         Args:
@@ -80,7 +80,7 @@ class Tree:
             for index, child in enumerate(self.children):
                 child.flatten(value[index], leaves, f"{where}[{index}]")
 
-    def unflatten(self, leaves: Iterator[Any]) -> Any:
+    def unflatten(self, leaves: Iterator[object]) -> Any:
         """Makes a value of this structure.
 
         Args:
@@ -98,7 +98,7 @@ class Tree:
 LEAF = Tree("leaf", lambda children: children[0])
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, Mapping):
         return f"a dict with the keys {', '.join(map(repr, value)) or '(none)'}"
     if isinstance(value, (list, tuple)):
@@ -184,7 +184,7 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
-def _is_keys(context: Any, children: Sequence[Tree]) -> bool:
+def _is_keys(context: object, children: Sequence[Tree]) -> bool:
     return isinstance(context, list) and len(context) == len(children)
 
 

@@ -64,7 +64,7 @@ def _reason(text: str) -> str:
     return (chosen or lines or ["no reason given"])[-1]
 
 
-def serialize(model: Any) -> tuple[bytes, bytes]:
+def serialize(model: object) -> tuple[bytes, bytes]:
     """The XML and the weights of a model."""
     import openvino
 

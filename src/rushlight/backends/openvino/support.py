@@ -68,7 +68,7 @@ class Support:
         return None
 
     def _key(self, node: Node) -> Any:
-        def shape(item: Any) -> Any:
+        def shape(item: object) -> Any:
             if isinstance(item, Node):
                 value = meta.get_val(item)
                 return self.is_constant(item), value.dtype, tuple(map(str, value.shape))

@@ -222,7 +222,7 @@ class GraphBuilder:
         return index
 
     def weight_and_bias(
-        self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: Any, source: Node
+        self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: object, source: Node
     ) -> tuple[int, int]:
         """The ids of a weight and of the bias behind it, of channels along `axis`. Weights so small, or all
         zero, that a bias has no place in 32 bits are scaled down: they hardly count beside it."""
@@ -242,7 +242,7 @@ class GraphBuilder:
                 stored = replace(stored, scale=torch.maximum(old, least))
         return self._weight(values, stored, axis), self._bias(bias, source, stored)
 
-    def _bias(self, node: Any, source: Node, weight: QuantizedWeight) -> int:
+    def _bias(self, node: object, source: Node, weight: QuantizedWeight) -> int:
         """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
         if not isinstance(node, Node):
             return NONE

@@ -334,7 +334,7 @@ def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
 def _norm_factors(builder: GraphBuilder, norm: Node) -> tuple[torch.Tensor, torch.Tensor]:
     """(w, b) with which a batch norm is x * w + b, per channel, in double precision."""
 
-    def value(node: Any, default: float) -> torch.Tensor:
+    def value(node: object, default: float) -> torch.Tensor:
         if isinstance(node, Node):
             return builder.context.constant(node).double()
         return torch.tensor(default, dtype=torch.float64)

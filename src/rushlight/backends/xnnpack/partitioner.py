@@ -60,7 +60,7 @@ class XnnpackPartitioner(Partitioner):
         config_precisions: ConfigPrecisionType | Sequence[ConfigPrecisionType] | None = None,
         per_op_mode: bool = False,
         verbose: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__()
         unknown = kwargs.keys() - {"force_non_static_weights_for_f32_linear", "enable_bf16"}
@@ -227,7 +227,7 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
         super().__init__(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, **kwargs)
 
 
-def _name_of(config: Any) -> str:
+def _name_of(config: object) -> str:
     return str(getattr(config, "target_name", config)).removeprefix("aten.")
 
 

@@ -129,7 +129,7 @@ def _transposed(node: Node, source: torch.Tensor) -> str | None:
     return None
 
 
-def _weights(node: Node, context: SupportContext, weight: Any, bias: Any) -> str | None:
+def _weights(node: Node, context: SupportContext, weight: object, bias: object) -> str | None:
     if tensor_of(node).dtype == torch.float16 and not context.is_weight(weight):  # type: ignore[union-attr]
         return "the weight is not constant"
     is_constant = context.is_weight(weight) or transposed_constant(context, weight) is not None

@@ -56,7 +56,7 @@ class MethodTestSuite:
     test_cases: Sequence[MethodTestCase]
 
 
-def _flatten(what: str, values: Any) -> list[ConfigValue]:
+def _flatten(what: str, values: object) -> list[ConfigValue]:
     leaves = tree_leaves(values)
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, (torch.Tensor, int, bool, float)):

@@ -117,7 +117,7 @@ def _check_values(
             raise BundleError(f"{what} {index}: {fault}")
 
 
-def _fault(expected: Any, value: ConfigValue) -> str | None:
+def _fault(expected: object, value: ConfigValue) -> str | None:
     """Returns why a value does not fit what the program states, or None."""
     if not isinstance(expected, pte.Tensor):
         kind = _TYPES.get(type(expected))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from rushlight.devtools.bundled_program import schema
 from rushlight.devtools.bundled_program.core import BundledProgram
@@ -33,7 +32,7 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
     return bytes(encode(_binding(), bundled_program.serialize_to_schema()))
 
 
-def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: Any) -> schema.BundledProgram:
+def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: object) -> schema.BundledProgram:
     """Reads a `.bpte` file. The program inside is not read.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from rushlight.devtools.etdump import schema_flatcc
 from rushlight.devtools.etdump.schema_flatcc import ETDumpFlatCC
@@ -39,7 +38,7 @@ def serialize_to_etdump_flatcc(etdump: ETDumpFlatCC, *, size_prefixed: bool = Fa
     return bytes(data)
 
 
-def deserialize_from_etdump_flatcc(data: Any, size_prefixed: bool = True) -> ETDumpFlatCC:
+def deserialize_from_etdump_flatcc(data: object, size_prefixed: bool = True) -> ETDumpFlatCC:
     """Reads an ETDump. Every byte is checked.
 
     Args:

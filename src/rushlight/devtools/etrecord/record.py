@@ -235,7 +235,7 @@ class ETRecord:
         if graphs:
             self.graph_map = {**(self.graph_map or {}), **graphs}
 
-    def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, Any]) -> None:
+    def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, object]) -> None:
         """Adds further programs.
 
         Args:
@@ -292,13 +292,15 @@ class ETRecord:
         self._delegate_map = manager.delegate_map
         self._instruction_id_to_num_outs_map = manager.instruction_id_to_num_outs_map
 
-    def update_representative_inputs(self, representative_inputs: list[Any] | Bundle) -> None:
+    def update_representative_inputs(self, representative_inputs: Sequence[object] | Bundle) -> None:
         """Sets the inputs of `forward`: a list, or a bundled program that has them."""
         bundle: Any = representative_inputs
         is_bundle = hasattr(bundle, "method_test_suites")
         self._representative_inputs = _representative_inputs(bundle) if is_bundle else bundle
 
-    def update_reference_outputs(self, reference_outputs: dict[str, list[Any]] | list[Any] | Bundle) -> None:
+    def update_reference_outputs(
+        self, reference_outputs: Mapping[str, Sequence[object]] | Sequence[object] | Bundle
+    ) -> None:
         """Sets the expected outputs: a dict by method, a list for `forward`, or a bundled program."""
         given: Any = reference_outputs
         if hasattr(given, "method_test_suites"):
@@ -382,9 +384,9 @@ def as_handles(handles: Any) -> tuple[int, ...]:
 def generate_etrecord(
     et_record: Target,
     edge_dialect_program: EdgeManager,
-    executorch_program: Any,
-    exported_program: Any = None,
-    extra_recorded_export_modules: Mapping[str, Any] | None = None,
+    executorch_program: object,
+    exported_program: object = None,
+    extra_recorded_export_modules: Mapping[str, object] | None = None,
 ) -> None:
     """Writes a record of programs.
 

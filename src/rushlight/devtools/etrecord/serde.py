@@ -115,7 +115,7 @@ def read_program(files: ProgramFiles, name: str) -> ExportedProgram:
         ) from error
 
 
-def _save(value: Any) -> bytes:
+def _save(value: object) -> bytes:
     return serialize.serialize_torch_artifact(value)
 
 
@@ -384,7 +384,7 @@ def _reason(error: serialize.SerializeError) -> str:
     return lines[0][:400] if len(lines) == 1 else f"{lines[0][:400]}: {lines[-1][:200]}"
 
 
-def _converted(value: Any, change: Callable[[str, Any], Any]) -> Any:
+def _converted(value: object, change: Callable[[str, Any], object]) -> Any:
     """JSON in which `change(key, value)` gives the value of each key of schema's objects."""
     if isinstance(value, dict):
         if value.get("is_hop_single_tensor_return") is False and [*value["outputs"][0]] == ["as_tensor"]:

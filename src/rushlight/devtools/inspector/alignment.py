@@ -232,7 +232,7 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
     return {node: twin for twin, node in last.items()}
 
 
-def run_graph(program: ExportedProgram, inputs: Sequence[Any], replaced: Replaced) -> dict[Node, Any]:
+def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Replaced) -> dict[Node, Any]:
     """Runs a program node by node on the CPU, and returns the value of each call in the graph's order.
 
     Args:
@@ -283,7 +283,7 @@ class _Recorder(Interpreter):
         return value
 
 
-def arrange(value: torch.Tensor, reference: Any) -> torch.Tensor | None:
+def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
     """A runtime's value in the shape of a reference, or None if it cannot be the same value.
 
     Backends store images with channels last and merge dims; of the orders with the right number of elements,
@@ -316,11 +316,11 @@ def _kernel(event: Event) -> _Kernel | None:
     return handles[0], base_name(event.name)
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     return len(value) if isinstance(value, (list, tuple)) else 1
 
 
-def _is_like(value: Any, other: Any) -> bool:
+def _is_like(value: object, other: object) -> bool:
     return (
         isinstance(value, torch.Tensor)
         and isinstance(other, torch.Tensor)

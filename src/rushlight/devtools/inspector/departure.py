@@ -138,7 +138,7 @@ class Comparison:
 
 def compare_values(
     inspector: Inspector,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[object] | None = None,
     graph: str | None = None,
     tolerance: float | None = None,
     *,

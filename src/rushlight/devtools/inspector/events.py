@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -165,7 +165,7 @@ class EventBlock:
         return dataframe(rows)
 
 
-def dataframe(rows: Iterable[dict[str, Any]]) -> Any:
+def dataframe(rows: Iterable[Mapping[str, object]]) -> Any:
     """Returns a pandas DataFrame of rows.
 
     Raises:

@@ -339,7 +339,7 @@ class Inspector:
                     event.debug_handles = found
                     _describe(event, _own(event, look_up(operators.get(method, {}), found)))
 
-    def _check_event(self, event: Event, handles: Any, delegates: Any, record: ETRecord) -> None:
+    def _check_event(self, event: Event, handles: object, delegates: Any, record: ETRecord) -> None:
         """Refuses a dump whose instructions the record cannot have."""
         index = event.instruction
         is_inside = event.is_delegated_op or event.name == "DELEGATE_CALL"
@@ -400,7 +400,7 @@ def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[i
     return tuple(dict.fromkeys(handle for key in identifiers for handle in _step_handles(steps, key)))
 
 
-def _step_handles(steps: dict[str, tuple[int, ...]], identifier: Any) -> tuple[int, ...]:
+def _step_handles(steps: dict[str, tuple[int, ...]], identifier: object) -> tuple[int, ...]:
     """The debug handles of a step; a backend may add to the identifier of the map, as in "conv (3)"."""
     text = str(identifier)
     if text in steps:

@@ -23,11 +23,11 @@ class NumericalComparatorBase(ABC):
             None.
     """
 
-    def __init__(self, inspector: Any = None) -> None:
+    def __init__(self, inspector: object = None) -> None:
         self.inspector = inspector
 
     @abstractmethod
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the distance of a runtime's value `b` from a reference `a`."""
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
@@ -106,7 +106,7 @@ class NumericalComparatorBase(ABC):
         raise ValueError("two values are compared that are not both tensors, or not sequences of one length")
 
 
-def as_float(value: Any) -> torch.Tensor:
+def as_float(value: object) -> torch.Tensor:
     """A tensor or number as a tensor of float64.
 
     Raises:
@@ -120,7 +120,7 @@ def as_float(value: Any) -> torch.Tensor:
 class MSEComparator(NumericalComparatorBase):
     """The mean of the squared differences."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
         return float((as_float(a) - as_float(b)).square().mean())
 
@@ -132,7 +132,7 @@ class MSEComparator(NumericalComparatorBase):
 class L1Comparator(NumericalComparatorBase):
     """The sum of the absolute differences."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
         return float((as_float(a) - as_float(b)).abs().sum())
 
@@ -144,7 +144,7 @@ class L1Comparator(NumericalComparatorBase):
 class MaxComparator(NumericalComparatorBase):
     """The largest absolute difference."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
         difference = (as_float(a) - as_float(b)).abs()
         return float(difference.max()) if difference.numel() else 0.0
@@ -153,7 +153,7 @@ class MaxComparator(NumericalComparatorBase):
 class SNRComparator(NumericalComparatorBase):
     """The signal-to-noise ratio in dB: 10 log10(mean of a² / mean of (a - b)²); infinite for equal values."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the ratio."""
         reference = as_float(a)
         noise = (reference - as_float(b)).square().mean()
@@ -167,7 +167,7 @@ class SNRComparator(NumericalComparatorBase):
 class CosineComparator(NumericalComparatorBase):
     """One minus the cosine of the angle between the values as vectors."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
+    def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
         x, y = as_float(a).flatten(), as_float(b).flatten()
         if torch.equal(x, y):
@@ -189,7 +189,7 @@ _BY_NAME: dict[str, Callable[[Any], NumericalComparatorBase]] = {
 }
 
 
-def comparator_of(distance: str | NumericalComparatorBase, inspector: Any) -> NumericalComparatorBase:
+def comparator_of(distance: str | NumericalComparatorBase, inspector: object) -> NumericalComparatorBase:
     """Returns a comparator, or the one of a name, which knows the inspector.
 
     Raises:

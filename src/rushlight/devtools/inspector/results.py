@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rushlight.devtools.inspector.numerical_comparator import (
     CosineComparator,
@@ -15,8 +14,8 @@ _METRICS = ("snr", "mse", "cosine_similarity")
 
 
 def compare_results(
-    reference_output: Sequence[Any],
-    run_output: Sequence[Any],
+    reference_output: Sequence[object],
+    run_output: Sequence[object],
     metrics: Sequence[str] | None = None,
     plot: bool = False,
 ) -> dict[str, list[float]]:
@@ -49,7 +48,7 @@ def compare_results(
     return results
 
 
-def _measure(metric: str, reference: Any, value: Any) -> float:
+def _measure(metric: str, reference: object, value: object) -> float:
     if metric == "cosine_similarity":
         return 1.0 - CosineComparator().element_compare(reference, value)
     comparator = SNRComparator() if metric == "snr" else MSEComparator()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
 
     metadata = _metadata()
 
-    def convert(self, model_path: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def convert(self, model_path: str, settings: Mapping[str, object]) -> dict[str, Any]:
         """Returns the graphs of a program.
 
         Args:

@@ -48,7 +48,7 @@ def page(
     return "".join(text)
 
 
-def embedded(data: Any) -> str:
+def embedded(data: object) -> str:
     """JSON that cannot end the script element that it stands in, whatever names are in the data."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -240,7 +240,7 @@ class _Reader:
             return 0
         return self._first(("constant", tensor.data_buffer_idx), self._file.constants[tensor.data_buffer_idx])
 
-    def _first(self, key: Any, data: Any) -> int:
+    def _first(self, key: object, data: Any) -> int:
         """The size of data, or 0 if an earlier node reads them too."""
         if key in self._seen:
             return 0

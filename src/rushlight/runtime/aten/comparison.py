@@ -110,11 +110,11 @@ def _relative(step: ComparedStep) -> float:
     return step.difference / max(step.scale, 1e-6)
 
 
-def _shape(written: Any) -> tuple[Any, ...]:
+def _shape(written: object) -> tuple[Any, ...]:
     return written if isinstance(written, tuple) else ()
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     # Kernels take tensors that are dense in some dim order.
     if isinstance(value, torch.Tensor):
         copied = value.clone(memory_format=torch.preserve_format)
@@ -147,7 +147,7 @@ def _scale(tensor: torch.Tensor) -> float:
     return float(values.max()) if values.numel() else 0.0
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
     return f"[{', '.join(map(_text, value))}]" if isinstance(value, list) else repr(value)

@@ -88,7 +88,7 @@ class LoweredDelegate:
                 slot.write(result)
 
 
-def _input_count(module: Any, arguments: int) -> int:
+def _input_count(module: object, arguments: int) -> int:
     """Returns the number of inputs of a lowered module: that of its original program, or all arguments except
     one.
     """

@@ -47,7 +47,7 @@ class InputChecker:
         data = write_pte(PTEFile(program, named_data=file.named_data))
         self._method = _native.Method(_native.load_buffer(data, [], None), plan.name)
 
-    def check(self, inputs: Sequence[Any], names: list[str]) -> list[Any]:
+    def check(self, inputs: Sequence[object], names: list[str]) -> list[Any]:
         """Checks inputs.
 
         Args:
@@ -91,7 +91,7 @@ def _read_values(plan: p.ExecutionPlan) -> Iterator[int]:
                     yield value_index
 
 
-def has_torch(inputs: Sequence[Any]) -> bool:
+def has_torch(inputs: Sequence[object]) -> bool:
     """Returns whether results are torch tensors: an input is a torch tensor, or no input is a tensor of
     another kind.
     """

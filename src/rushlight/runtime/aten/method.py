@@ -37,7 +37,7 @@ class Method:
         plan: p.ExecutionPlan,
         metadata: MethodMeta,
         external: Mapping[str, Any],
-        delegate_data: Any,
+        delegate_data: object,
         hook: Hook | None = None,
         lowered: Sequence[Callable[..., Any]] | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class Method:
                         else NativeDelegate(file, plan, call, delegate_data)
                     )
 
-    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+    def execute(self, inputs: Sequence[object]) -> list[Any]:
         """Runs the method.
 
         Args:
@@ -113,7 +113,7 @@ class Method:
                     return slot.tensor.clone()
         raise NotFoundError(f"method {self._plan.name!r} has no buffer or parameter named {name!r}")
 
-    def _reset(self, inputs: Sequence[Any]) -> None:
+    def _reset(self, inputs: Sequence[object]) -> None:
         """Sets the values to their state at the start of a call."""
         checked = self._inputs.check(inputs, self.input_names)
         self._values = list(self._first)
@@ -283,7 +283,7 @@ class Method:
         return tuple(_copy(self._get(index)) for index in self._roles(call)[0])
 
     def _event(
-        self, chain: int, index: int, call: p.InstructionArguments, inputs: tuple[Any, ...]
+        self, chain: int, index: int, call: p.InstructionArguments, inputs: tuple[object, ...]
     ) -> InstructionEvent:
         _, writes, in_place = self._roles(call)
         outputs = tuple(_copy(self._get(i)) for i in writes)
@@ -295,13 +295,13 @@ class Method:
         return InstructionEvent(chain, index, *self._describe(call), inputs, outputs, in_place, source)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     if isinstance(value, torch.Tensor):
         return value.clone(memory_format=torch.preserve_format)
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return bool(value.all()) if isinstance(value, torch.Tensor) else bool(value)
 
 

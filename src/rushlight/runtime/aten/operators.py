@@ -84,7 +84,7 @@ def find_operator(name: str, overload: str) -> OpOverload:
     )
 
 
-def _overload(op: Any) -> OpOverload:
+def _overload(op: object) -> OpOverload:
     assert isinstance(op, OpOverload)
     return op
 

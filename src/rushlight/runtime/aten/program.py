@@ -57,7 +57,7 @@ class Program:
         self,
         name: str,
         hook: Hook | None = None,
-        lowered: Sequence[Callable[..., Any]] | None = None,
+        lowered: Sequence[Callable[..., object]] | None = None,
     ) -> Method:
         """Returns a method, and loads it at the first call.
 
@@ -81,7 +81,7 @@ class Program:
             method.hook = hook
         return method
 
-    def new_method(self, name: str, lowered: Sequence[Callable[..., Any]] | None = None) -> Method:
+    def new_method(self, name: str, lowered: Sequence[Callable[..., object]] | None = None) -> Method:
         """Loads a method with state of its own. The arguments and errors are those of `load_method`."""
         metadata = self.metadata(name)
         (plan,) = (plan for plan in self._file.program.execution_plan if plan.name == name)

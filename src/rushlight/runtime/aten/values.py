@@ -224,7 +224,7 @@ def _bytes_tensor(data: Any) -> torch.Tensor:
     )
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> torch.Tensor:
+def from_numpy(array: np.ndarray) -> torch.Tensor:
     """Returns an array as a tensor, without a copy. It supports the dtypes of ml_dtypes."""
     if array.dtype.kind != "V" and array.dtype.name in _NUMPY_NAMES:
         return torch.from_numpy(array)
@@ -232,7 +232,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> torch.Tensor:
     return torch.from_numpy(array.view(bits)).view(getattr(torch, array.dtype.name))
 
 
-def to_numpy(tensor: Any) -> Any:
+def to_numpy(tensor: object) -> Any:
     """Returns a tensor as an array, without a copy.
 
     Other objects, and tensors whose dtype neither numpy nor ml_dtypes has, are returned as they are.

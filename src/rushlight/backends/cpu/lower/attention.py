@@ -25,7 +25,7 @@ aten = torch.ops.aten
 FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
 
 
-def _tensor(lowering: Lowering, item: Any) -> Tensor:
+def _tensor(lowering: Lowering, item: object) -> Tensor:
     return item if isinstance(item, Tensor) else lowering.tensor(item)
 
 

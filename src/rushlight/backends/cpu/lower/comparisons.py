@@ -46,7 +46,7 @@ ARITHMETIC = frozenset(
 )
 
 
-def compare(lowering: Lowering, node: Node, comparison: Comparison, a: Any, b: Any) -> None:
+def compare(lowering: Lowering, node: Node, comparison: Comparison, a: object, b: object) -> None:
     """node = a (comparison) b, where a number takes the other operand's type."""
     dtype = dtype_of(a) or dtype_of(b)
     assert dtype is not None
@@ -59,7 +59,7 @@ def compare(lowering: Lowering, node: Node, comparison: Comparison, a: Any, b: A
     lowering.set(node, out)
 
 
-def _operand(lowering: Lowering, item: Any, dtype: torch.dtype) -> Tensor:
+def _operand(lowering: Lowering, item: object, dtype: torch.dtype) -> Tensor:
     return lowering.tensor(item) if isinstance(item, Node) else constant(torch.tensor(item, dtype=dtype))
 
 
@@ -79,7 +79,7 @@ def where(lowering: Lowering, node: Node) -> None:
     choose(lowering, node, *node.args)
 
 
-def choose(lowering: Lowering, node: Node, condition: Any, a: Any, b: Any) -> None:
+def choose(lowering: Lowering, node: Node, condition: object, a: object, b: object) -> None:
     """node = condition ? a : b."""
     sizes, dtype = lowering.sizes(node), dtype_of(node)
     assert dtype is not None

@@ -144,13 +144,13 @@ def power(lowering: Lowering, node: Node) -> None:
     _unary(lowering, node, POWERS[float(node.args[1])])  # type: ignore[arg-type]
 
 
-def _single(lowering: Lowering, operand: Any) -> float | None:
+def _single(lowering: Lowering, operand: object) -> float | None:
     """The number that a constant operand of one element is."""
     value = lowering.constant_value(operand)
     return float(value) if value is not None and value.numel() == 1 else None
 
 
-def _add_residual(lowering: Lowering, node: Node, source: Any, other: Any) -> bool:
+def _add_residual(lowering: Lowering, node: Node, source: Any, other: object) -> bool:
     """Fuses source + other into the convolution that computes `source`."""
     found = lowering.convolution_of(source, node)
     if found is None or found[1].residual is not None or found[1].clamps or other in lowering.constants:

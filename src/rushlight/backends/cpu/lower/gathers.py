@@ -40,7 +40,7 @@ def index(lowering: Lowering, node: Node) -> None:
     _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], wraps_negative=True)
 
 
-def _gather(lowering: Lowering, node: Node, table: Tensor, indices: Any, wraps_negative: bool) -> None:
+def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wraps_negative: bool) -> None:
     """Rows of a table [rows, n]; wraps_negative: whether negative indices count from its end."""
     ids = lowering.tensor(indices)
     count = product(ids.sizes)

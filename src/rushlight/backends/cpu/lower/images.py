@@ -24,7 +24,7 @@ MOST_WINDOW_ROWS = 256  # of a grouped convolution
 FEW_CHANNELS = 8  # the step gathers windows of so few, in whatever order they lie
 
 
-def pair(value: Any, default: Any = 1) -> tuple[int, int]:
+def pair(value: Any, default: object = 1) -> tuple[int, int]:
     """Height and width; of one number, for an image of one row, the width."""
     if value is None or (isinstance(value, (list, tuple)) and not value):
         return pair(default)

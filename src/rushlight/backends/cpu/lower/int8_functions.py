@@ -94,7 +94,7 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8
     return Int8Function(source, tuple(sorted(nodes, key=places.__getitem__)), result)
 
 
-def is_dequantized(node: Any) -> bool:
+def is_dequantized(node: object) -> bool:
     """Whether a node dequantizes int8, or moves what another node has dequantized."""
     while is_op(node, *MOVES):
         node = node.args[0]

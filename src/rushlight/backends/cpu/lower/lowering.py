@@ -80,7 +80,7 @@ class Lowering:
         """The type in which a weight of floats is stored."""
         return weight.dtype if weight.dtype in FLOAT16_TYPES else self.options.weights or torch.float32
 
-    def constant_value(self, node: Any) -> torch.Tensor | None:
+    def constant_value(self, node: object) -> torch.Tensor | None:
         """The data of a constant argument."""
         if isinstance(node, (int, float)):
             return torch.tensor(float(node))
@@ -171,7 +171,7 @@ class Lowering:
         self.steps.remove(step)
         self.aliases.remove(step)
 
-    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
+    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
         """The step that may be made part of what computes `user`, or changed, as Aliases has it."""
         return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
 
@@ -182,7 +182,7 @@ class Lowering:
         tensor = self.tensor(source)
         self.set(node, tensor)
 
-    def convolution_of(self, source: Any, user: Node) -> tuple[PlanNode, Convolution] | None:
+    def convolution_of(self, source: object, user: Node) -> tuple[PlanNode, Convolution] | None:
         """The convolution whose result `user` alone reads, if an operator can still be fused into it."""
         step = self.sole_writer(source, user)
         convolution = None if step is None else step.of(Convolution)
@@ -217,7 +217,7 @@ class ChainBuilder:
         self._absorbed: dict[Storage, int] = {}
         """By the memory of chains that are part of this one, their results."""
 
-    def take(self, source: Any) -> int:
+    def take(self, source: object) -> int:
         """A source for instructions; a chain that is read here alone becomes part of this one."""
         lowering = self._lowering
         tensor = lowering.tensor(source)

@@ -34,19 +34,19 @@ def shape_of(node: Node) -> Sequence[Any]:
     return () if fake is None else fake.shape
 
 
-def rank_of(node: Any) -> int:
+def rank_of(node: object) -> int:
     """The number of dimensions of the tensor that a node computes; -1 of anything else."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return -1 if fake is None else fake.dim()
 
 
-def is_static(node: Any) -> bool:
+def is_static(node: object) -> bool:
     """Whether an argument is a node that computes a tensor of which all sizes are integers."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
-def is_empty(weight: Any) -> bool:
+def is_empty(weight: object) -> bool:
     """Whether an argument is a node that computes a tensor of no elements."""
     fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
     return fake is not None and fake.numel() == 0
@@ -58,7 +58,7 @@ def check_first_result_alone(node: Node) -> str | None:
     return "more than its first result is used" if used else None
 
 
-def check_slice_bounds(whole: Node, part: Node, axis: Any, start: Any, step: Any) -> str | None:
+def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: object) -> str | None:
     """Gives the reason if a slice begins at an unknown place, or may end outside its input.
 
     Args:
@@ -83,7 +83,7 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: Any, step: Any
     return None if high + (length - 1) * (step or 1) < size else "it may end beyond the tensor"
 
 
-def dtype_of(node: Any) -> torch.dtype | None:
+def dtype_of(node: object) -> torch.dtype | None:
     """The dtype in which a plan keeps the tensor of a node; None of anything else."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if fake is None else planned_dtype(fake.dtype)

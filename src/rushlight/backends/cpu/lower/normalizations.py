@@ -25,7 +25,7 @@ from rushlight.ir.edge_ops import argument
 aten = torch.ops.aten
 
 
-def _rows(lowering: Lowering, node: Node, source: Any, length: int) -> tuple[Tensor, Tensor]:
+def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[Tensor, Tensor]:
     """The input and a new output of a step over rows of the last `length` dimensions."""
     x = lowering.with_inner(lowering.tensor(source), -1, node)
     out = lowering.new(x.sizes, dtype=x.dtype)
@@ -39,14 +39,14 @@ def _rows(lowering: Lowering, node: Node, source: Any, length: int) -> tuple[Ten
     return Tensor(view.storage, view.sizes, view.strides, view.offset), target
 
 
-def _row(lowering: Lowering, item: Any) -> Tensor | None:
+def _row(lowering: Lowering, item: object) -> Tensor | None:
     """The float32 numbers of a constant, flat."""
     data = lowering.constant_value(item)
     return None if data is None else constant(data.float().flatten())
 
 
 def _normalize(
-    lowering: Lowering, node: Node, shape: Any, weight: Any, bias: Any, eps: float, centers: bool
+    lowering: Lowering, node: Node, shape: Any, weight: object, bias: object, eps: float, centers: bool
 ) -> Tensor:
     source, target = _rows(lowering, node, node.args[0], len(shape))
     step = Normalize(

@@ -57,7 +57,7 @@ def product_of(
 
 
 def _product(
-    lowering: Lowering, node: Node, source: Any, weight: torch.Tensor, bias: torch.Tensor | None
+    lowering: Lowering, node: Node, source: object, weight: torch.Tensor, bias: torch.Tensor | None
 ) -> None:
     lowering.set(node, product_of(lowering, node, lowering.tensor(source), weight, bias))
 

@@ -147,7 +147,7 @@ def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
 # ---- Weights ----
 
 
-def _bias(lowering: QuantizedLowering, node: Any, outputs: int) -> torch.Tensor | None:
+def _bias(lowering: QuantizedLowering, node: object, outputs: int) -> torch.Tensor | None:
     value = lowering.constant_value(node)
     return None if value is None else value.detach().float().expand(outputs).contiguous()
 
@@ -265,7 +265,7 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _weight_only_product(
-    lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any
+    lowering: QuantizedLowering, node: Node, source: Node, weight_node: object, bias: object
 ) -> bool:
     weight = lowering.grouped(weight_node)
     if weight is None:
@@ -284,7 +284,9 @@ def _weight_only_product(
     return True
 
 
-def _int4_product(lowering: QuantizedLowering, node: Node, source: Node, weight_node: Any, bias: Any) -> bool:
+def _int4_product(
+    lowering: QuantizedLowering, node: Node, source: Node, weight_node: object, bias: object
+) -> bool:
     weight = lowering.grouped(weight_node)
     assert weight is not None
     left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)

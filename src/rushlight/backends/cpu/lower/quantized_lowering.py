@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.fx import Node
@@ -78,7 +77,7 @@ class QuantizedLowering(Lowering):
 
     # ---- What nodes stand for ----
 
-    def tensor(self, node: Any) -> Tensor:
+    def tensor(self, node: object) -> Tensor:
         """The tensor of a node, in float32 except within `int8_kept`; one step dequantizes an int8 tensor."""
         if self._keeps_int8 or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
@@ -102,7 +101,7 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.quant_params[node] = params
 
-    def sole_writer(self, source: Any, user: Node, corresponds: bool = False) -> PlanNode | None:
+    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
         """The step that may be fused with `user`; None if its result is an int8 tensor."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
@@ -188,11 +187,11 @@ class QuantizedLowering(Lowering):
 
     # ---- What the graph says ----
 
-    def weight(self, node: Any) -> StoredWeight | None:
+    def weight(self, node: object) -> StoredWeight | None:
         """The int8 weights, with a scale for each output, that a node dequantizes."""
         return None if self._known is None else stored_weight(node, self._known)
 
-    def grouped(self, node: Any) -> GroupedWeight | None:
+    def grouped(self, node: object) -> GroupedWeight | None:
         """The int8 or int4 matrix that a node dequantizes."""
         return None if self._known is None else grouped_weight(node, self._known)
 
@@ -251,7 +250,7 @@ def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
     return [axis for _, axis in sorted(uppers)]
 
 
-def stored_weight(node: Any, constants: Constants) -> StoredWeight | None:
+def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
     """Weights of int8 with zero points of 0 and one scale, or one for each output."""
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
     if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
@@ -261,7 +260,7 @@ def stored_weight(node: Any, constants: Constants) -> StoredWeight | None:
     return StoredWeight(values, weight.channel_scales(values.shape[0]))
 
 
-def grouped_weight(node: Any, constants: Constants) -> GroupedWeight | None:
+def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:
     """Matrices of int8 or int4 with zero points of 0."""
     stored = stored_weight(node, constants)
     if stored is not None:

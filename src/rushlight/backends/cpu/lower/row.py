@@ -45,6 +45,6 @@ class Row:
     category: Category = Category.COMPUTATION
 
 
-def rows(ops: Iterable[Any], row: Row) -> dict[Any, Row]:
+def rows(ops: Iterable[object], row: Row) -> dict[Any, Row]:
     """The same row for several operators."""
     return dict.fromkeys(ops, row)

@@ -76,7 +76,7 @@ def index_copy(lowering: Lowering, node: Node) -> None:
     _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
 
 
-def _scatter(lowering: Lowering, node: Node, axis: int, index: Any, source: Any) -> None:
+def _scatter(lowering: Lowering, node: Node, axis: int, index: object, source: object) -> None:
     values, places = lowering.tensor(source), lowering.tensor(index)
     target = _target(lowering, node)
     sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch._ops import OpOverload
+
 from rushlight.backends.cpu.lower import (
     attention,
     comparisons,
@@ -37,6 +39,6 @@ ROWS: dict[Any, Row] = {
 """By ATen overload, or operator.getitem. Each family has its rows next to the functions that they name."""
 
 
-def is_in(op: Any, *categories: Category) -> bool:
+def is_in(op: OpOverload, *categories: Category) -> bool:
     """Whether an operator has a row of one of these categories."""
     return op in ROWS and ROWS[op].category in categories

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.comparisons import ARITHMETIC, check_same_types
@@ -101,14 +102,14 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
 
 
 @cache
-def _computed_arguments(op: Any) -> tuple[tuple[int, str], ...]:
+def _computed_arguments(op: OpOverload) -> tuple[tuple[int, str], ...]:
     """Positions and names of the arguments that an operator computes with; others are sizes and places."""
     kinds = {"Tensor", "number", "float", "bool"}
     arguments = enumerate(op._schema.arguments)
     return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))
 
 
-def _computes_with_symbol(node: Node, op: Any) -> bool:
+def _computes_with_symbol(node: Node, op: OpOverload) -> bool:
     for position, name in _computed_arguments(op):
         value = node.args[position] if position < len(node.args) else node.kwargs.get(name)
         if isinstance(value, Node) and is_symbolic(meta.find_val(value)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from torch.fx import Node
 
@@ -214,7 +213,7 @@ def _arguments(node: Node, first: int = 0) -> list[Node]:
     """The nodes that a node reads, as often as it reads them; those of arguments from `first` on."""
     found: list[Node] = []
 
-    def collect(item: Any) -> None:
+    def collect(item: object) -> None:
         if isinstance(item, Node):
             found.append(item)
         elif isinstance(item, (list, tuple)):

@@ -29,7 +29,7 @@ class Bindings:
     def __init__(self) -> None:
         self._index: dict[Any, int] = {}
 
-    def solve(self, sizes: Iterable[tuple[Size, Any]]) -> Iterator[tuple[Binding, Any]]:
+    def solve(self, sizes: Iterable[tuple[Size, object]]) -> Iterator[tuple[Binding, Any]]:
         """What each new unknown follows from. `sizes` come with what tells them; symbols go first.
 
         Differences go last: a size of 0 does not tell what is subtracted from.
@@ -68,7 +68,7 @@ class Bindings:
         return Binding(size, 1, 0)
 
 
-def _linear(size: Size, unknown: Any) -> Binding | None:
+def _linear(size: Size, unknown: object) -> Binding | None:
     stand_in = sympy.Dummy()
     replaced = sympy.expand(size.subs(unknown, stand_in))
     if replaced.free_symbols != {stand_in}:

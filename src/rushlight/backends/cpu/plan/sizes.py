@@ -132,7 +132,7 @@ def is_bounded(value: int | torch.SymInt) -> bool:
     return bounds(value)[1] is not None
 
 
-def encode(size: Size, index_of: Mapping[Any, int]) -> list[int]:
+def encode(size: Size, index_of: Mapping[object, int]) -> list[int]:
     """The size in the notation of payloads; `index_of`: symbols and what else is known.
 
     Raises UnsupportedSize, and KeyError for a symbol that is not among them.
@@ -160,7 +160,7 @@ def encode(size: Size, index_of: Mapping[Any, int]) -> list[int]:
     raise UnsupportedSize(f"{size} is no size that a plan can express")
 
 
-def _chain(items: Iterable[Any], code: int, index_of: Mapping[Any, int]) -> list[int]:
+def _chain(items: Iterable[object], code: int, index_of: Mapping[object, int]) -> list[int]:
     first, *rest = items
     result = encode(first, index_of)
     for item in rest:
