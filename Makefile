@@ -64,7 +64,7 @@ build: $(VENV)/.environment
 lint: $(VENV)/.environment
 	$(BIN)/ruff check src tests models examples benchmarks scripts
 	$(BIN)/ruff format -q --check src tests models examples benchmarks scripts
-	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 # Headers are checked with the files that include them. Kernels and backends are left out: each of their files takes minutes.
 tidy: build
@@ -82,7 +82,7 @@ unit: build
 
 # The C++ tests are built here alone; `make build` leaves them out until this has been run once.
 cpp: build
-	$(BIN)/cmake -S . -B $(BUILD) -DRUSHLIGHT_BUILD_TESTS=ON
+	$(BIN)/cmake -S . -B $(BUILD) -DRUSHLIGHT_BUILD_TESTS=ON -DRUSHLIGHT_BUILD_SHARED=ON
 	$(BIN)/cmake --build $(BUILD) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -j $(WORKERS)
 
@@ -188,7 +188,7 @@ bench-avx2: build $(PEERS)/.installed
 format: $(VENV)/.environment
 	$(BIN)/ruff check --fix src tests models examples benchmarks scripts
 	$(BIN)/ruff format src tests models examples benchmarks scripts
-	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
 
 clean:
 	rm -rf build dist

@@ -2,7 +2,7 @@
 
 Each page is a script of its own in an empty folder; lines of the script have their numbers on the page.
 The lines of console blocks that begin with "$ " run after it.
-Blocks of C++ are compiled as fragments: `AROUND` holds the declarations that each one needs.
+Blocks of C and C++ are compiled as fragments: `AROUND` holds the declarations that each one needs.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ void store(const uint8_t* data, size_t size);
 void report(const char* message);
 """
 # What stands before and after each C++ block of a page, in the order of the page.
+C_API = """
+#include <rushlight.h>
+#include <stdio.h>
+"""
 AROUND: dict[str, list[tuple[str, str]]] = {
     "add-a-backend.md": [
         (ROW + "struct StackBackend : BackendInterface {}; extern StackBackend backend;", ""),
@@ -107,6 +111,19 @@ AROUND: dict[str, list[tuple[str, str]]] = {
             rushlight::Error check(rushlight::Method& method, const void* data, size_t size) {
             """,
             "return error; }",
+        ),
+    ],
+    "c-api.md": [
+        (C_API + "int classify(void) {", "return logits[0] > 0; }"),
+        (
+            C_API + "void my_parallel_for(void*, size_t, void (*)(void*, size_t), void*);",
+            "void use(rushlight_thread_pool** pool) { rushlight_thread_pool_custom(4, run, NULL, pool); }",
+        ),
+        (
+            C_API
+            + "void run(void*, size_t, void (*)(void*, size_t), void*);"
+            + "void load(rushlight_program* program, rushlight_method* method, int my_executor) {",
+            "}",
         ),
     ],
     "custom-operators.md": [
@@ -146,20 +163,31 @@ AROUND: dict[str, list[tuple[str, str]]] = {
 }
 
 
-def cpp_of(page: Path) -> list[str]:
-    """The C++ blocks of a page."""
-    return re.findall(r"^```(?:cpp|c\+\+)\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
+# The language of a block: the suffix of its file, the compilers that may exist, and their options.
+LANGUAGES = {
+    "cpp": (("c++", "g++", "clang++"), ["-std=c++17", "-fno-exceptions", "-fno-rtti"]),
+    "c": (("cc", "gcc", "clang"), ["-std=c99", "-pedantic"]),
+}
+
+
+def fragments_of(page: Path) -> list[tuple[str, str]]:
+    """The blocks of C and C++ of a page, each with its language."""
+    return re.findall(r"^```(cpp|c)\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
-def test_cpp_compiles(page: Path, tmp_path: Path) -> None:
-    blocks, around = cpp_of(page), AROUND.get(page.name, [])
-    assert len(blocks) == len(around), f"{page.name} has {len(blocks)} blocks of C++: describe each in AROUND"
-    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
-    for number, (block, (before, after)) in enumerate(zip(blocks, around, strict=True)):
-        source = tmp_path / f"{page.stem}_{number}.cpp"
+def test_fragments_compile(page: Path, tmp_path: Path) -> None:
+    blocks, around = fragments_of(page), AROUND.get(page.name, [])
+    assert len(blocks) == len(around), (
+        f"{page.name} has {len(blocks)} blocks of C or C++: describe each in AROUND"
+    )
+    for number, ((language, block), (before, after)) in enumerate(zip(blocks, around, strict=True)):
+        compilers, options = LANGUAGES[language]
+        compiler = next(filter(None, map(shutil.which, compilers)))
+        source = tmp_path / f"{page.stem}_{number}.{language}"
         source.write_text(f'{before}\n#line 1 "{page.name}, block {number}"\n{block}\n{after}\n')
-        command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-fsyntax-only"]
-        command += ["-fno-exceptions", "-fno-rtti", f"-I{ROOT / 'runtime' / 'include'}", str(source)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        command = [compiler, *options, "-Wall", "-Wextra", "-fsyntax-only"]
+        done = subprocess.run(
+            [*command, f"-I{ROOT / 'runtime' / 'include'}", str(source)], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr

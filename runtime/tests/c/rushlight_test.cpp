@@ -1,0 +1,336 @@
+#include "rushlight.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/program_builder.h"
+
+#ifdef RUSHLIGHT_SHARED_LIBRARY
+#include <dlfcn.h>
+#endif
+
+namespace rushlight::testing {
+namespace {
+
+// forward(x, y, alpha) = x + alpha * y for float32 tensors of at most `rows` x 3, with the sum as output 0 and alpha
+// as 1.
+std::vector<uint8_t> sums(int32_t rows, int8_t dynamism = 0) {
+  TensorSpec x, y, sum;
+  x.sizes = y.sizes = sum.sizes = {rows, 3};
+  x.dynamism = y.dynamism = sum.dynamism = dynamism;
+  const uint64_t bytes = (static_cast<uint64_t>(rows) * 12 + 63) / 64 * 64;
+  y.offset = bytes;
+  sum.offset = 2 * bytes;
+  PlanSpec plan;
+  plan.values = {value(x), value(y), value(int64_t{2}), value(sum)};
+  plan.operators = {{"aten::add", "out"}};
+  plan.chains = {{kernel_call(0, {0, 1, 2, 3, 3})}};
+  plan.inputs = {0, 1};
+  plan.outputs = {3, 2};
+  plan.memories = {0, static_cast<int64_t>(3 * bytes)};
+  ProgramSpec spec;
+  spec.plans = {plan};
+  return build(spec);
+}
+
+struct Loaded {
+  explicit Loaded(std::vector<uint8_t> file, const rushlight_method_options* options = nullptr)
+      : bytes(std::move(file)) {
+    status = rushlight_program_load_buffer(bytes.data(), bytes.size(), nullptr, nullptr, &program);
+    if (status == RUSHLIGHT_OK) status = rushlight_method_load(program, "forward", options, &method);
+  }
+  ~Loaded() {
+    rushlight_program_free(program);
+    rushlight_method_free(method);
+  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+
+  std::vector<uint8_t> bytes;
+  rushlight_program* program = nullptr;
+  rushlight_method* method = nullptr;
+  rushlight_status status;
+};
+
+rushlight_value matrix(std::vector<float>& data, int32_t rows) {
+  rushlight_value value;
+  const int32_t sizes[] = {rows, 3};
+  EXPECT_EQ(rushlight_tensor(&value, RUSHLIGHT_FLOAT32, 2, sizes, data.data()), RUSHLIGHT_OK);
+  return value;
+}
+
+TEST(CApi, RunsAMethod) {
+  Loaded loaded(sums(2));
+  ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
+  std::vector<float> x = {1, 2, 3, 4, 5, 6}, y = {10, 20, 30, 40, 50, 60};
+  const rushlight_value inputs[] = {matrix(x, 2), matrix(y, 2)};
+  ASSERT_EQ(rushlight_method_run(loaded.method, inputs, 2), RUSHLIGHT_OK) << rushlight_last_error();
+  rushlight_value output;
+  ASSERT_EQ(rushlight_method_output(loaded.method, 0, &output), RUSHLIGHT_OK);
+  EXPECT_EQ(output.kind, RUSHLIGHT_TENSOR);
+  EXPECT_EQ(output.dtype, RUSHLIGHT_FLOAT32);
+  EXPECT_EQ(output.rank, 2);
+  EXPECT_EQ(output.sizes[0], 2);
+  EXPECT_EQ(output.sizes[1], 3);
+  EXPECT_EQ(output.dim_order[1], 1);
+  ASSERT_EQ(output.nbytes, 24u);
+  EXPECT_EQ(static_cast<const float*>(output.data)[5], 126.0f);
+  ASSERT_EQ(rushlight_method_output(loaded.method, 1, &output), RUSHLIGHT_OK);
+  EXPECT_EQ(output.kind, RUSHLIGHT_INTEGER);
+  EXPECT_EQ(output.integer, 2);
+}
+
+TEST(CApi, TellsWhatAProgramHas) {
+  Loaded loaded(sums(4, 1));
+  ASSERT_EQ(rushlight_program_method_count(loaded.program), 1u);
+  EXPECT_STREQ(rushlight_program_method_name(loaded.program, 0), "forward");
+  EXPECT_EQ(rushlight_program_method_name(loaded.program, 1), nullptr);
+  rushlight_method_info method = {};
+  method.struct_size = sizeof method;
+  ASSERT_EQ(rushlight_program_method_info(loaded.program, "forward", &method), RUSHLIGHT_OK);
+  EXPECT_EQ(method.inputs, 2u);
+  EXPECT_EQ(method.outputs, 2u);
+  EXPECT_EQ(method.instructions, 1u);
+  EXPECT_EQ(method.planned_bytes, 192u);
+  EXPECT_EQ(method.struct_size, sizeof method);
+  rushlight_value_info info = {};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(rushlight_program_input_info(loaded.program, "forward", 1, &info), RUSHLIGHT_OK);
+  EXPECT_EQ(info.kind, RUSHLIGHT_TENSOR);
+  EXPECT_EQ(info.dynamism, RUSHLIGHT_DYNAMIC_BOUND);
+  EXPECT_EQ(info.sizes[0], 4);
+  EXPECT_EQ(info.nbytes, 48u);
+  ASSERT_EQ(rushlight_program_output_info(loaded.program, "forward", 1, &info), RUSHLIGHT_OK);
+  EXPECT_EQ(info.kind, RUSHLIGHT_INTEGER);
+  EXPECT_EQ(rushlight_program_input_info(loaded.program, "forward", 2, &info), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_program_method_info(loaded.program, "backward", &method), RUSHLIGHT_NOT_FOUND);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "backward"), nullptr);
+}
+
+TEST(CApi, WritesOnlyTheMembersThatTheCallerKnows) {
+  Loaded loaded(sums(2));
+  struct {
+    size_t struct_size, inputs, untouched;
+  } older = {2 * sizeof(size_t), 0, 7};
+  ASSERT_EQ(rushlight_program_method_info(loaded.program, "forward", reinterpret_cast<rushlight_method_info*>(&older)),
+            RUSHLIGHT_OK);
+  EXPECT_EQ(older.inputs, 2u);
+  EXPECT_EQ(older.untouched, 7u);
+  rushlight_method_info unset = {};
+  EXPECT_EQ(rushlight_program_method_info(loaded.program, "forward", &unset), RUSHLIGHT_INVALID_ARGUMENT);
+}
+
+TEST(CApi, SizesMayChangeWithinTheirBounds) {
+  Loaded loaded(sums(4, 1));
+  for (const int32_t rows : {1, 4, 2}) {
+    std::vector<float> x(static_cast<size_t>(rows) * 3, 1.0f), y(x.size(), 2.0f);
+    const rushlight_value inputs[] = {matrix(x, rows), matrix(y, rows)};
+    ASSERT_EQ(rushlight_method_run(loaded.method, inputs, 2), RUSHLIGHT_OK) << rushlight_last_error();
+    rushlight_value output;
+    ASSERT_EQ(rushlight_method_output(loaded.method, 0, &output), RUSHLIGHT_OK);
+    EXPECT_EQ(output.sizes[0], rows);
+    EXPECT_EQ(static_cast<const float*>(output.data)[x.size() - 1], 5.0f);
+  }
+}
+
+TEST(CApi, RefusesWrongInputs) {
+  Loaded loaded(sums(2));
+  std::vector<float> data(6);
+  const rushlight_value right = matrix(data, 2);
+  rushlight_value output;
+  EXPECT_EQ(rushlight_method_run(loaded.method, &right, 1), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "2 inputs"), nullptr);
+  const auto refused = [&](rushlight_value wrong, rushlight_status status, const char* text) {
+    EXPECT_EQ(rushlight_method_set_input(loaded.method, 0, &wrong), status) << text;
+    EXPECT_NE(std::strstr(rushlight_last_error(), text), nullptr) << rushlight_last_error();
+  };
+  rushlight_value wrong = right;
+  wrong.dtype = RUSHLIGHT_INT32;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "float32");
+  wrong.dtype = 99;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "unknown dtype 99");
+  wrong = right;
+  wrong.rank = 17;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "rank 17");
+  wrong.rank = 1;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "2 dimensions");
+  wrong = right;
+  wrong.nbytes = 23;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "need 24");
+  wrong = right;
+  wrong.data = nullptr;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "null");
+  wrong = right;
+  wrong.sizes[0] = -1;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "negative");
+  wrong = right;
+  wrong.dim_order[1] = 5;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "dim order");
+  wrong = right;
+  wrong.dim_order[0] = 1;
+  refused(wrong, RUSHLIGHT_INVALID_ARGUMENT, "contiguous");
+  wrong = {};
+  wrong.kind = RUSHLIGHT_REAL;
+  refused(wrong, RUSHLIGHT_INVALID_TYPE, "Double");
+  wrong.kind = 42;
+  refused(wrong, RUSHLIGHT_INVALID_TYPE, "kind 42");
+  EXPECT_EQ(rushlight_method_set_input(loaded.method, 2, &right), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_method_output(loaded.method, 2, &output), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_method_attribute(loaded.method, "cache", &output), RUSHLIGHT_NOT_FOUND);
+  const int32_t large[] = {1 << 30, 1 << 30, 1 << 30};
+  EXPECT_EQ(rushlight_tensor(&output, RUSHLIGHT_FLOAT32, 3, large, nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+}
+
+TEST(CApi, NullArgumentsAreErrors) {
+  rushlight_program* program = nullptr;
+  rushlight_method* method = nullptr;
+  rushlight_thread_pool* pool = nullptr;
+  EXPECT_EQ(rushlight_program_load(nullptr, &program), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "path is null"), nullptr);
+  EXPECT_EQ(rushlight_program_load("/no/such/file.pte", &program), RUSHLIGHT_ACCESS_FAILED);
+  EXPECT_EQ(rushlight_program_load("/no/such/file.pte", nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_method_load(nullptr, "forward", nullptr, &method), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_method_execute(nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_thread_pool_new(0, &pool), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_thread_pool_custom(2, nullptr, nullptr, &pool), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_load_library("/no/such/library.so"), RUSHLIGHT_ACCESS_FAILED);
+  EXPECT_EQ(rushlight_program_method_count(nullptr), 0u);
+  rushlight_program_free(nullptr);
+  rushlight_method_free(nullptr);
+  rushlight_thread_pool_free(nullptr);
+  Loaded loaded(sums(2));
+  EXPECT_EQ(rushlight_method_load(loaded.program, "none", nullptr, &method), RUSHLIGHT_NOT_FOUND);
+  rushlight_method_options options = {sizeof options, nullptr, nullptr, 1};
+  EXPECT_EQ(rushlight_method_load(loaded.program, "forward", &options, &method), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(method, nullptr);
+}
+
+TEST(CApi, ReleasesBuffersOnce) {
+  const auto release = [](void* count) { ++*static_cast<int*>(count); };
+  int released = 0;
+  std::vector<uint8_t> bytes = sums(2);
+  rushlight_program* program = nullptr;
+  rushlight_method* method = nullptr;
+  ASSERT_EQ(rushlight_program_load_buffer(bytes.data(), bytes.size(), release, &released, &program), RUSHLIGHT_OK);
+  ASSERT_EQ(rushlight_method_load(program, "forward", nullptr, &method), RUSHLIGHT_OK);
+  rushlight_program_free(program);
+  EXPECT_EQ(released, 0);  // the method keeps its program
+  rushlight_method_free(method);
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(rushlight_program_load_buffer(bytes.data(), 40, release, &released, &program), RUSHLIGHT_INVALID_PROGRAM);
+  EXPECT_EQ(program, nullptr);
+  EXPECT_EQ(released, 2);
+}
+
+TEST(CApi, RunsOnThreadsOfTheCaller) {
+  std::atomic<int> runs{0};
+  const auto run = [](void* user, size_t count, void (*task)(void*, size_t), void* context) {
+    ++*static_cast<std::atomic<int>*>(user);
+    for (size_t i = 0; i < count; ++i) task(context, i);
+  };
+  rushlight_thread_pool* pool = nullptr;
+  ASSERT_EQ(rushlight_thread_pool_custom(2, run, &runs, &pool), RUSHLIGHT_OK);
+  {
+    const int32_t rows = 1 << 18;
+    const rushlight_method_options options = {sizeof options, pool, nullptr, 0};
+    Loaded loaded(sums(rows), &options);
+    ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
+    std::vector<float> x(rows * 3, 1.0f), y(rows * 3, 2.0f);
+    const rushlight_value inputs[] = {matrix(x, rows), matrix(y, rows)};
+    ASSERT_EQ(rushlight_method_run(loaded.method, inputs, 2), RUSHLIGHT_OK) << rushlight_last_error();
+    rushlight_value output;
+    ASSERT_EQ(rushlight_method_output(loaded.method, 0, &output), RUSHLIGHT_OK);
+    EXPECT_EQ(static_cast<const float*>(output.data)[rows * 3 - 1], 5.0f);
+    EXPECT_GT(runs, 0);
+  }
+  rushlight_thread_pool_free(pool);
+}
+
+#ifndef RUSHLIGHT_SINGLE_THREAD
+TEST(CApi, MethodsOfOneProgramRunAtTheSameTime) {
+  std::vector<uint8_t> bytes = sums(2);
+  rushlight_program* program = nullptr;
+  ASSERT_EQ(rushlight_program_load_buffer(bytes.data(), bytes.size(), nullptr, nullptr, &program), RUSHLIGHT_OK);
+  rushlight_thread_pool* pool = nullptr;
+  ASSERT_EQ(rushlight_thread_pool_new(2, &pool), RUSHLIGHT_OK);
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const rushlight_method_options options = {sizeof options, pool, nullptr, 0};
+      rushlight_method* method = nullptr;
+      if (rushlight_method_load(program, "forward", &options, &method) != RUSHLIGHT_OK) return;
+      for (int i = 0; i < 100; ++i) {
+        std::vector<float> x(6, static_cast<float>(t)), y(6, static_cast<float>(i));
+        const rushlight_value inputs[] = {matrix(x, 2), matrix(y, 2)};
+        rushlight_value output;
+        if (rushlight_method_run(method, inputs, 2) == RUSHLIGHT_OK &&
+            rushlight_method_output(method, 0, &output) == RUSHLIGHT_OK &&
+            static_cast<const float*>(output.data)[5] == static_cast<float>(t + 2 * i)) {
+          ++right;
+        }
+      }
+      rushlight_method_free(method);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 400);
+  rushlight_program_free(program);
+  rushlight_thread_pool_free(pool);
+}
+#endif
+
+std::atomic<int> g_allocated{0}, g_released{0};
+
+TEST(CApi, UsesMemoryOfTheCaller) {
+  rushlight_platform platform = {};
+  platform.struct_size = sizeof platform;
+  platform.allocate = [](size_t size, size_t alignment) {
+    ++g_allocated;
+    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  };
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // without release
+  platform.release = [](void* memory) {
+    if (memory) ++g_released;
+    std::free(memory);
+  };
+  ASSERT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
+  {
+    Loaded loaded(sums(2));
+    EXPECT_EQ(loaded.status, RUSHLIGHT_OK);
+    EXPECT_GT(g_allocated, 0);
+  }
+  EXPECT_EQ(g_allocated, g_released);
+  platform = {};
+  platform.struct_size = sizeof platform;
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
+}
+
+TEST(CApi, NamesAndVersions) {
+  EXPECT_EQ(rushlight_api_version(), static_cast<uint32_t>(RUSHLIGHT_API_VERSION));
+  EXPECT_EQ(std::string(rushlight_version()).find('.'), 1u);
+  EXPECT_STREQ(rushlight_status_name(RUSHLIGHT_INVALID_PROGRAM), "InvalidProgram");
+  EXPECT_EQ(rushlight_dtype_size(RUSHLIGHT_BFLOAT16), 2u);
+  EXPECT_EQ(rushlight_dtype_size(static_cast<rushlight_dtype>(77)), 0u);
+}
+
+#ifdef RUSHLIGHT_SHARED_LIBRARY
+TEST(CApi, TheSharedLibraryExportsVersionedSymbolsAlone) {
+  void* library = dlopen(RUSHLIGHT_SHARED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto version = reinterpret_cast<const char* (*)()>(dlvsym(library, "rushlight_version", "RUSHLIGHT_1"));
+  ASSERT_NE(version, nullptr);
+  EXPECT_STREQ(version(), rushlight_version());
+  EXPECT_EQ(dlsym(library, "_ZN9rushlight18last_error_messageEv"), nullptr);
+  dlclose(library);
+}
+#endif
+
+}  // namespace
+}  // namespace rushlight::testing
