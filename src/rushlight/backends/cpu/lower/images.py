@@ -11,6 +11,7 @@ from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import check_first_result_alone, is_empty, operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.transposed import transposed_convolution
+from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
 from rushlight.backends.cpu.plan.node import Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import Size, product, same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling, Reduce, Reduction, Window
@@ -60,7 +61,10 @@ def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
 
 
 def convolution(lowering: Lowering, node: Node) -> None:
-    """Lowers a convolution, or a transposed one, of rows [n, c, w] or images [n, c, h, w]."""
+    """Lowers a convolution, or a transposed one, of rows [n, c, w], images [n, c, h, w] or volumes."""
+    if rank_of(node.args[0]) == 5:
+        convolve_volume(lowering, node)
+        return
     source, weight_node, bias_node, stride, padding, dilation, transposed, _, groups = node.args
     x = lowering.tensor(source)
     weight = lowering.constants[weight_node]  # type: ignore[index]
@@ -259,7 +263,7 @@ def check_transposed(node: Node, dilation: list[int]) -> str | None:
 def check_convolution(node: Node, constants: Constants) -> str | None:
     """Gives the reason if the input, the weights or the geometry are not supported."""
     source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
-    if rank_of(source) not in (3, 4):
+    if rank_of(source) not in (3, 4, 5):
         return f"its input has {rank_of(source)} dimensions"
     if not constants.is_constant(weight) or not (bias is None or constants.is_constant(bias)):
         return "its weights are not constant"
@@ -267,6 +271,8 @@ def check_convolution(node: Node, constants: Constants) -> str | None:
         return "its weights are empty"
     if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
         return "its padding is negative"
+    if rank_of(source) == 5:
+        return check_volume_convolution(node)
     if transposed:
         return check_transposed(node, [int(d) for d in dilation])  # type: ignore[union-attr, arg-type]
     window = meta.get_tensor(weight)  # type: ignore[arg-type]

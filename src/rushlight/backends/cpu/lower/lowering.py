@@ -192,8 +192,8 @@ class Lowering:
 
 
 def has_channels_last(tensor: Tensor) -> bool:
-    """Whether a tensor is images whose channels are innermost in memory."""
-    return tensor.rank == 4 and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
+    """Whether a tensor is images or volumes whose channels are innermost in memory."""
+    return tensor.rank in (4, 5) and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
 def _preference(tensor: Tensor) -> tuple[bool, bool]:

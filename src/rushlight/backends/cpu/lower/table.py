@@ -19,6 +19,7 @@ from rushlight.backends.cpu.lower import (
     resize,
     state,
     views,
+    volumes,
 )
 from rushlight.backends.cpu.lower.row import Category, Row
 
@@ -35,6 +36,7 @@ ROWS: dict[Any, Row] = {
     **resize.ROWS,
     **state.ROWS,
     **views.ROWS,
+    **volumes.ROWS,
 }
 """By ATen overload, or operator.getitem. Each family has its rows next to the functions that they name."""
 

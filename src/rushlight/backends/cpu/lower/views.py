@@ -157,8 +157,8 @@ def cat(lowering: Lowering, node: Node) -> None:
     sizes = lowering.sizes(node)
     axis = int(argument(node, 1, 0)) % len(sizes)
     tensors = [lowering.tensor(source) for source in sources]
-    # Of images and rows.
-    channels_last = len(sizes) in (3, 4) and all(
+    # Of rows, images and volumes.
+    channels_last = len(sizes) in (3, 4, 5) and all(
         same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == len(sizes)
     )
     order = (0, *range(2, len(sizes)), 1) if channels_last else None

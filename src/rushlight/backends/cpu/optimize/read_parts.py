@@ -6,14 +6,10 @@ from dataclasses import replace
 from math import gcd
 
 from rushlight.backends.cpu.plan.aliases import Accesses
-from rushlight.backends.cpu.plan.node import Convolution, PlanNode
+from rushlight.backends.cpu.plan.node import LEAST_PIECE, MOST_SOURCES, Convolution, PlanNode
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import Copy, StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
-
-MOST_SOURCES = 8  # of a convolution: Sources::kMost
-# Products of fewer channels at a time are slower.
-_LEAST_PIECE = 16
 
 
 def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
@@ -67,7 +63,7 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
             return None
         channel, piece = channel + count, gcd(piece, count)
         sources.append(part)
-    return sources if same(channel, image.sizes[-1]) and piece >= _LEAST_PIECE else None
+    return sources if same(channel, image.sizes[-1]) and piece >= LEAST_PIECE else None
 
 
 def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:

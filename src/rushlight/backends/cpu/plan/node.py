@@ -72,6 +72,12 @@ def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
 # ---- Operations whose algorithm or whose registers are chosen after all fusions: optimize/select.py ----
 
 
+MOST_SOURCES = 8
+"""Inputs of a convolution whose channels follow each other: Sources::kMost."""
+LEAST_PIECE = 16
+"""Channels of each of several inputs; products of fewer channels at a time are slower."""
+
+
 @dataclass(kw_only=True, eq=False)
 class Convolution(Operation[Tensor]):
     """A convolution, or a product with a constant matrix, which is one of 1 x 1. Images are [n, h, w, c].

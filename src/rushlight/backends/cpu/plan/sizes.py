@@ -43,7 +43,7 @@ def simplify(expression: Any) -> Size:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    exact, rest = sympy.fraction(sympy.cancel(a / b))
+    exact, rest = sympy.cancel(a / b).as_numer_denom()  # not sympy.fraction, which gives (s / 2 - 1 / 2, 1)
     return exact if rest == 1 else FloorDiv(a, b)
 
 

@@ -1,0 +1,279 @@
+"""Convolutions and pooling of volumes [n, c, d, h, w], by steps for images: a volume is d frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, operation, rank_of
+from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.node import LEAST_PIECE, MOST_SOURCES, Convolution, make_window
+from rushlight.backends.cpu.plan.sizes import product, same
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.ir import meta
+from rushlight.ir.constants import Constants
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+
+_LAST = (0, 2, 3, 4, 1)  # the dimensions of a volume with its channels innermost
+MOST_GROUPED_FRAMES = 7  # under a window of a grouped convolution, whose sums one chain adds up
+
+Triple = tuple[int, int, int]
+
+
+def triple(value: Any) -> Triple:
+    """An option by depth, height and width."""
+    items = [value] if isinstance(value, int) else [int(v) for v in value]
+    return (items[0],) * 3 if len(items) == 1 else (items[0], items[1], items[2])
+
+
+def _channels_last(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
+    return lowering.with_inner(x, 1, node).permute(_LAST)
+
+
+def _frames(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
+    """A volume as images [n * d, h, w, c]."""
+    last = _channels_last(lowering, x, node)
+    return lowering.reshaped(last, (product(last.sizes[:2]), *last.sizes[2:]), node)
+
+
+def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
+    """A volume as images [n, d, h * w, c]."""
+    last = _channels_last(lowering, x, node)
+    n, d, h, w, c = last.sizes
+    return lowering.reshaped(last, (n, d, product((h, w)), c), node)
+
+
+@dataclass(frozen=True)
+class _VolumeConvolution:
+    """A node that is a convolution of volumes, and its arguments."""
+
+    lowering: Lowering
+    node: Node
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    stride: Triple
+    padding: Triple
+    dilation: Triple
+    groups: int
+
+    @classmethod
+    def of(cls, lowering: Lowering, node: Node) -> _VolumeConvolution:
+        _, weight, bias, stride, padding, dilation, _, _, groups = node.args
+        assert isinstance(groups, int)
+        return cls(
+            lowering,
+            node,
+            lowering.constants[weight].detach(),  # type: ignore[index]
+            None if bias is None else lowering.constants[bias].detach().float(),  # type: ignore[index]
+            triple(stride),
+            triple(padding),
+            triple(dilation),
+            groups,
+        )
+
+    @property
+    def is_along_depth(self) -> bool:
+        """Whether a window has one pixel of each frame, the one of the result."""
+        is_pixel = tuple(self.weight.shape[3:]) == (1, 1)
+        return is_pixel and self.stride[1:] == (1, 1) and self.padding[1:] == (0, 0)
+
+    def along_depth(self, x: Tensor, output: Tensor) -> None:
+        """Emits the convolution of images [n, d, h * w, c]."""
+        windows = ((self.stride[0], 1), (self.padding[0], 0), (self.dilation[0], 1))
+        self._emit([x], output, self.weight[..., 0], self.bias, *windows)
+
+    def of_frames(
+        self, images: list[Tensor], output: Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+    ) -> None:
+        """Emits a convolution of images [n * d, h, w, c] with `weight` [outputs, c of a group, h, w]."""
+        self._emit(images, output, weight, bias, self.stride[1:], self.padding[1:], self.dilation[1:])
+
+    def _emit(
+        self,
+        images: list[Tensor],
+        output: Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        stride: tuple[int, int],
+        padding: tuple[int, int],
+        dilation: tuple[int, int],
+    ) -> None:
+        step = Convolution(
+            input=images[0],
+            more=images[1:],
+            output=output,
+            weight=weight.float(),
+            stored=self.lowering.stored_dtype(self.weight),
+            rounds_input=self.weight.dtype is torch.bfloat16,
+            bias=bias,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=self.groups,
+        )
+        self.lowering.emit(step, self.node)
+
+
+def convolve_volume(lowering: Lowering, node: Node) -> None:
+    """Lowers a convolution of volumes to one of images.
+
+    One whose windows have one frame, or one pixel of each frame, is a convolution of images as it is. Another
+    one reads, for each frame of the result, the frames under its window as the channels of one image. If it
+    has groups, it is the sum of a convolution for each frame of a window.
+    """
+    x = lowering.tensor(node.args[0])
+    convolution = _VolumeConvolution.of(lowering, node)
+    out = lowering.new(lowering.sizes(node), _LAST)
+    lowering.set(node, out)
+    if convolution.is_along_depth:
+        convolution.along_depth(_columns(lowering, x, node), _columns(lowering, out, node))
+        return
+    weight, images = convolution.weight, _frames(lowering, out, node)
+    under = _frames_under(lowering, x, out, convolution)
+    if len(under) == 1:
+        convolution.of_frames([_frames(lowering, under[0], node)], images, weight[:, :, 0], convolution.bias)
+    elif convolution.groups == 1:
+        joined = weight.transpose(1, 2).flatten(1, 2)
+        convolution.of_frames(_sources(lowering, under, node), images, joined, convolution.bias)
+    else:
+        _sum_groups(lowering, under, convolution)
+
+
+def _frames_under(
+    lowering: Lowering, x: Tensor, out: Tensor, convolution: _VolumeConvolution
+) -> list[Tensor]:
+    """For each frame of a window, the volume of those that the frames of `out` have there."""
+    x = _padded(lowering, x, convolution.padding[0], convolution.node)
+    step, dilation = convolution.stride[0], convolution.dilation[0]
+    return [x.narrow(2, i * dilation, out.sizes[2], step) for i in range(convolution.weight.shape[2])]
+
+
+def _padded(lowering: Lowering, x: Tensor, padding: int, node: Node) -> Tensor:
+    """A volume with `padding` frames of zeros before and behind it."""
+    if padding == 0:
+        return x
+    n, c, d, h, w = x.sizes
+    out = lowering.new((n, c, d + 2 * padding, h, w), _LAST, x.dtype)
+    for start in (0, d + padding):
+        edge = out.narrow(2, start, padding)
+        lowering.copy(constant(torch.zeros((), dtype=x.dtype)).expand(edge.sizes), edge, node)
+    lowering.copy(x, out.narrow(2, padding, d), node)
+    return out
+
+
+def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tensor]:
+    """Volumes of one shape as images whose channels follow each other: as they lie, or joined by copies."""
+    n, c, d, h, w = volumes[0].sizes
+    if same(n, 1) and len(volumes) <= MOST_SOURCES and isinstance(c, int) and c >= LEAST_PIECE:
+        volumes = [lowering.with_inner(volume, 1, node) for volume in volumes]
+        return [volume.permute(_LAST).without(0) for volume in volumes]
+    joined = lowering.new((n, c * len(volumes), d, h, w), _LAST, volumes[0].dtype)
+    for i, volume in enumerate(volumes):
+        lowering.copy(volume, joined.narrow(1, i * c, c), node)
+    return [_frames(lowering, joined, node)]
+
+
+def _sum_groups(lowering: Lowering, volumes: list[Tensor], convolution: _VolumeConvolution) -> None:
+    node = convolution.node
+    sizes = lowering.sizes(node)
+    chain = ChainBuilder(lowering, node, sizes)
+    total: int | None = None
+    for i, volume in enumerate(volumes):
+        part = lowering.new(sizes, _LAST)
+        frames, images = (_frames(lowering, tensor, node) for tensor in (volume, part))
+        convolution.of_frames([frames], images, convolution.weight[:, :, i], None if i else convolution.bias)
+        operand = chain.operand(part)
+        total = operand if total is None else chain.add(BinaryFunction.ADD, total, operand)
+    chain.finish()
+
+
+def _pool(
+    lowering: Lowering, node: Node, kernel: Triple, options: tuple[Triple, ...], **kind: bool
+) -> Tensor:
+    """Pools the frames, and what this gives along the depth; gives a tensor of the sizes of a result."""
+    x = lowering.tensor(node.args[0])
+    stride, padding, dilation = options
+    getter = next((user for user in node.users if user.args[1] == 0), None) if "is_maximum" in kind else None
+    sizes = lowering.sizes(getter or node)
+
+    def pool(source: Tensor, output: Tensor, by_axis: list[tuple[int, int]]) -> None:
+        pooling = Pooling(window=make_window(*by_axis), **kind)
+        lowering.emit(Pool2d(input=source, output=output, pooling=pooling), node)
+
+    windows = (kernel, stride, padding, dilation)
+    if any(item[1:] != (fill, fill) for item, fill in zip(windows, (1, 1, 0, 1), strict=True)):
+        flat = lowering.new((*sizes[:2], x.sizes[2], *sizes[3:]), _LAST)
+        by_axis = [(item[1], item[2]) for item in windows]
+        pool(_frames(lowering, x, node), _frames(lowering, flat, node), by_axis)
+        x = flat
+    if any(item[0] != fill for item, fill in zip(windows, (1, 1, 0, 1), strict=True)):
+        out = lowering.new(sizes, _LAST)
+        by_axis = [(item[0], fill) for item, fill in zip(windows, (1, 1, 0, 1), strict=True)]
+        pool(_columns(lowering, x, node), _columns(lowering, out, node), by_axis)
+        x = out
+    return x
+
+
+def max_pool3d_with_indices(lowering: Lowering, node: Node) -> None:
+    """Lowers max pooling whose indices nobody reads."""
+    kernel = triple(node.args[1])
+    options = (
+        triple(argument(node, 2) or kernel),
+        triple(argument(node, 3, 0)),
+        triple(argument(node, 4, 1)),
+    )
+    lowering.set_items(node, [_pool(lowering, node, kernel, options, is_maximum=True)])
+
+
+def avg_pool3d(lowering: Lowering, node: Node) -> None:
+    """Lowers average pooling.
+
+    The number of values of a window is the product of those along each axis, with padding or without.
+    """
+    kernel = triple(node.args[1])
+    options = (triple(argument(node, 2) or kernel), triple(argument(node, 3, 0)), (1, 1, 1))
+    counts = bool(argument(node, 5, True))
+    lowering.set(node, _pool(lowering, node, kernel, options, counts_padding=counts))
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_volume_convolution(node: Node) -> str | None:
+    """Gives the reason why a convolution of volumes with constant weights is not taken."""
+    weight, groups = node.args[1], node.args[8]
+    window = meta.get_tensor(weight)  # type: ignore[arg-type]
+    if node.args[6]:
+        return "it is transposed and its input is a volume"
+    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
+        return "its input is a volume and its weights are quantized"
+    if groups != 1 and window is not None and window.shape[2] > MOST_GROUPED_FRAMES:
+        return f"it is grouped and its window has {window.shape[2]} frames"
+    return None
+
+
+def check_max_pool3d(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is not [n, c, d, h, w], or the indices are used."""
+    return (
+        "its input is no batch of volumes" if rank_of(node.args[0]) != 5 else check_first_result_alone(node)
+    )
+
+
+def check_avg_pool3d(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input is not [n, c, d, h, w], or the divisor is given."""
+    if rank_of(node.args[0]) != 5:
+        return "its input is no batch of volumes"
+    return None if argument(node, 6) is None else "its divisor is given"
+
+
+ROWS: dict[Any, Row] = {
+    aten.max_pool3d_with_indices.default: Row(check_max_pool3d, max_pool3d_with_indices),
+    aten.avg_pool3d.default: Row(check_avg_pool3d, avg_pool3d),
+}
