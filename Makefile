@@ -16,6 +16,7 @@
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
+# make bench-check the working tree beside the commit BASE, ten minutes; BENCH='--models resnet50 --threads 1 2' or other options
 # make bench-avx2 the same with AVX-512 kept from every system, on a processor that has it
 PYTHON ?= python3
 VENV := .venv
@@ -31,8 +32,9 @@ INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(B
 WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
+BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets api golden interop torture poison asan tsan avx512 cross bench bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -180,6 +182,9 @@ $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt
 bench: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks --json benchmarks/figures/avx512.json $(BENCH)
 	$(BIN)/python -m benchmarks.report
+
+bench-check: build
+	$(BIN)/python -m benchmarks.check --base $(BASE) $(BENCH)
 
 bench-avx2: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks --without-avx512 --json benchmarks/figures/avx2.json $(BENCH)

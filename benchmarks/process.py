@@ -18,14 +18,20 @@ PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class Process:
-    """`python -m module arguments`, whose standard error goes to `log`."""
+    """`python -m module arguments` in the folder `root`, whose standard error goes to `log`."""
 
     def __init__(
-        self, python: Path, module: str, *arguments: str, log: Path | None = None, threads: int = 1
+        self,
+        python: Path,
+        module: str,
+        *arguments: str,
+        log: Path | None = None,
+        threads: int = 1,
+        root: Path = ROOT,
     ) -> None:
         self.was_late = False
         environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH")))),
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(threads),
         }
@@ -36,7 +42,7 @@ class Process:
             stderr=log.open("w") if log else subprocess.DEVNULL,
             text=True,
             env=environment,
-            cwd=ROOT,
+            cwd=root,
         )
 
     def ask(self, request: Any) -> Any:
