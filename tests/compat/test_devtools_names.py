@@ -37,7 +37,12 @@ PUBLIC = {
     "select_all_call_function select_any select_by_module_class select_by_module_path select_by_op_type "
     "select_not strip_taps_ tap_compare tap_intermediate_outputs_",
     "executorch.devtools.size_analysis_tool.size_analysis_tool": "generate_model_size_information",
-    "executorch.devtools.visualization": "visualize visualize_graph visualize_model_explorer",
+    "executorch.devtools.visualization": "visualize visualize_graph visualize_model_explorer "
+    "visualize_with_clusters",
+    "executorch.devtools.visualization.visualization_utils": "visualize_with_clusters",
+    "executorch.devtools.pte_tool.diff_pte": "diff_pte format_diff_result PTEDiffResult",
+    "executorch.extension.pybindings.aten_lib": "BundledModule _load_bundled_program_from_buffer "
+    "_load_for_executorch_from_bundled_program",
     "executorch.extension.pybindings.portable_lib": "BundledModule _load_bundled_program_from_buffer "
     "_load_for_executorch_from_bundled_program",
 }

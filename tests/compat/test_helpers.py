@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from rushlight.compat.export_util import export_to_edge, export_to_exec_prog, save_pte_program
-from rushlight.compat.visualization import visualize, visualize_graph
+from rushlight.compat.visualization import visualize, visualize_graph, visualize_with_clusters
 from rushlight.exir import ExecutorchBackendConfig, ExecutorchProgramManager
 from rushlight.runtime import Runtime
 
@@ -64,6 +65,47 @@ def test_visualize(program: ExecutorchProgramManager, monkeypatch: pytest.Monkey
     assert shown[1]["config"].programs[0].graph_module is graph_module
     with pytest.raises(TypeError, match="int is not a program"):
         visualize(3)  # type: ignore[arg-type]
+
+
+def test_visualize_with_clusters(
+    program: ExecutorchProgramManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The graph has the nodes that Model Explorer's adapter makes: their identifiers are the nodes' names."""
+
+    class Config:
+        def __init__(self) -> None:
+            self.graphs_list: list[Any] = []
+
+        def add_model_from_pytorch(self, name: str, exported_program: Any, settings: Any) -> None:
+            nodes = [
+                types.SimpleNamespace(id=node.name, namespace="m") for node in exported_program.graph.nodes
+            ]
+            self.graphs_list.append({"graphs": [types.SimpleNamespace(nodes=nodes)]})
+
+        def get_transferrable_data(self) -> dict[str, Any]:
+            (graph,) = self.graphs_list[0]["graphs"]
+            graphs = [{"id": "g", "nodes": [vars(node) for node in graph.nodes]}]
+            return {"graphs_list": json.dumps([json.dumps({"graphs": graphs})])}
+
+    explorer = types.ModuleType("model_explorer")
+    explorer.config = Config  # type: ignore[attr-defined]
+    explorer.consts = types.SimpleNamespace(DEFAULT_SETTINGS={})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "model_explorer", explorer)
+    exported = program.exported_program()
+    placeholders = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
+    visualize_with_clusters(
+        exported,
+        str(tmp_path / "graph.json"),
+        get_node_partition_name=lambda node: None if node.op == "placeholder" else "tag/1",
+        get_node_qdq_cluster_name=lambda node: "c" if node.op == "output" else None,
+    )
+    written = json.loads((tmp_path / "graph.json").read_text())
+    assert written["label"] == "Executorch"
+    assert written["graphsWithLevel"] == [{"graph": written["graphs"][0], "level": 0}]
+    groups = {node["id"]: node["namespace"] for node in written["graphs"][0]["nodes"]}
+    assert {name for name, group in groups.items() if group == ""} == set(placeholders)
+    assert groups["output"] == "partition 0 (tag:1)/cluster (c)"
+    assert set(groups.values()) == {"", "partition 0 (tag:1)", "partition 0 (tag:1)/cluster (c)"}
 
 
 def test_visualize_needs_model_explorer(

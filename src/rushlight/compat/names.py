@@ -248,6 +248,8 @@ MODULES: dict[str, Names] = {
         ("rushlight.devtools.inspector.numerical_comparator",)
     ),
     "executorch.devtools.intermediate_output_tap": Names(("rushlight.compat.intermediate_output_tap",)),
+    "executorch.devtools.pte_tool": Names(),
+    "executorch.devtools.pte_tool.diff_pte": Names(("rushlight.compat.pte_tool",)),
     "executorch.devtools.size_analysis_tool": Names(),
     "executorch.devtools.size_analysis_tool.size_analysis_tool": Names(("rushlight.compat.size_analysis",)),
     "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import copy
 import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from torch.export import ExportedProgram
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
 from rushlight.compiler import EdgeProgramManager, ExecutorchProgramManager
+from rushlight.ir import meta
 
 Visualizable = ExportedProgram | EdgeProgramManager | ExecutorchProgramManager
+
+
+_LABEL = "Executorch"
 
 
 def visualize(
@@ -32,7 +39,7 @@ def visualize(
     explorer = _explorer()
     config = explorer.config()
     config.add_model_from_pytorch(
-        "Executorch",
+        _LABEL,
         exported_program=_program(visualizable),
         settings=explorer.consts.DEFAULT_SETTINGS,
     )
@@ -52,6 +59,64 @@ def visualize_graph(
     program = copy.copy(_program(exported_program))
     program._graph_module = graph_module
     visualize(program, reuse_server, no_open_in_browser, **kwargs)
+
+
+def visualize_with_clusters(
+    exported_program: ExportedProgram,
+    json_file_name: str | None = None,
+    no_open_in_browser: bool = False,
+    reuse_server: bool = False,
+    get_node_partition_name: Callable[[Node], str | None] = meta.get_delegation_tag,
+    get_node_qdq_cluster_name: Callable[[Node], str | None] = meta.get_cluster,
+    **kwargs: object,
+) -> None:
+    """Shows a program with its nodes grouped by the part of a backend, and inside by cluster.
+
+    Args:
+        exported_program: the program.
+        json_file_name: write the graph to this file, which Model Explorer can open, and show nothing.
+        no_open_in_browser: start the server without a browser.
+        reuse_server: show the graph in a running Model Explorer.
+        get_node_partition_name: returns the name of a node's part, or None. The default is the tag that a
+            partitioner gave.
+        get_node_qdq_cluster_name: returns the name of a node's cluster of quantized operators, or None. The
+            default is `node.meta["cluster"]`.
+        kwargs: arguments of Model Explorer's `visualize_from_config`.
+
+    Raises:
+        ModuleNotFoundError: the package ai-edge-model-explorer is not installed.
+    """
+    explorer = _explorer()
+    config = explorer.config()
+    config.add_model_from_pytorch(
+        _LABEL, exported_program=exported_program, settings=explorer.consts.DEFAULT_SETTINGS
+    )
+    numbers: dict[str, int] = {}
+    groups: dict[str, str] = {}
+    for node in exported_program.graph.nodes:
+        part, cluster = get_node_partition_name(node), get_node_qdq_cluster_name(node)
+        levels = []
+        if part is not None:
+            levels.append(f"partition {numbers.setdefault(part, len(numbers))} ({part})")
+        if cluster is not None:
+            levels.append(f"cluster ({cluster})")
+        groups[node.name] = "/".join(level.replace("/", ":") for level in levels)
+    for shown in config.graphs_list[-1]["graphs"][0].nodes:
+        shown.namespace = groups.get(shown.id, "")
+    if json_file_name is not None:
+        _write_graphs(config, json_file_name)
+        return
+    if reuse_server:
+        config.set_reuse_server()
+    visualize_model_explorer(config=config, no_open_in_browser=no_open_in_browser, **kwargs)
+
+
+def _write_graphs(config: Any, path: str) -> None:
+    """Writes the graphs of a configuration as a file of Model Explorer."""
+    graphs = json.loads(json.loads(config.get_transferrable_data()["graphs_list"])[0])["graphs"]
+    labelled = [{**graph, "collectionLabel": _LABEL} for graph in graphs]
+    levels = [{"graph": graph, "level": level} for level, graph in enumerate(labelled)]
+    Path(path).write_text(json.dumps({"label": _LABEL, "graphs": labelled, "graphsWithLevel": levels}))
 
 
 def visualize_model_explorer(**kwargs: object) -> None:

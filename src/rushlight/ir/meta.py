@@ -166,6 +166,11 @@ def clear_delegation_tag(node: Node) -> None:
     node.meta.pop(DELEGATION_TAG, None)
 
 
+def get_cluster(node: Node) -> str | None:
+    """Returns the name of the cluster of quantized operators that a quantizer's pass set, or None."""
+    return node.meta.get("cluster")
+
+
 def get_constant_tag(node: Node) -> str | None:
     """The file (without suffix) that a constant placeholder is written to; None for the program's own."""
     return node.meta.get(CONSTANT_TAG)

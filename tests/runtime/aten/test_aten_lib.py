@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
+from rushlight.devtools.bundled_program import (
+    BundledProgram,
+    MethodTestCase,
+    MethodTestSuite,
+    serialize_from_bundled_program_to_flatbuffer,
+)
 from rushlight.runtime import aten_lib
-from rushlight.runtime.errors import NotFoundError, NotSupportedError
+from rushlight.runtime.errors import InvalidStateError, NotFoundError, NotSupportedError
 
 ONE = torch.ones(1)
 
@@ -47,3 +54,23 @@ def test_operators_are_torchs(path: str) -> None:
     assert {"aten::add.out", "aten::linalg_eig"} <= set(aten_lib._get_operator_names())
     with pytest.raises(NotSupportedError, match="hook"):
         aten_lib._load_for_executorch(path, enable_etdump=True)
+
+
+def test_bundled_program(add_program: Callable[..., bytes]) -> None:
+    data = bundle(add_program(1), [([ONE, ONE], [2 * ONE]), ([ONE, ONE], [3 * ONE]), ([ONE, ONE], [])])
+    module = aten_lib._load_bundled_program_from_buffer(data)
+    assert module.execute("forward", 0) == [2 * ONE]
+    assert module.verify_result_with_bundled_expected_output("forward", 0) == [2 * ONE]
+    assert module.verify_result_with_bundled_expected_output("forward", 1, atol=1.0) == [2 * ONE]
+    with pytest.raises(InvalidStateError, match=r"output 0 of test case 1 .*: element 0 is 2.0, and 3.0"):
+        module.verify_result_with_bundled_expected_output("forward", 1)
+    with pytest.raises(NotFoundError, match="test case 2 .* has no expected outputs"):
+        module.verify_result_with_bundled_expected_output("forward", 2)
+    loaded = aten_lib._load_for_executorch_from_bundled_program(module)
+    assert loaded.forward([ONE, ONE]) == [2 * ONE]
+
+
+def bundle(program: bytes, cases: list[tuple[list[torch.Tensor], list[torch.Tensor]]]) -> bytes:
+    holder = types.SimpleNamespace(buffer=program)
+    suites = [MethodTestSuite("forward", [MethodTestCase(given, wanted) for given, wanted in cases])]
+    return serialize_from_bundled_program_to_flatbuffer(BundledProgram(holder, suites))
