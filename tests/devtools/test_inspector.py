@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 import pandas
 import pytest
 import torch
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from torch.export import export
 
 import rushlight
@@ -199,7 +201,7 @@ def test_programs_of_the_record(kernels: Recorded) -> None:
 
 def test_chrome_trace(delegated: Recorded, tmp_path: Path) -> None:
     inspector = delegated.inspect()
-    inspector.save_chrome_trace(tmp_path / "trace.json")
+    inspector.save_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert trace["traceEvents"] == trace_events(inspector.event_blocks)
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -218,6 +220,86 @@ def test_chrome_trace(delegated: Recorded, tmp_path: Path) -> None:
             )
         )
     )
+
+
+def traced_inspector(folder: Path) -> Inspector:
+    """The Inspector of twenty real runs."""
+    program = rushlight.compile(Net(), (INPUT,), generate_etrecord=True)
+    module = rushlight.load(program, enable_etdump=True)
+    for _ in range(20):
+        module(INPUT)
+    module.write_etdump_result_to_file(folder / "model.etdp")
+    return Inspector(folder / "model.etdp", etrecord=program.get_etrecord())
+
+
+def test_the_schema_of_perfetto_reads_a_trace(tmp_path: Path) -> None:
+    """The packets have no unknown field, and their slices are those of the JSON trace."""
+    inspector = traced_inspector(tmp_path)
+    inspector.save_trace(tmp_path / "run.pftrace")
+    trace = perfetto_trace_pb2.Trace.FromString((tmp_path / "run.pftrace").read_bytes())
+    assert list(unknown_fields(trace)) == []
+    assert trace.packet[0].sequence_flags == trace.packet[0].SEQ_INCREMENTAL_STATE_CLEARED
+    assert {packet.trusted_packet_sequence_id for packet in trace.packet} == {1}
+    tracks = {
+        p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")
+    }
+    threads = {uuid: track.thread for uuid, track in tracks.items() if track.HasField("thread")}
+    assert {thread.thread_name for thread in threads.values()} == {"instructions", "steps inside delegates"}
+    for uuid, thread in threads.items():
+        assert tracks[tracks[uuid].parent_uuid].process.pid == thread.pid
+    found = []
+    open_slices: dict[int, list[tuple[int, Any]]] = {uuid: [] for uuid in threads}
+    latest = dict.fromkeys(threads, 0)
+    for packet in trace.packet:
+        if not packet.HasField("track_event"):
+            continue
+        event, uuid = packet.track_event, packet.track_event.track_uuid
+        assert packet.timestamp >= latest[uuid]
+        latest[uuid] = packet.timestamp
+        if event.type == event.TYPE_SLICE_BEGIN:
+            open_slices[uuid].append((packet.timestamp, event))
+        else:
+            assert event.type == event.TYPE_SLICE_END
+            start, begun = open_slices[uuid].pop()
+            arguments = {item.name: annotated(item) for item in begun.debug_annotations}
+            facts = (begun.name, *begun.categories, threads[uuid].tid, start, packet.timestamp - start)
+            found.append((*facts, json.dumps(arguments, sort_keys=True)))
+    assert not any(open_slices.values())
+    wanted = [
+        (
+            event["name"],
+            event["cat"],
+            event["tid"],
+            round(event["ts"] * 1000),
+            round((event["ts"] + event["dur"]) * 1000) - round(event["ts"] * 1000),
+            json.dumps(event["args"], sort_keys=True),
+        )
+        for event in trace_events(inspector.event_blocks)
+        if event["ph"] == "X"
+    ]
+    assert sorted(found) == sorted(wanted)
+
+
+def annotated(item: Any) -> Any:
+    """The value of a debug annotation."""
+    if item.array_values:
+        return [annotated(value) for value in item.array_values]
+    return getattr(item, item.WhichOneof("value"))
+
+
+def unknown_fields(message: Any) -> Iterator[str]:
+    """The numbers of fields that the schema of a message and those inside do not have."""
+    yield from (f"{message.DESCRIPTOR.name}: {item.field_number}" for item in UnknownFieldSet(message))
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from unknown_fields(part)
+
+
+def test_the_ending_of_a_trace_says_its_kind(delegated: Recorded, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"trace\.txt: a trace has the ending \.json, \.pftrace"):
+        delegated.inspect().save_trace(tmp_path / "trace.txt")
+    assert not (tmp_path / "trace.txt").exists()
 
 
 def test_what_got_slower(kernels: Recorded) -> None:
@@ -387,14 +469,7 @@ def test_to_edge_has_a_record_too() -> None:
 
 def test_slices_of_a_real_trace_nest(tmp_path: Path) -> None:
     """Trace viewers drop a slice that begins inside another one of its thread and ends after it."""
-    program = rushlight.compile(Net(), (INPUT,), generate_etrecord=True)
-    module = rushlight.load(program, enable_etdump=True)
-    for _ in range(20):
-        module(INPUT)
-    module.write_etdump_result_to_file(tmp_path / "model.etdp")
-    Inspector(tmp_path / "model.etdp", etrecord=program.get_etrecord()).save_chrome_trace(
-        tmp_path / "trace.json"
-    )
+    traced_inspector(tmp_path).save_trace(tmp_path / "trace.json")
     spans: dict[int, list[tuple[float, float]]] = {}
     for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
         if event["ph"] == "X":

@@ -11,7 +11,7 @@ from typing import Any
 from rushlight.cli.arguments import Commands, add_program_options, at_least, check_folder, read_inputs
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
-from rushlight.devtools.inspector.inspector import Inspector
+from rushlight.devtools.inspector.inspector import Inspector, check_trace_path
 from rushlight.ir.text_table import text_table
 
 
@@ -40,7 +40,10 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--events", action="store_true", help="also print the table of all events")
     parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write a trace for Perfetto (ui.perfetto.dev)"
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="write a trace for Perfetto (ui.perfetto.dev): .json, or .pftrace, which is smaller",
     )
     parser.add_argument("--etdump", type=Path, metavar="FILE", help="write the ETDump")
     parser.set_defaults(command=run)
@@ -50,6 +53,8 @@ def run(options: argparse.Namespace) -> None:
     """Prints the most expensive lines."""
     check_folder("--etdump", options.etdump)
     check_folder("--trace", options.trace)
+    if options.trace:
+        check_trace_path(options.trace)
     record = record_of(options)
     inspector, dump = traced(
         options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record
@@ -57,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     if options.etdump:
         options.etdump.write_bytes(dump)
     if options.trace:
-        inspector.save_chrome_trace(options.trace)
+        inspector.save_trace(options.trace)
     rows = costs(inspector, options.by)
     total = sum(row.time for row in rows)
     if options.json:

@@ -5,10 +5,7 @@ The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rushlight.devtools.inspector.events import Event, EventBlock
@@ -54,12 +51,6 @@ def trace_events(blocks: Sequence[EventBlock]) -> list[dict[str, Any]]:
             }
         )
     return events
-
-
-def write_chrome_trace(blocks: Sequence[EventBlock], path: str | os.PathLike[str]) -> None:
-    """Writes the trace events of blocks into a JSON file."""
-    trace = {"traceEvents": trace_events(blocks), "displayTimeUnit": "ns"}
-    Path(path).write_text(json.dumps(trace))
 
 
 def _microseconds(unit: TimeScale) -> float:

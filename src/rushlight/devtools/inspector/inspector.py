@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import sys
@@ -31,6 +32,18 @@ if TYPE_CHECKING:
     from rushlight.devtools.inspector.numerical_comparator import NumericalComparatorBase
 
 EDGE_DIALECT_GRAPH_KEY = "edge_dialect_graph_module"
+
+TRACE_SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
+
+
+def check_trace_path(path: str | os.PathLike[str]) -> None:
+    """Checks the ending of the path of a trace.
+
+    Raises:
+        ValueError: no kind of trace has this ending.
+    """
+    if Path(path).suffix not in TRACE_SUFFIXES:
+        raise ValueError(f"{os.fspath(path)}: a trace has the ending {', '.join(TRACE_SUFFIXES)}")
 
 
 class Inspector:
@@ -251,11 +264,25 @@ class Inspector:
         for line in [names, *([row[name] for name in names] for row in rows)]:
             file.write("\t".join("" if value is None else str(value) for value in line) + "\n")
 
-    def save_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the runs as a JSON file for Perfetto (ui.perfetto.dev) and chrome://tracing."""
-        from rushlight.devtools.inspector.chrome_trace import write_chrome_trace
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the runs as a trace for ui.perfetto.dev.
 
-        write_chrome_trace(self.event_blocks, path)
+        Args:
+            path: a file with the ending .json, which chrome://tracing opens too, or with the ending .pftrace
+                or .perfetto-trace, which is several times smaller.
+
+        Raises:
+            ValueError: the path has another ending.
+        """
+        from rushlight.devtools.inspector.chrome_trace import trace_events
+        from rushlight.devtools.inspector.perfetto_trace import perfetto_trace
+
+        check_trace_path(path)
+        events = trace_events(self.event_blocks)
+        if Path(path).suffix == ".json":
+            Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
+        else:
+            Path(path).write_bytes(perfetto_trace(events))
 
     # ---- Numbers ----
 
