@@ -1,0 +1,446 @@
+// The runtime in WebAssembly, for browsers and Node. The structs are those of rushlight.h, as wasm32 lays them out;
+// runtime/c/wasm.cpp holds the offsets against the header.
+
+const KINDS = ["none", "tensor", "integer", "real", "boolean", "string", "other"];
+const MAX_RANK = 16;
+const VALUE = { bytes: 120, kind: 0, dtype: 4, rank: 8, sizes: 12, dimOrder: 76, data: 92, nbytes: 96, integer: 104, real: 112 };
+const VALUE_INFO = { bytes: 104, kind: 4, dtype: 8, rank: 12, dynamism: 16, sizes: 20 };
+const METHOD_INFO = { bytes: 24, inputs: 4, outputs: 8 };
+
+// dtype: its number in rushlight.h, and the class of its elements.
+const DTYPES = {
+  uint8: [0, Uint8Array],
+  int8: [1, Int8Array],
+  int16: [2, Int16Array],
+  int32: [3, Int32Array],
+  int64: [4, BigInt64Array],
+  float16: [5, Uint16Array],
+  float32: [6, Float32Array],
+  float64: [7, Float64Array],
+  bool: [11, Uint8Array],
+  bfloat16: [15, Uint16Array],
+  uint16: [27, Uint16Array],
+  uint32: [28, Uint32Array],
+  uint64: [29, BigUint64Array],
+};
+const DTYPE_NAMES = new Map(Object.entries(DTYPES).map(([name, [number]]) => [number, name]));
+// The dtype of an array whose dtype is not given.
+const DTYPE_OF_CLASS = new Map([
+  [Uint8Array, "uint8"], [Int8Array, "int8"], [Int16Array, "int16"], [Int32Array, "int32"], [BigInt64Array, "int64"],
+  [Float32Array, "float32"], [Float64Array, "float64"], [Uint16Array, "uint16"], [Uint32Array, "uint32"],
+  [BigUint64Array, "uint64"],
+]);
+
+const product = (sizes) => sizes.reduce((total, size) => total * size, 1);
+
+export class Tensor {
+  constructor(data, shape = [data.length], dtype = DTYPE_OF_CLASS.get(data.constructor)) {
+    if (!(dtype in DTYPES)) throw new TypeError(`no dtype for a ${data.constructor.name}: ${dtype}`);
+    if (!(data instanceof DTYPES[dtype][1])) {
+      throw new TypeError(`elements of ${dtype} are a ${DTYPES[dtype][1].name}, not a ${data.constructor.name}`);
+    }
+    if (shape.length > MAX_RANK || !shape.every((size) => Number.isInteger(size) && size >= 0)) {
+      throw new RangeError(`[${shape}] is not a shape of at most ${MAX_RANK} sizes`);
+    }
+    if (product(shape) !== data.length) {
+      throw new RangeError(`a tensor of shape [${shape}] has ${product(shape)} elements, not ${data.length}`);
+    }
+    this.data = data;
+    this.shape = Object.freeze([...shape]);
+    this.dtype = dtype;
+    Object.freeze(this);
+  }
+}
+
+export class RushlightError extends Error {
+  constructor(status, message) {
+    super(message || status);
+    this.name = "RushlightError";
+    this.status = status;
+  }
+}
+
+const BAD_FILE = 8; // WASI's EBADF
+
+// The functions of WASI that the C library calls. There are no files; text for the standard streams goes to the console.
+function wasi(memory) {
+  const view = () => new DataView(memory().buffer);
+  const lines = ["", ""];
+  const write = (file, vectors, count, written) => {
+    if (file !== 1 && file !== 2) return BAD_FILE;
+    let total = 0;
+    for (let i = 0; i < count; ++i) {
+      const start = view().getUint32(vectors + 8 * i, true);
+      const size = view().getUint32(vectors + 8 * i + 4, true);
+      lines[file - 1] += new TextDecoder().decode(new Uint8Array(memory().buffer, start, size));
+      total += size;
+    }
+    const complete = lines[file - 1].split("\n");
+    lines[file - 1] = complete.pop();
+    for (const line of complete) (file === 1 ? console.log : console.warn)(line);
+    view().setUint32(written, total, true);
+    return 0;
+  };
+  return {
+    fd_write: write,
+    clock_time_get: (clock, precision, time) => {
+      view().setBigUint64(time, BigInt(Math.round(performance.now() * 1e6)), true);
+      return 0;
+    },
+    environ_sizes_get: (count, size) => {
+      view().setUint32(count, 0, true);
+      view().setUint32(size, 0, true);
+      return 0;
+    },
+    environ_get: () => 0,
+    random_get: (start, size) => {
+      for (let done = 0; done < size; done += 65536) {
+        crypto.getRandomValues(new Uint8Array(memory().buffer, start + done, Math.min(65536, size - done)));
+      }
+      return 0;
+    },
+    proc_exit: (code) => {
+      throw new Error(`the runtime ended with code ${code}`);
+    },
+  };
+}
+
+// Imports of a WebAssembly module: those of `known`, and functions that fail as for files that do not exist.
+function imports(wasm, known) {
+  const table = {};
+  for (const { module, name } of WebAssembly.Module.imports(wasm)) {
+    table[module] ??= {};
+    table[module][name] = known[name] ?? (() => BAD_FILE);
+  }
+  return table;
+}
+
+let bundled; // a promise of the compiled rushlight.wasm
+
+async function compileBundled() {
+  const url = new URL("./rushlight.wasm", import.meta.url);
+  if (url.protocol === "file:" && typeof process !== "undefined") {
+    const { readFile } = await import("node:fs/promises");
+    return WebAssembly.compile(await readFile(url));
+  }
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${answer.statusText}`);
+  return WebAssembly.compile(await answer.arrayBuffer());
+}
+
+async function compiled(wasm) {
+  if (wasm === undefined) return (bundled ??= compileBundled());
+  return wasm instanceof WebAssembly.Module ? wasm : WebAssembly.compile(wasm);
+}
+
+// One instance of the runtime with its memory. Pointers are numbers.
+class Runtime {
+  constructor(instance) {
+    this.c = instance.exports;
+    this.c._initialize();
+  }
+
+  static async start(wasm) {
+    let instance;
+    const module = await compiled(wasm);
+    instance = await WebAssembly.instantiate(module, imports(module, wasi(() => instance.exports.memory)));
+    return new Runtime(instance);
+  }
+
+  // Memory may grow in every call, which ends the life of views.
+  get view() {
+    return new DataView(this.c.memory.buffer);
+  }
+
+  allocate(size) {
+    const start = this.c.malloc(Math.max(size, 1));
+    if (start === 0) throw new RushlightError("MemoryAllocationFailed", `no memory for ${size} bytes`);
+    return start;
+  }
+
+  write(bytes) {
+    const start = this.allocate(bytes.length);
+    new Uint8Array(this.c.memory.buffer).set(bytes, start);
+    return start;
+  }
+
+  writeText(text) {
+    return this.write(new TextEncoder().encode(`${text}\0`));
+  }
+
+  read(start, size) {
+    return new Uint8Array(this.c.memory.buffer, start, size).slice();
+  }
+
+  readText(start) {
+    const memory = new Uint8Array(this.c.memory.buffer);
+    return new TextDecoder().decode(memory.subarray(start, memory.indexOf(0, start)));
+  }
+
+  check(status) {
+    if (status === 0) return;
+    throw new RushlightError(
+      this.readText(this.c.rushlight_status_name(status)), this.readText(this.c.rushlight_last_error()),
+    );
+  }
+
+  // Calls `use` with `size` bytes of memory for its duration.
+  scratch(size, use) {
+    const start = this.allocate(size);
+    new Uint8Array(this.c.memory.buffer, start, size).fill(0);
+    try {
+      return use(start);
+    } finally {
+      this.c.free(start);
+    }
+  }
+
+  // The object that `make(place)` writes to `place`.
+  made(make) {
+    return this.scratch(4, (place) => {
+      this.check(make(place));
+      return this.view.getUint32(place, true);
+    });
+  }
+}
+
+// A loaded method with memory for its inputs.
+class Method {
+  constructor(runtime, program, name, inputs, outputs) {
+    this.runtime = runtime;
+    this.name = name;
+    this.inputs = inputs;
+    this.outputs = outputs;
+    const text = runtime.writeText(name);
+    try {
+      this.handle = runtime.made((place) => runtime.c.rushlight_method_load(program, text, 0, place));
+    } finally {
+      runtime.c.free(text);
+    }
+    this.values = runtime.allocate(VALUE.bytes * Math.max(inputs.length, 1));
+    this.buffers = inputs.map(() => ({ start: 0, size: 0 }));
+  }
+
+  run(given) {
+    if (given.length !== this.inputs.length) {
+      throw new RushlightError(
+        "InvalidArgument", `method '${this.name}' has ${this.inputs.length} inputs, and ${given.length} are given`,
+      );
+    }
+    const { c } = this.runtime;
+    given.forEach((value, index) => this.writeInput(value, index));
+    this.runtime.check(c.rushlight_method_run(this.handle, this.values, given.length));
+    return this.outputs.map((_, index) => this.readOutput(index));
+  }
+
+  // Copies bytes to the memory of an input, which is allocated at its first use and kept.
+  store(bytes, index) {
+    const buffer = this.buffers[index];
+    if (bytes.length > buffer.size || buffer.start === 0) {
+      this.runtime.c.free(buffer.start);
+      buffer.start = 0;
+      buffer.start = this.runtime.allocate(bytes.length);
+      buffer.size = bytes.length;
+    }
+    new Uint8Array(this.runtime.c.memory.buffer).set(bytes, buffer.start);
+    return buffer.start;
+  }
+
+  writeInput(value, index) {
+    const at = this.values + VALUE.bytes * index;
+    new Uint8Array(this.runtime.c.memory.buffer, at, VALUE.bytes).fill(0);
+    const set = (kind) => this.runtime.view.setInt32(at + VALUE.kind, KINDS.indexOf(kind), true);
+    if (ArrayBuffer.isView(value)) value = this.tensorOf(value, index);
+    if (value instanceof Tensor) {
+      this.writeTensor(value, index, at);
+      set("tensor");
+    } else if (value === null || value === undefined) {
+      set("none");
+    } else if (typeof value === "boolean") {
+      this.runtime.view.setBigInt64(at + VALUE.integer, BigInt(value), true);
+      set("boolean");
+    } else if (typeof value === "string") {
+      const bytes = new TextEncoder().encode(value);
+      const start = this.store(bytes, index);
+      this.runtime.view.setUint32(at + VALUE.data, start, true);
+      this.runtime.view.setUint32(at + VALUE.nbytes, bytes.length, true);
+      set("string");
+    } else if (typeof value === "bigint" || (typeof value === "number" && this.inputs[index].kind === "integer")) {
+      if (typeof value === "number" && !Number.isSafeInteger(value)) {
+        throw new RushlightError("InvalidType", `input ${index} is an integer, but ${value} is given`);
+      }
+      this.runtime.view.setBigInt64(at + VALUE.integer, BigInt(value), true);
+      set("integer");
+    } else if (typeof value === "number") {
+      this.runtime.view.setFloat64(at + VALUE.real, value, true);
+      set("real");
+    } else {
+      throw new RushlightError("InvalidType", `input ${index} is neither a tensor, a typed array, a number, a boolean, a string nor null`);
+    }
+  }
+
+  // A typed array as the tensor that the program says.
+  tensorOf(array, index) {
+    const info = this.inputs[index];
+    if (info.kind !== "tensor") return new Tensor(array);
+    if (info.dynamic) {
+      throw new RushlightError("InvalidArgument", `input ${index} has dynamic sizes: give a Tensor with its shape`);
+    }
+    const [, type] = DTYPES[info.dtype];
+    const dtype = array instanceof type ? info.dtype : DTYPE_OF_CLASS.get(array.constructor);
+    if (array.length !== product(info.shape)) {
+      throw new RushlightError(
+        "InvalidArgument",
+        `input ${index} has the shape [${info.shape}] and ${product(info.shape)} elements, and ${array.length} are given`,
+      );
+    }
+    return new Tensor(array, info.shape, dtype);
+  }
+
+  writeTensor(tensor, index, at) {
+    const bytes = new Uint8Array(tensor.data.buffer, tensor.data.byteOffset, tensor.data.byteLength);
+    const start = this.store(bytes, index);
+    const { view } = this.runtime;
+    view.setInt32(at + VALUE.dtype, DTYPES[tensor.dtype][0], true);
+    view.setInt32(at + VALUE.rank, tensor.shape.length, true);
+    tensor.shape.forEach((size, axis) => view.setInt32(at + VALUE.sizes + 4 * axis, size, true));
+    view.setUint32(at + VALUE.data, start, true);
+    view.setUint32(at + VALUE.nbytes, bytes.length, true);
+  }
+
+  readOutput(index) {
+    const { runtime } = this;
+    return runtime.scratch(VALUE.bytes, (at) => {
+      runtime.check(runtime.c.rushlight_method_output(this.handle, index, at));
+      const { view } = runtime;
+      const data = view.getUint32(at + VALUE.data, true);
+      const size = view.getUint32(at + VALUE.nbytes, true);
+      switch (KINDS[view.getInt32(at + VALUE.kind, true)]) {
+        case "none":
+          return null;
+        case "tensor":
+          return this.readTensor(view, at, data, size, index);
+        case "integer": {
+          const integer = view.getBigInt64(at + VALUE.integer, true);
+          return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+        }
+        case "boolean":
+          return view.getBigInt64(at + VALUE.integer, true) !== 0n;
+        case "real":
+          return view.getFloat64(at + VALUE.real, true);
+        case "string":
+          return new TextDecoder().decode(runtime.read(data, size));
+        default:
+          throw new RushlightError("NotSupported", `output ${index} is a list`);
+      }
+    });
+  }
+
+  readTensor(view, at, data, size, index) {
+    const number = view.getInt32(at + VALUE.dtype, true);
+    const dtype = DTYPE_NAMES.get(number);
+    if (dtype === undefined) {
+      throw new RushlightError("NotSupported", `output ${index} has a dtype without an array, number ${number}`);
+    }
+    const rank = view.getInt32(at + VALUE.rank, true);
+    const shape = Array.from({ length: rank }, (_, axis) => view.getInt32(at + VALUE.sizes + 4 * axis, true));
+    const order = Array.from({ length: rank }, (_, axis) => view.getUint8(at + VALUE.dimOrder + axis));
+    const elements = new DTYPES[dtype][1](this.runtime.read(data, size).buffer);
+    return new Tensor(rowMajor(elements, shape, order), shape, dtype);
+  }
+}
+
+// Elements in row-major order. `order` lists the dimensions of `elements` from outermost to innermost.
+function rowMajor(elements, shape, order) {
+  if (order.every((axis, place) => axis === place)) return elements;
+  const strides = new Array(shape.length);
+  let stride = 1;
+  for (const axis of [...order].reverse()) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  const result = new elements.constructor(elements.length);
+  const index = shape.map(() => 0);
+  for (let i = 0; i < result.length; ++i) {
+    result[i] = elements[index.reduce((offset, at, axis) => offset + at * strides[axis], 0)];
+    for (let axis = shape.length - 1; axis >= 0 && ++index[axis] === shape[axis]; --axis) index[axis] = 0;
+  }
+  return result;
+}
+
+export class Module {
+  #runtime;
+  #program;
+  #loaded = new Map();
+
+  // Use Module.load().
+  constructor(runtime, program) {
+    this.#runtime = runtime;
+    this.#program = program;
+    const count = runtime.c.rushlight_program_method_count(program);
+    const name = (index) => runtime.readText(runtime.c.rushlight_program_method_name(program, index));
+    this.methods = Object.freeze(Array.from({ length: count }, (_, index) => name(index)));
+  }
+
+  static async load(program, options = {}) {
+    const bytes = program instanceof Uint8Array ? program : new Uint8Array(program);
+    const runtime = await Runtime.start(options.wasm);
+    const start = runtime.write(bytes); // as long as the module
+    return new Module(
+      runtime, runtime.made((place) => runtime.c.rushlight_program_load_buffer(start, bytes.length, 0, 0, place)),
+    );
+  }
+
+  inputs(method = "forward") {
+    return this.#describe(method, METHOD_INFO.inputs, "rushlight_program_input_info");
+  }
+
+  outputs(method = "forward") {
+    return this.#describe(method, METHOD_INFO.outputs, "rushlight_program_output_info");
+  }
+
+  forward(...inputs) {
+    return this.execute("forward", ...inputs);
+  }
+
+  execute(name, ...inputs) {
+    if (!this.#loaded.has(name)) {
+      const method = new Method(this.#runtime, this.#program, name, this.inputs(name), this.outputs(name));
+      this.#loaded.set(name, method);
+    }
+    return this.#loaded.get(name).run(inputs);
+  }
+
+  #describe(method, counted, describe) {
+    const runtime = this.#runtime;
+    const name = runtime.writeText(method);
+    try {
+      const count = runtime.scratch(METHOD_INFO.bytes, (info) => {
+        runtime.view.setUint32(info, METHOD_INFO.bytes, true);
+        runtime.check(runtime.c.rushlight_program_method_info(this.#program, name, info));
+        return runtime.view.getUint32(info + counted, true);
+      });
+      return Array.from({ length: count }, (_, index) =>
+        runtime.scratch(VALUE_INFO.bytes, (info) => {
+          runtime.view.setUint32(info, VALUE_INFO.bytes, true);
+          runtime.check(runtime.c[describe](this.#program, name, index, info));
+          return readInfo(runtime.view, info);
+        }),
+      );
+    } finally {
+      runtime.c.free(name);
+    }
+  }
+}
+
+function readInfo(view, at) {
+  const kind = KINDS[view.getInt32(at + VALUE_INFO.kind, true)];
+  if (kind !== "tensor") return { kind };
+  const rank = view.getInt32(at + VALUE_INFO.rank, true);
+  return {
+    kind,
+    dtype: DTYPE_NAMES.get(view.getInt32(at + VALUE_INFO.dtype, true)),
+    shape: Array.from({ length: rank }, (_, axis) => view.getInt32(at + VALUE_INFO.sizes + 4 * axis, true)),
+    dynamic: view.getInt32(at + VALUE_INFO.dynamism, true) !== 0,
+  };
+}

@@ -1,0 +1,14 @@
+// The module for JavaScript exports the functions of rushlight.h. js/rushlight.js reads the structs by these offsets.
+#include <cstddef>
+
+#include "rushlight.h"
+
+static_assert(sizeof(rushlight_value) == 120 && offsetof(rushlight_value, kind) == 0);
+static_assert(offsetof(rushlight_value, dtype) == 4 && offsetof(rushlight_value, rank) == 8);
+static_assert(offsetof(rushlight_value, sizes) == 12 && offsetof(rushlight_value, dim_order) == 76);
+static_assert(offsetof(rushlight_value, data) == 92 && offsetof(rushlight_value, nbytes) == 96);
+static_assert(offsetof(rushlight_value, integer) == 104 && offsetof(rushlight_value, real) == 112);
+static_assert(sizeof(rushlight_value_info) == 104 && offsetof(rushlight_value_info, kind) == 4);
+static_assert(offsetof(rushlight_value_info, dtype) == 8 && offsetof(rushlight_value_info, rank) == 12);
+static_assert(offsetof(rushlight_value_info, dynamism) == 16 && offsetof(rushlight_value_info, sizes) == 20);
+static_assert(sizeof(rushlight_method_info) == 24 && offsetof(rushlight_method_info, outputs) == 8);
