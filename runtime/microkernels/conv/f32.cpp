@@ -20,6 +20,8 @@ int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 1
 constexpr int64_t kMostRows = 240;
 // The same of rows that a prologue writes.
 int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
+// Bytes of an output from which on it is hardly in cache before it is written.
+constexpr int64_t kManyOutputs = 1 << 20;
 // F32Microkernels in a row of output from which on a row of its own is no loss.
 constexpr int64_t kLeastLine = 3;
 
@@ -173,6 +175,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.rounded = rounded(scratch);
   product.epilogue = epilogue;
   product.epilogue.residual_step = residual_step_;
+  product.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
   const int64_t width = packing().columns(outputs);
   // As many rows in each block.
   const int64_t blocks = divide_up(m1 - m0, block_);

@@ -179,6 +179,9 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     tile.rows = p.rows + part.tap * p.row_step + m;
     tile.c = p.c + m * p.c_step + column;
     tile.epilogue.residual = addend ? addend + m * tile.epilogue.residual_step + column : nullptr;
+    if (begins && p.fetches_output) {
+      for (int64_t i = 0; i < count; ++i) fetch_to_write(tile.c + i * tile.c_step, tile.columns);
+    }
     if (fetches_rows) {
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));

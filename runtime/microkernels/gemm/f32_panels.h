@@ -77,6 +77,8 @@ struct Panels {
   float* c;
   int64_t c_step;
   Epilogue epilogue;  // for c; `residual` for its first element; may be c
+  // Whether a tile of c is fetched while it is computed: c is not in cache then, and writes would wait for it.
+  bool fetches_output;
 };
 
 // A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
@@ -98,6 +100,11 @@ struct RowDivision {
 // Fetches `count` floats into cache. Processors do not foresee reads of one cache line in each of many rows.
 inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
+}
+
+// The same of what is written.
+inline void fetch_to_write(const float* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(to + i, 1, 3);
 }
 
 // Computes panels [p0, p1) of all rows. The order of a sum's terms does not depend on the number of rows.
