@@ -35,7 +35,7 @@ __all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_l
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if name == "__version__":
-        value: Any = importlib.import_module("importlib.metadata").version("rushlight")
+        value = importlib.import_module("importlib.metadata").version("rushlight")
     elif home is not None:
         value = getattr(_import(home), name)
     else:

@@ -13,9 +13,11 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from torch._ops import OpOverload
 
 from rushlight.runtime import Runtime
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.data import Dataset
     from torch.export import ExportedProgram
+    from torch.fx import GraphModule
     from torchao.quantization.pt2e.quantizer import Quantizer
 
     from rushlight.quantize import Sensitivity
 
-Batch = Mapping[str, Any]
-Measure = Callable[[dict[str, Any]], Mapping[str, Any]]
+Columns = dict[str, np.ndarray]
+Batch = Mapping[str, np.ndarray]
+Measure = Callable[[Columns], Mapping[str, npt.ArrayLike]]
 
 
 class Predictor:
@@ -69,7 +73,7 @@ class Predictor:
         self._outputs = None if outputs is None else list(outputs)
         self._batched = batched
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> Columns:
         """Returns the batch with the outputs of the program as further columns.
 
         Args:
@@ -92,12 +96,12 @@ class Predictor:
             )
         return {**batch, **dict(zip(names, results, strict=True))}
 
-    def _column(self, batch: Batch, name: str) -> Any:
+    def _column(self, batch: Batch, name: str) -> np.ndarray:
         if name not in batch:
             raise KeyError(f"the dataset has no column {name!r}; it has {sorted(batch)}")
         return np.ascontiguousarray(batch[name])
 
-    def _row(self, values: list[Any]) -> list[np.ndarray[Any, Any]]:
+    def _row(self, values: list[np.ndarray]) -> list[np.ndarray]:
         """The outputs of one call."""
         metadata = self._method.metadata
         ranks = [len(metadata.input_tensor_meta(index).sizes()) for index in range(len(values))]
@@ -282,19 +286,19 @@ def sensitivity(
 class _PredictorActor:
     """A predictor that takes its program from Ray's object store."""
 
-    def __init__(self, program: Any, **options: Any) -> None:
+    def __init__(self, program: ObjectRef[bytes], **options: Any) -> None:
         self._predictor = Predictor(_ray().get(program), **options)
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> Columns:
         return self._predictor(batch)
 
 
 class _EvaluationActor(_PredictorActor):
-    def __init__(self, program: Any, measure: Measure, **options: Any) -> None:
+    def __init__(self, program: ObjectRef[bytes], measure: Measure, **options: Any) -> None:
         super().__init__(program, **options)
         self._measure = measure
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> Columns:
         rows = len(next(iter(batch.values())))
         sums = {}
         for name, values in self._measure(self._predictor(batch)).items():
@@ -309,7 +313,7 @@ class _EvaluationActor(_PredictorActor):
 
 
 class _CalibrationActor:
-    def __init__(self, program: Any, quantizer: bytes, inputs: list[str]) -> None:
+    def __init__(self, program: ObjectRef[bytes], quantizer: bytes, inputs: list[str]) -> None:
         from rushlight.quantize import prepare_pt2e
         from rushlight.quantize.shards import ShardCalibration
 
@@ -317,12 +321,14 @@ class _CalibrationActor:
         self._rows = _Rows(exported, inputs)
         self._calibration = ShardCalibration(prepare_pt2e(exported, pickle.loads(quantizer)))
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> Columns:
         return _result(self._calibration.observe(self._rows.of(batch)))
 
 
 class _SensitivityActor:
-    def __init__(self, program: Any, quantizer: bytes, inputs: list[str], observers: object) -> None:
+    def __init__(
+        self, program: ObjectRef[bytes], quantizer: bytes, inputs: list[str], observers: ObjectRef[bytes]
+    ) -> None:
         from rushlight.quantize import convert_pt2e, prepare_pt2e
         from rushlight.quantize.shards import absorb
 
@@ -332,7 +338,7 @@ class _SensitivityActor:
         absorb(prepared, pickle.loads(_ray().get(observers)))
         self._converted = convert_pt2e(prepared)
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> Columns:
         from rushlight.quantize.layer_sensitivity import SensitivityMeters
 
         meters = SensitivityMeters(self._program, self._converted)
@@ -352,7 +358,7 @@ class _Rows:
         self._ranks = [len(meta.get_shape(nodes[str(name)])) for name in names]
         self._inputs = inputs
 
-    def of(self, batch: Batch) -> Iterator[tuple[Any, ...]]:
+    def of(self, batch: Batch) -> Iterator[tuple[object, ...]]:
         import torch
 
         columns = [torch.as_tensor(np.array(batch[name])) for name in self._inputs]
@@ -364,14 +370,16 @@ class _Rows:
 # ---- Ray ----
 
 
-def _ray(part: str = "ray") -> Any:
+def _ray(part: str = "ray") -> ModuleType:
     try:
         return importlib.import_module(part)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("Ray is not installed: pip install 'rushlight[ray]'") from error
 
 
-def _map(dataset: Dataset, actor: type, arguments: dict[str, Any], workers: int, batch_size: int) -> Dataset:
+def _map(
+    dataset: Dataset, actor: type, arguments: dict[str, object], workers: int, batch_size: int
+) -> Dataset:
     # Fewer actors than asked for leave processors to the tasks that read the data.
     strategy = _ray("ray.data").ActorPoolStrategy(min_size=1, max_size=workers)
     return dataset.map_batches(
@@ -389,7 +397,7 @@ def _shared(data: bytes) -> ObjectRef[bytes]:
     return reference
 
 
-def _result(value: object) -> dict[str, Any]:
+def _result(value: object) -> Columns:
     """A batch of one row with an object."""
     return {"result": np.array([pickle.dumps(value)], dtype=object)}
 
@@ -423,7 +431,7 @@ def _predictor_arguments(
     inputs: Sequence[str],
     outputs: Sequence[str] | None,
     options: Mapping[str, object],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {"program": _shared(_bytes_of(program)), "inputs": list(inputs), "outputs": outputs, **options}
 
 
@@ -452,7 +460,7 @@ def _calibrated(
     inputs: Sequence[str],
     workers: int,
     batch_size: int,
-) -> Any:
+) -> GraphModule:
     """The prepared program, whose observers have seen all rows."""
     from rushlight.quantize import QuantizationError, prepare_pt2e
     from rushlight.quantize.shards import ShardCalibration, absorb
@@ -470,7 +478,7 @@ def _calibrated(
     return prepared
 
 
-def _observed(prepared: Any) -> dict[str, Any]:
+def _observed(prepared: GraphModule) -> Mapping[str, object]:
     from rushlight.quantize.shards import observers
 
     return observers(prepared)

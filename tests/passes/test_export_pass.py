@@ -9,6 +9,7 @@ import torch
 
 from rushlight.compiler.edge import to_edge
 from rushlight.ir.edge_ops import ops
+from rushlight.passes.base import AnyPass
 from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, map_args
 from rushlight.passes.pass_manager import ExportedProgramPassManager, PassManager
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
@@ -122,8 +123,9 @@ def test_transform_takes_functions_managers_and_methods(export_case: Any) -> Non
             return ExportedProgramPassResult(exported_program, True)
 
     manager = to_edge({"a": export_case("digits_cnn"), "b": export_case("digits_cnn")})
+    graph_passes: list[AnyPass] = [nothing, ReluToClamp()]
     for passes in (
-        [nothing, ReluToClamp()],
+        graph_passes,
         PassManager([ReluToClamp()]),  # type: ignore[arg-type]
         ExportedProgramPassManager([nothing, ReluToClamp(), Touch()]),
     ):

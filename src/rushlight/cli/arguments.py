@@ -164,7 +164,7 @@ def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
     """
     if not given:
         return [_ones(meta, index) for index in range(meta.num_inputs())]
-    values: list[Any] = []
+    values: list[object] = []
     for text in given:
         values += _read_values(text, meta, len(values))
     return values
@@ -183,7 +183,7 @@ def load_array(path: str) -> Any:
     raise InvalidArgumentError(f"{path!r} is not a .npy file of numbers")
 
 
-def _load_arrays(path: str) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
+def _load_arrays(path: str) -> np.ndarray | list[np.ndarray]:
     """The array of a .npy file, or those of a .npz file."""
     try:
         found = np.load(path, allow_pickle=False)
@@ -208,7 +208,7 @@ def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
         ) from None
 
 
-def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray[Any, Any]:
+def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
     """An image as the tensor that an input takes: [1, channels, height, width], or without the first dim."""
     try:
         from PIL import Image
@@ -247,7 +247,7 @@ def _ones(meta: MethodMeta, index: int) -> Any:
     return np.ones(tensor.sizes(), numpy_dtype(tensor))
 
 
-def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
+def numpy_dtype(tensor: TensorInfo) -> np.dtype:
     """Returns the numpy dtype of a tensor.
 
     Raises:
@@ -259,7 +259,7 @@ def numpy_dtype(tensor: TensorInfo) -> np.dtype[Any]:
     except TypeError:
         pass
     try:
-        dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        dtype: np.dtype = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
         return dtype
     except (ImportError, AttributeError):
         raise NotSupportedError(f"numpy has no {name}: install ml_dtypes") from None

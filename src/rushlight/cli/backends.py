@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.runtime.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    pass
 
 _TARGETS = ("generic", "avx2", "avx512", "neon", "rvv", "rvv256")
 

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     from rushlight.devtools.inspector.gaps import inputs_of
 
     record = record_of(options)
-    given: list[Any] = []
+    given: list[object] = []
 
     def inputs(method: Method) -> list[Any]:
         name = method.metadata.name()

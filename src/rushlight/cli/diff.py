@@ -6,13 +6,13 @@ import argparse
 import difflib
 import json
 from pathlib import Path
-from typing import Any
 
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.cli.exit_codes import DIFFERENT, EPILOG, OK
 from rushlight.cli.info import collect
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall
 from rushlight.format.pte import PTEFile, read_pte_file
+from rushlight.ir.json_types import JsonObject
 
 _COMPARED = ("inputs", "outputs", "planned_bytes", "operators", "delegates", "plans", "external_data")
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     return DIFFERENT if facts["differs"] else OK
 
 
-def differences(before: Path, after: Path) -> dict[str, Any]:
+def differences(before: Path, after: Path) -> JsonObject:
     """Returns what differs between two programs, as plain data.
 
     Raises:
@@ -67,7 +67,7 @@ def differences(before: Path, after: Path) -> dict[str, Any]:
         if old[key] != new[key]
     }
     data = _data(old_file), _data(new_file)
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "before": str(before),
         "after": str(after),
         "methods_only_before": sorted(old_methods.keys() - new_methods.keys()),
@@ -118,7 +118,7 @@ def _instruction_diff(before: ExecutionPlan, after: ExecutionPlan) -> list[str]:
     return [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if line[0] in "+-"]
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(facts: JsonObject) -> None:
     if not facts["differs"]:
         print("the programs are equal")
         return

@@ -7,12 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.cli.arguments import Commands, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte_file
+from rushlight.ir.json_types import JsonObject
 from rushlight.runtime import MethodMeta, Runtime
 
 MOST_NAMES = 3  # of named data, to be listed one by one
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     print_header(facts)
 
 
-def print_header(facts: dict[str, Any]) -> None:
+def print_header(facts: JsonObject) -> None:
     """Prints what `collect` returned."""
     print(f"{facts['file']}: {size_text(facts['bytes'])}, {size_text(facts['constant_bytes'])} of constants")
     if facts["named_data"]:
@@ -72,7 +72,7 @@ def _named_data_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{key} ({size_text(size)})" for key, size in sizes.items())
 
 
-def collect(path: Path) -> dict[str, Any]:
+def collect(path: Path) -> JsonObject:
     """Returns the contents of a program as plain data.
 
     Raises:
@@ -91,10 +91,10 @@ def collect(path: Path) -> dict[str, Any]:
     }
 
 
-def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, Any]:
+def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
     operators: Counter[str] = Counter()
     delegates: Counter[str] = Counter()
-    plans: list[dict[str, Any]] = []
+    plans: list[JsonObject] = []
     for instruction in (i for chain in plan.chains for i in chain.instructions):
         call = instruction.instr_args
         if isinstance(call, KernelCall):
@@ -128,7 +128,7 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> dict[str, A
     }
 
 
-def _plan(payload: bytes) -> dict[str, Any]:
+def _plan(payload: bytes) -> JsonObject:
     """Describes a part that CpuBackend runs: instruction set, steps by operation, bytes of its arena."""
     plan = read_plan(payload)
     kinds = Counter(type(step.operation).__name__ for step in plan.steps)

@@ -15,6 +15,7 @@ from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
 from rushlight.devtools.view.program import MethodGraph, method_graphs
 from rushlight.format.pte import program_fingerprint, read_pte_file
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"{options.html}: {size_text(options.html.stat().st_size)}")
 
 
-def collect(path: Path, record: Path | None = None, etdump: Path | None = None) -> dict[str, Any]:
+def collect(path: Path, record: Path | None = None, etdump: Path | None = None) -> JsonObject:
     """Returns what the page shows: "info", "size", "graphs" (of `MethodGraph`) and "partition".
 
     Args:
@@ -112,7 +113,7 @@ def collect(path: Path, record: Path | None = None, etdump: Path | None = None) 
     }
 
 
-def write_page(target: Path, path: Path, facts: dict[str, Any]) -> None:
+def write_page(target: Path, path: Path, facts: JsonObject) -> None:
     """Writes the HTML page.
 
     Args:
@@ -123,7 +124,7 @@ def write_page(target: Path, path: Path, facts: dict[str, Any]) -> None:
     target.write_text(page(path.name, facts["graphs"], facts["size"], facts["partition"]), "utf-8")
 
 
-def _partition(graph: MethodGraph, record: ETRecord | None) -> list[dict[str, Any]]:
+def _partition(graph: MethodGraph, record: ETRecord | None) -> list[JsonObject]:
     """What runs where: the kernels with the reason why no backend takes them, then the steps by operation."""
     reasons = {} if record is None else _reasons(graph, record)
     kernels: Counter[tuple[str, str, str, str]] = Counter()

@@ -6,7 +6,8 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.cli.arguments import (
@@ -21,7 +22,14 @@ from rushlight.cli.arguments import (
 )
 from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_function, load_model
+from rushlight.ir.json_types import JsonObject
 from rushlight.runtime.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from torchao.quantization.pt2e.quantizer import Quantizer
+
+    from rushlight.quantize.pattern_quantizer import PatternQuantizer
+    from rushlight.quantize.tables import Table
 
 _CONFIGS = (
     "static_int8",
@@ -132,8 +140,8 @@ def _run(options: argparse.Namespace) -> str:
     data = _data(options.data, example)
     with plain_words(model if isinstance(model, torch.nn.Module) else None):
         program = quantize.export_float(model, example)
-    facts: dict[str, Any] = {}
-    sections: list[Any] = []
+    facts: JsonObject = {}
+    sections: list[tuple[str, str | Table]] = []
     lines: list[str] = []
     left: list[str] = list(options.float_layers)
 
@@ -170,7 +178,7 @@ def _run(options: argparse.Namespace) -> str:
     return json.dumps(facts, indent=2) if options.json else "\n".join(lines)
 
 
-def _quantize_package() -> Any:
+def _quantize_package() -> ModuleType:
     """Imports rushlight.quantize, which needs torch."""
     try:
         from rushlight import quantize
@@ -181,7 +189,7 @@ def _quantize_package() -> Any:
     return quantize
 
 
-def _quantizer(options: argparse.Namespace) -> Any:
+def _quantizer(options: argparse.Namespace) -> Quantizer:
     from rushlight.quantize import ExcludeFromQuantization
 
     if options.quantizer is not None:
@@ -195,7 +203,7 @@ def _quantizer(options: argparse.Namespace) -> Any:
     return quantizer
 
 
-def _built_in(options: argparse.Namespace) -> Any:
+def _built_in(options: argparse.Namespace) -> PatternQuantizer:
     from rushlight import quantize
     from rushlight.backends.cpu.quantizer import CpuQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
@@ -211,7 +219,7 @@ def _built_in(options: argparse.Namespace) -> Any:
         )
     if options.group_size is not None and options.group_size < 1:
         raise InvalidArgumentError(f"--group-size: a group has at least one weight, not {options.group_size}")
-    settings: dict[str, Any] = {} if options.group_size is None else {"group_size": options.group_size}
+    settings: dict[str, object] = {} if options.group_size is None else {"group_size": options.group_size}
     if options.by_inputs:
         settings["by_inputs"] = True
     config = make(**settings)

@@ -11,6 +11,7 @@ from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.cpu.plan.work import Work, work_of
 from rushlight.format.program import DelegateCall, ExecutionPlan
 from rushlight.format.pte import PTEFile, read_pte
+from rushlight.ir.json_types import JsonObject
 from rushlight.runtime import _native
 
 Timing = tuple[str, int, int, bool, float]
@@ -56,11 +57,11 @@ class Roofline:
         """Returns the time of all instructions."""
         return sum(row.seconds for row in self.rows if not row.is_step) or 1.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns everything in the form of JSON."""
         rows = []
         for row in self.rows:
-            fact: dict[str, Any] = {"name": row.name, "is_step": row.is_step, "seconds": row.seconds}
+            fact: JsonObject = {"name": row.name, "is_step": row.is_step, "seconds": row.seconds}
             if row.work is not None:
                 fact |= {
                     "shape": list(row.work.shape),

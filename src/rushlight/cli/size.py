@@ -17,6 +17,7 @@ from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
 from rushlight.format.pte import PTEFile, read_pte_file
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"there twice: {size_text(group['bytes'])} in {', '.join(group['names'])}")
 
 
-def collect(path: Path, record: Path | ETRecord | None = None) -> dict[str, Any]:
+def collect(path: Path, record: Path | ETRecord | None = None) -> JsonObject:
     """Returns where the bytes of a program are, as plain data.
 
     Args:
@@ -111,7 +112,7 @@ def _blobs(file: PTEFile) -> Iterator[tuple[str, memoryview]]:
         yield key, memoryview(entry.data)
 
 
-def _duplicates(blobs: Mapping[str, memoryview]) -> list[dict[str, Any]]:
+def _duplicates(blobs: Mapping[str, memoryview]) -> list[JsonObject]:
     """Data that are in the file more than once, the largest first."""
     groups: dict[str, list[str]] = {}
     for name, blob in blobs.items():
@@ -121,14 +122,14 @@ def _duplicates(blobs: Mapping[str, memoryview]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda group: -int(group["bytes"]) * (len(group["names"]) - 1))
 
 
-def _weight_tables(file: PTEFile, record: ETRecord | None) -> dict[str, list[dict[str, Any]]]:
+def _weight_tables(file: PTEFile, record: ETRecord | None) -> dict[str, list[JsonObject]]:
     """The weights by layer and by operator, the largest first.
 
     Each weight belongs to the first operator that reads it.
     """
-    layers: dict[str, dict[str, Any]] = {}
-    operators: dict[str, dict[str, Any]] = {}
-    seen: set[tuple[str, Any]] = set()
+    layers: dict[str, JsonObject] = {}
+    operators: dict[str, JsonObject] = {}
+    seen: set[tuple[str, object]] = set()
     for plan in file.program.execution_plan:
         names = _Names(plan.name, record)
         for weight in _weights(file, plan, names):

@@ -60,7 +60,7 @@ class EdgeProgram(CapturedProgram):
 
 def capture(
     f: Callable[..., object],
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     config: CaptureConfig | None = None,
     constraints: object = None,
     dynamic_shapes: DynamicShapes = None,

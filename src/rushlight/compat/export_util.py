@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -24,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 def export_to_edge(
     model: torch.nn.Module,
-    example_inputs: tuple[Any, ...],
+    example_inputs: tuple[object, ...],
     *,
-    example_kwarg_inputs: dict[str, Any] | None = None,
+    example_kwarg_inputs: Mapping[str, object] | None = None,
     dynamic_shapes: DynamicShapes = None,
     edge_constant_methods: Mapping[str, object] | None = None,
     edge_compile_config: EdgeCompileConfig | None = None,
@@ -61,7 +60,7 @@ def export_to_exec_prog(
     model: torch.nn.Module,
     example_inputs: tuple[object, ...],
     *,
-    example_kwarg_inputs: dict[str, Any] | None = None,
+    example_kwarg_inputs: Mapping[str, object] | None = None,
     dynamic_shapes: DynamicShapes = None,
     edge_constant_methods: Mapping[str, object] | None = None,
     edge_compile_config: EdgeCompileConfig | None = None,

@@ -27,6 +27,7 @@ from rushlight.delegate.partitioner import Partitioner
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op, to_edge_op
 from rushlight.ir.fake import fake_mode_of
+from rushlight.ir.json_types import JsonObject
 from rushlight.runtime import Runtime
 
 aten = torch.ops.aten
@@ -469,8 +470,8 @@ def compare_aot_runtime_dataframe(
     return pandas.DataFrame([_row(s, aot_flat[s.output_index], rt_flat[s.output_index]) for s in specs])
 
 
-def _row(spec: TapSpec, expected: object, got: object) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _row(spec: TapSpec, expected: object, got: object) -> JsonObject:
+    row: JsonObject = {
         "node_name": spec.node_name,
         "module_path": spec.module_path,
         "module_class": spec.module_class,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -11,15 +10,16 @@ from torch.fx import Node
 
 from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_submodules
 from rushlight.ir import meta
+from rushlight.ir.json_types import JsonObject
 
-Deserializer = Callable[[bytes], dict[str, Any]]
+Deserializer = Callable[[bytes], JsonObject]
 
 
 def generate_model_size_information(
     model: ExportedProgram,
     delegate_deserializers: Mapping[str, Deserializer] | None = None,
     flatbuffer: bytes | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Tells the bytes of the parameters, buffers and delegates of a program.
 
     Args:
@@ -57,7 +57,7 @@ def _constants(model: ExportedProgram) -> list[tuple[Node, torch.Tensor]]:
     return found
 
 
-def _tensor(node: Node, value: torch.Tensor) -> dict[str, Any]:
+def _tensor(node: Node, value: torch.Tensor) -> JsonObject:
     stack = meta.module_stack_of(node)
     return {
         "name": node.name,
@@ -70,9 +70,7 @@ def _tensor(node: Node, value: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def _blob(
-    node: Node, module: LoweredBackendModule, deserializers: Mapping[str, Deserializer]
-) -> dict[str, Any]:
+def _blob(node: Node, module: LoweredBackendModule, deserializers: Mapping[str, Deserializer]) -> JsonObject:
     facts = {
         "name": node.name,
         "backend_id": module.backend_id,

@@ -7,6 +7,7 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -132,7 +133,7 @@ def _program(visualizable: Visualizable) -> ExportedProgram:
     raise TypeError(f"a {type(visualizable).__name__} is not a program")
 
 
-def _explorer() -> Any:
+def _explorer() -> ModuleType:
     try:
         return importlib.import_module("model_explorer")
     except ModuleNotFoundError as error:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportGraphSignature
 
 from rushlight.ir.program import DynamicShapes
@@ -96,8 +97,8 @@ class EdgeCompileConfig:
 
     _check_ir_validity: bool = True
     _skip_dim_order: bool = False
-    _core_aten_ops_exception_list: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
-    preserve_ops: list[torch._ops.OpOverload[..., Any]] = field(default_factory=list)
+    _core_aten_ops_exception_list: list[OpOverload] = field(default_factory=list)
+    preserve_ops: list[OpOverload] = field(default_factory=list)
     core_aten_only: bool = True
 
     def options(self, preserve: Sequence[object] = ()) -> Options:
@@ -157,7 +158,7 @@ class ExecutorchBackendConfig:
     do_quant_fusion_and_const_prop: bool = False
     run_reinplace_pass: bool = False
     enable_non_cpu_memory_planning: bool = True
-    reinplace_extra_ops: frozenset[torch._ops.OpOverload[..., Any]] | None = None
+    reinplace_extra_ops: frozenset[OpOverload] | None = None
     optimize: bool = True
     target: KernelTable | None = field(default_factory=host_kernel_table)
 

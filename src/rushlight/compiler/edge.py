@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
 
@@ -23,10 +24,13 @@ from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
 from rushlight.ir.verifier import ATEN, EDGE, verify
+from rushlight.passes.base import AnyPass
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 from rushlight.passes.transform import transform_program
 
-Passes = Sequence[Any] | Mapping[str, Sequence[Any]] | GraphModulePassManager | ExportedProgramPassManager
+Passes = (
+    Sequence[AnyPass] | Mapping[str, Sequence[AnyPass]] | GraphModulePassManager | ExportedProgramPassManager
+)
 
 
 @heap_frozen()
@@ -116,7 +120,7 @@ def _edge_manager(
     return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=_kept(cores))
 
 
-def _kept(cores: Mapping[str, CoreProgram]) -> list[Any]:
+def _kept(cores: Mapping[str, CoreProgram]) -> list[OpOverload]:
     return list(dict.fromkeys(op for core in cores.values() for op in core.kept))
 
 
@@ -161,8 +165,8 @@ class EdgeProgramManager:
         edge_programs: ExportedProgram | dict[str, ExportedProgram],
         constant_methods: Mapping[str, object] | None = None,
         compile_config: EdgeCompileConfig | None = None,
-        core_aten_ops_exception_list: list[Any] | None = None,
-        preserve_ops: list[Any] | None = None,
+        core_aten_ops_exception_list: list[OpOverload] | None = None,
+        preserve_ops: list[OpOverload] | None = None,
     ) -> None:
         if isinstance(edge_programs, ExportedProgram):
             edge_programs = {"forward": edge_programs}
@@ -213,7 +217,7 @@ class EdgeProgramManager:
         config = compile_config or self.compile_config
         programs = {}
         for name, program in self._edge_programs.items():
-            chosen: Any = passes.get(name) if isinstance(passes, Mapping) else passes
+            chosen = passes.get(name) if isinstance(passes, Mapping) else passes
             programs[name] = program if chosen is None else transform_program(program, chosen)
         manager = EdgeProgramManager(
             programs, copy.deepcopy(self._config_methods), config, self._exceptions, self._preserve

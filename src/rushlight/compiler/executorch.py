@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -22,6 +22,8 @@ from rushlight.format.pte import write_pte, write_pte_to_file
 from rushlight.format.text import format_pte
 from rushlight.ir.errors import InternalError
 from rushlight.ir.fingerprint import Fingerprint, fingerprint, first_difference
+from rushlight.ir.json_types import JsonObject
+from rushlight.ir.meta import DebugHandle
 from rushlight.ir.shared_state import shared_state
 
 DEFAULT_CONSTANT_ALIGNMENT = 16
@@ -134,12 +136,12 @@ class ExecutorchProgramManager:
         return self._emitter_output.program
 
     @property
-    def debug_handle_map(self) -> dict[str, dict[int, Any]]:
+    def debug_handle_map(self) -> dict[str, dict[int, DebugHandle | Sequence[DebugHandle]]]:
         """For each method, the debug handle of each instruction by its index."""
         return self._emitter_output.debug_handle_map
 
     @property
-    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+    def delegate_map(self) -> dict[str, dict[int, JsonObject]]:
         """For each method and each delegate call, by the index of its instruction: the name of the backend
         and its debug map.
         """

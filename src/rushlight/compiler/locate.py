@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.meta import SourceLocation
 
 
@@ -51,7 +52,7 @@ def locate(
     error: ExecutionError,
     modules: Mapping[str, GraphModule],
     debug_handles: Mapping[str, Mapping[int, Any]],
-    delegates: Mapping[str, Mapping[int, Mapping[str, Any]]],
+    delegates: Mapping[str, Mapping[int, JsonObject]],
     nodes: Mapping[str, Mapping[int, Node]],
 ) -> list[LocatedOperator]:
     """Returns the operators at which an execution failed.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -54,7 +53,7 @@ class CoreProgram:
     """
 
     def __init__(
-        self, program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[Any]
+        self, program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[OpOverload]
     ) -> None:
         for partitioner in partitioners:
             program = partitioner.transform_for_pre_decomposition(program)
@@ -143,7 +142,10 @@ def _calls(program: ExportedProgram) -> Iterator[Node]:
 
 
 def left_over(
-    method: str, program: ExportedProgram, partitioners: Sequence[Partitioner], preserve: Collection[Any]
+    method: str,
+    program: ExportedProgram,
+    partitioners: Sequence[Partitioner],
+    preserve: Collection[OpOverload],
 ) -> set[OpOverload]:
     """Operators kept for partitioners that decompose leftovers, of which some were not lowered.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch.fx import Node
 
@@ -20,9 +19,9 @@ class DelegateMappingBuilder:
 
     def __init__(self, generated_identifiers: bool = False) -> None:
         self._generated = generated_identifiers
-        self._handles: dict[Any, tuple[int, ...]] = {}
+        self._handles: dict[object, tuple[int, ...]] = {}
 
-    def get_delegate_mapping(self) -> dict[Any, tuple[int, ...]]:
+    def get_delegate_mapping(self) -> dict[object, tuple[int, ...]]:
         """Returns the sorted debug handles by identifier."""
         return dict(self._handles)
 

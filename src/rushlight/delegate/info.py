@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torch.fx import GraphModule, Node
 
 from rushlight.delegate.lowered import get_lowered_submodules
 from rushlight.ir.text_table import text_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _COLUMNS = ("op_type", "occurrences_in_delegated_graphs", "occurrences_in_non_delegated_graphs")
 _CALL = "executorch_call_delegate"
@@ -53,7 +56,7 @@ class DelegationInfo:
             ("Total", self.num_delegated_nodes, self.num_non_delegated_nodes),
         ]
 
-    def get_operator_delegation_dataframe(self) -> Any:
+    def get_operator_delegation_dataframe(self) -> DataFrame:
         """Returns `rows()` as a pandas DataFrame.
 
         Raises:

@@ -57,7 +57,7 @@ class LoweredBackendModule(torch.nn.Module):
         self._compile_specs = compile_specs
         self._named_data_store_output = named_data_store_output
         self._writer = writer
-        self.meta: dict[str, Any] | None = None
+        self.meta: dict[str, object] | None = None
 
     def __deepcopy__(self, memo: dict[int, object] | None) -> LoweredBackendModule:
         result = LoweredBackendModule(

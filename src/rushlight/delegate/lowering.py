@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
@@ -42,7 +41,7 @@ def _lowered(
     if store is not None and file is not None:
         store = kept_in_file(store, file)
     lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store, writer)
-    described: dict[str, Any] = {"debug_handle_map": result.debug_handle_map}
+    described: dict[str, object] = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
         described["_delegate_info_meta"] = result._delegate_info_meta
     lowered.meta = described

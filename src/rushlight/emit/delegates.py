@@ -40,7 +40,7 @@ class LoweredModule(Protocol):
         """The payload."""
 
     @property
-    def compile_specs(self) -> Sequence[Any]:
+    def compile_specs(self) -> Sequence[CompileSpec]:
         """The options of the partitioner."""
 
 
@@ -86,9 +86,9 @@ def _record(state: MethodState, index: int, module: LoweredModule) -> None:
     original = getattr(getattr(module, "original_module", None), "graph_module", None)
     if isinstance(original, GraphModule):
         state.debug_handles[index] = [
-            meta.get_debug_handle(inner)
+            handle
             for inner in original.graph.nodes
-            if inner.op == "call_function" and meta.get_debug_handle(inner) is not None
+            if inner.op == "call_function" and (handle := meta.get_debug_handle(inner)) is not None
         ]
         outputs = original.graph.output_node().args[0]
         state.result_counts[index] = len(outputs) if isinstance(outputs, (list, tuple)) else 1

@@ -130,7 +130,7 @@ class GraphEmitter:
         return out
 
     def _attribute(self, node: Node) -> Any:
-        value: Any = self.graph_module
+        value: object = self.graph_module
         for part in str(node.target).split("."):
             value = getattr(value, part)
         if isinstance(value, torch.Tensor):

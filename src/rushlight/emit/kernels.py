@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -20,7 +19,7 @@ from rushlight.ir.out_variants import is_out_variant, written_arguments
 from rushlight.ir.report import Refusal
 from rushlight.ir.spec import TensorSpec
 
-Lookup = Callable[[Any], Emitted]
+Lookup = Callable[[object], Emitted]
 
 _DTYPE_NAMES = {number: str(dtype).removeprefix("torch.") for dtype, number in SCALAR_TYPES.items()}
 

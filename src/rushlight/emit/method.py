@@ -6,7 +6,6 @@ import copy
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -200,7 +199,7 @@ def _named(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
     return replace(info or ExtraTensorInfo(), fully_qualified_name=name)
 
 
-def _example(value: object) -> Any:
+def _example(value: object) -> object:
     """A plain scalar for an input that may be symbolic."""
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         kind = {torch.SymInt: 0, torch.SymFloat: 0.0, torch.SymBool: False}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,8 @@ from rushlight.format.program import (
 )
 from rushlight.format.pte import PTEFile
 from rushlight.format.segments import NamedDataEntry
+from rushlight.ir.json_types import JsonObject
+from rushlight.ir.meta import DebugHandle
 
 SCHEMA_VERSION = 0
 
@@ -41,8 +43,8 @@ class EmitterOutput:
     """
 
     pte: PTEFile
-    debug_handle_map: dict[str, dict[int, Any]] = field(default_factory=dict)
-    method_to_delegate_debug_id_map: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    debug_handle_map: dict[str, dict[int, DebugHandle | Sequence[DebugHandle]]] = field(default_factory=dict)
+    method_to_delegate_debug_id_map: dict[str, dict[int, JsonObject]] = field(default_factory=dict)
     instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict)
     nodes: dict[str, dict[int, Node]] = field(default_factory=dict)
     external_constants: dict[str, dict[str, NamedDataEntry]] = field(default_factory=dict)
@@ -135,9 +137,9 @@ def _emit_method(
     return plan
 
 
-def training_getters(methods: Mapping[str, ExportedProgram]) -> dict[str, Any]:
+def training_getters(methods: Mapping[str, ExportedProgram]) -> dict[str, object]:
     """Constant methods that tell where a joint graph's gradients and parameters begin among its outputs."""
-    getters: dict[str, Any] = {}
+    getters: dict[str, object] = {}
     for name, program in methods.items():
         names: list[str] = []
         for index, spec in enumerate(program.graph_signature.output_specs):

@@ -15,6 +15,8 @@ from typing import Any
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from rushlight.ir.json_types import JsonObject
+
 PROTOCOL = 1
 
 
@@ -45,7 +47,7 @@ def argument_names(program: ExportedProgram) -> list[str]:
     return names if len(names) == count else []
 
 
-def _encode(spec: pytree.TreeSpec) -> dict[str, Any]:
+def _encode(spec: pytree.TreeSpec) -> JsonObject:
     kind, context = _container(spec)
     return {"type": kind, "context": context, "children_spec": [_encode(c) for c in spec.children()]}
 

@@ -15,13 +15,14 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
 
+import sympy
 import torch
 from torch.fx import Node
 
 from rushlight.ir import meta
-from rushlight.ir.meta import SourceLocation
+from rushlight.ir.facts import Relation
+from rushlight.ir.sym import IntLike
 
 KEY = "rushlight.relations."
 VERSION = 1
@@ -84,7 +85,7 @@ class _Texts:
 
 
 def encode_relations(
-    relations: Sequence[tuple[object, SourceLocation | None]],
+    relations: Sequence[Relation],
     inputs: Sequence[Node],
     computed: Sequence[tuple[Node, int]],
 ) -> bytes:
@@ -117,8 +118,8 @@ def encode_relations(
     return _HEADER.pack(VERSION, len(programs), total, 0) + bytes(records + encoded + texts.data)
 
 
-def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[Any, _Leaf]:
-    leaves: dict[Any, _Leaf] = {}
+def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[sympy.Symbol, _Leaf]:
+    leaves: dict[sympy.Symbol, _Leaf] = {}
 
     def offer(size: object, make: Callable[[int, int], _Leaf]) -> None:
         if not isinstance(size, torch.SymInt):
@@ -141,7 +142,7 @@ def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dic
         name = str(node.target)
         offer(value, lambda s, o, i=index, n=name: _Leaf(_INTEGER, i, 0, n, s, o))  # type: ignore[misc]
         if isinstance(value, torch.Tensor):
-            sizes: tuple[Any, ...] = tuple(value.shape)
+            sizes: tuple[IntLike, ...] = tuple(value.shape)
             for dim, size in enumerate(sizes):
                 offer(
                     size,
@@ -155,7 +156,7 @@ def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dic
     return leaves
 
 
-def _steps(relation: object, leaves: Mapping[object, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
+def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
     """The relation in postfix order, and what it reads."""
     steps: list[_Step] = []
     used: list[_Leaf] = []
@@ -168,7 +169,7 @@ def _steps(relation: object, leaves: Mapping[object, _Leaf]) -> tuple[list[_Step
     def operation(op: int) -> None:
         steps.append((op, 0, 0, "", 0))
 
-    def visit(expression: Any) -> None:
+    def visit(expression: sympy.Expr) -> None:
         if expression.is_Integer:
             return constant(int(expression))
         if expression.is_Symbol:
@@ -212,7 +213,7 @@ def _steps(relation: object, leaves: Mapping[object, _Leaf]) -> tuple[list[_Step
     return steps, used
 
 
-def _text(relation: Any, leaves: Mapping[object, _Leaf]) -> str:
+def _text(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> str:
     """The relation with the names of sizes and integers in place of symbols."""
     text = {"Equality": "{} == {}", "Unequality": "{} != {}"}.get(type(relation).__name__, "")
     text = text.format(*relation.args) if text else str(relation)

@@ -13,16 +13,16 @@ the input is that of the value, and the name that of the tensor it comes from.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import sympy
 import torch
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from rushlight.ir import meta
-from rushlight.ir.sym import as_int, bounds
+from rushlight.ir.sym import IntLike, Ranges, as_int, bounds
 
 KEY = "rushlight.shape_guards."
 VERSION = 1
@@ -46,9 +46,7 @@ class _Guard:
     first: int
 
 
-def shape_guards(
-    inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Mapping[object, object]
-) -> bytes:
+def shape_guards(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Ranges) -> bytes:
     """The guards of a method's user inputs and of its computed integers, empty if there is nothing to check.
 
     `computed` are nodes whose result is an integer, with the index of its value. `ranges` are the program's,
@@ -56,13 +54,13 @@ def shape_guards(
     network treats it like the others.
     """
     guards: list[_Guard] = []
-    firsts: dict[Any, int] = {}
+    firsts: dict[sympy.Expr, int] = {}
     for index, node in enumerate(inputs):
         value = meta.get_val(node) if meta.has_val(node) else None
         if isinstance(value, torch.SymInt):
             guards.append(_guard(node, index, INTEGER, value, firsts, len(guards), ranges))
         elif isinstance(value, torch.Tensor):
-            sizes: list[Any] = [_plain(size) for size in value.shape]
+            sizes = [_plain(size) for size in value.shape]
             if all(isinstance(size, int) for size in sizes):
                 continue  # a tensor of static shape takes no other
             for dim, size in enumerate(sizes):
@@ -81,12 +79,12 @@ def shape_guards(
     return _encode(guards) if guards else b""
 
 
-def _plain(size: object) -> Any:
+def _plain(size: IntLike) -> IntLike:
     constant = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else None
     return size if constant is None else int(constant)
 
 
-def _range_of(value: torch.SymInt, ranges: Mapping[Any, Any]) -> tuple[int | None, int | None]:
+def _range_of(value: torch.SymInt, ranges: Ranges) -> tuple[int | None, int | None]:
     """Bounds of a symbol that depends on data, None for none."""
     expression = value.node.expr
     if expression not in ranges or not free_unbacked_symbols(value):
@@ -99,9 +97,9 @@ def _guard(
     index: int,
     dim: int,
     size: torch.SymInt,
-    firsts: dict[object, int],
+    firsts: dict[sympy.Expr, int],
     position: int,
-    ranges: Mapping[Any, Any],
+    ranges: Ranges,
 ) -> _Guard:
     low, high = bounds(size)
     expression = size.node.expr
@@ -121,7 +119,7 @@ def _guard(
     return _Guard(name, low, -1 if high is None else high, scale, offset, index, dim, first)
 
 
-def _linear(expression: Any) -> tuple[Any, int, int]:
+def _linear(expression: sympy.Expr) -> tuple[sympy.Expr, int, int]:
     """(symbol, scale, offset) of scale * symbol + offset; another expression counts as a symbol itself."""
     symbols = list(expression.free_symbols)
     if len(symbols) == 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch.fx import Node
 
@@ -21,6 +21,8 @@ from rushlight.format.program import (
     Operator,
 )
 from rushlight.ir import meta
+from rushlight.ir.json_types import JsonObject
+from rushlight.ir.meta import DebugHandle
 from rushlight.ir.report import Refusal
 from rushlight.target.kernel_table import KernelTable
 
@@ -51,9 +53,9 @@ class MethodState:
     delegates: list[BackendDelegate] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
     traces: list[FrameList] = field(default_factory=list)
-    debug_handles: dict[int, Any] = field(default_factory=dict)
+    debug_handles: dict[int, DebugHandle | Sequence[DebugHandle]] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
-    delegate_maps: dict[int, dict[str, Any]] = field(default_factory=dict)
+    delegate_maps: dict[int, JsonObject] = field(default_factory=dict)
     result_counts: dict[int, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     _operator_index: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, TypeVar, Union
 
 import torch
 
@@ -36,6 +36,8 @@ class Ref:
     index: int
 
 
+Scalar = TypeVar("Scalar")
+
 Emitted: TypeAlias = Union[Ref, None, bool, int, float, str, "list[Emitted]"]
 """What a node stands for: a value, a sequence of values, or a scalar that has no value yet."""
 
@@ -45,7 +47,7 @@ class Values:
 
     def __init__(self) -> None:
         self.items: list[EValue] = []
-        self._constants: dict[Any, Ref] = {}
+        self._constants: dict[object, Ref] = {}
         self._specs: dict[TensorSpec, Ref] = {}
 
     def fresh(self, value: KernelTypes) -> Ref:
@@ -74,7 +76,7 @@ class Values:
         self._specs[spec] = ref
         return ref
 
-    def constant(self, value: object, kind: object = None) -> Ref:
+    def constant(self, value: object, kind: torch._C.JitType | None = None) -> Ref:
         """The value of an argument of schema type `kind`, None to go by the value alone.
 
         Raises EmitError for a value that the format has no kind for.
@@ -92,7 +94,7 @@ class Values:
             return self._list(value, element)
         return self._shared(scalar_value(value, kind))
 
-    def _list(self, values: Sequence[object], element: object) -> Ref:
+    def _list(self, values: Sequence[object], element: torch._C.JitType | None) -> Ref:
         if isinstance(element, torch.OptionalType):
             items = [-1 if v is None else self.constant(v).index for v in values]
             return self._shared(OptionalTensorList(items))
@@ -121,13 +123,13 @@ def _all_of(values: Sequence[object], kind: type) -> bool:
     return bool(values) and all(isinstance(v, kind) for v in values)
 
 
-def _plain(value: object, kinds: type | tuple[type, ...]) -> Any:
+def _plain(value: object, kinds: type[Scalar] | tuple[type[Scalar], ...]) -> Scalar:
     if not isinstance(value, kinds):
         raise EmitError(f"a list of constants cannot hold {value!r}")
     return value
 
 
-def scalar_value(value: object, kind: object = None) -> KernelTypes:
+def scalar_value(value: object, kind: torch._C.JitType | None = None) -> KernelTypes:
     """A plain Python or torch constant as the format writes it."""
     if value is None:
         return Null()

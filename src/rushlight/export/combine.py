@@ -52,7 +52,7 @@ def agreed(parts: Sequence[object], name: str) -> Any:
     return first
 
 
-def _value(config: EdgeCompileConfig, name: str) -> Any:
+def _value(config: EdgeCompileConfig, name: str) -> object:
     value = getattr(config, name)
     return sorted(map(str, value or ())) if name in _SETS else value
 
@@ -82,7 +82,7 @@ def _edge_config(named: Sequence[tuple[str, EdgeCompileConfig]]) -> EdgeCompileC
 
 def _partitioners(parts: Sequence[LoweringRecipe]) -> Any:
     given = [part.partitioners for part in parts if part.partitioners]
-    by_method: dict[str, list[Any]] = {}
+    by_method: dict[str, list[object]] = {}
     for partitioners in given:
         if isinstance(partitioners, dict):
             for method, items in partitioners.items():

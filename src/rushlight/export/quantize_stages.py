@@ -115,7 +115,7 @@ class QuantizeStage(FixedStage):
         """
         if recipe.is_qat:
             model.train()
-        graph: Any = torch.export.export(
+        graph = torch.export.export(
             model,
             examples[0],
             dynamic_shapes=_free_batch(examples[0]) if recipe.dynamic_batch_size else None,
@@ -140,7 +140,7 @@ class QuantizeStage(FixedStage):
         converted: torch.nn.Module = self._apply_passes(convert_pt2e(prepared), recipe.post_convert_passes)
         return converted
 
-    def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[object]) -> Any:
+    def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[Quantizer]) -> Quantizer:
         """Returns the quantizer, composed of several ones of torchao if necessary.
 
         Raises:
@@ -167,6 +167,6 @@ class QuantizeStage(FixedStage):
         return model
 
 
-def _free_batch(inputs: Sequence[object]) -> tuple[dict[int, Any] | None, ...]:
+def _free_batch(inputs: Sequence[object]) -> tuple[dict[int, object] | None, ...]:
     batch = torch.export.Dim("batch", min=1)
     return tuple({0: batch} if isinstance(item, torch.Tensor) else None for item in inputs)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, EnumMeta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export import ExportedProgram
@@ -17,6 +17,10 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.compiler.edge import EdgeProgramManager
 from rushlight.delegate.partitioner import Partitioner
+from rushlight.passes.base import AnyPass
+
+if TYPE_CHECKING:
+    from rushlight.compiler.edge import Passes
 
 GraphPass = Callable[[GraphModule], GraphModule]
 
@@ -104,6 +108,6 @@ class LoweringRecipe:
     """
 
     partitioners: list[Partitioner] | dict[str, list[Partitioner]] | None = None
-    edge_transform_passes: list[Callable[[str, ExportedProgram], Any]] | None = None
-    edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Any]] | None = None
+    edge_transform_passes: list[Callable[[str, ExportedProgram], Sequence[AnyPass]]] | None = None
+    edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Passes | None]] | None = None
     edge_compile_config: EdgeCompileConfig | None = None

@@ -56,11 +56,11 @@ _EDGE_STAGES = (
 
 def export(
     model: object,
-    example_inputs: Sequence[tuple[Any, ...]] | Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+    example_inputs: Sequence[tuple[object, ...]] | Mapping[str, Sequence[tuple[object, ...]]] | None = None,
     export_recipe: ExportRecipe | None = None,
     name: str | None = None,
     dynamic_shapes: DynamicShapes = None,
-    constant_methods: dict[str, Callable[..., Any]] | None = None,
+    constant_methods: dict[str, Callable[..., object]] | None = None,
     artifact_dir: str | None = None,
     generate_etrecord: bool = False,
 ) -> ExportSession:
@@ -330,7 +330,7 @@ class ExportSession:
         manager.save(path)
         manager.write_tensor_data_to_file(os.path.dirname(path) or ".")
 
-    def get_example_input(self, method_name: str = "forward") -> tuple[Any, ...]:
+    def get_example_input(self, method_name: str = "forward") -> tuple[object, ...]:
         """Returns the first example inputs of a method.
 
         Raises:
@@ -339,7 +339,7 @@ class ExportSession:
         """
         if method_name not in self._example_inputs:
             raise KeyError(f"Method name '{method_name}' not found in example inputs")
-        examples: Sequence[tuple[Any, ...]] = self._example_inputs[method_name]
+        examples: Sequence[tuple[object, ...]] = self._example_inputs[method_name]
         if not examples:
             raise ValueError(f"Example inputs list for method {method_name} is empty")
         return examples[0]
@@ -363,7 +363,7 @@ class ExportSession:
         if method is None:
             raise RuntimeError(f"Failed to load method '{method_name}' from the program")
         inputs = self.get_example_input(method_name) if example_inputs is None else example_inputs
-        outputs: Sequence[Any] = method.execute(inputs)
+        outputs: Sequence[object] = method.execute(inputs)
         return outputs
 
     def print_delegation_info(self) -> None:

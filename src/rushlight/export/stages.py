@@ -12,16 +12,17 @@ from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from rushlight.compiler.edge import EdgeProgramManager, Passes, to_edge, to_edge_transform_and_lower
 from rushlight.delegate.info import DelegationInfo, get_delegation_info
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.export.recipe_parts import LoweringRecipe
 from rushlight.export.stage import FixedStage, PipelineArtifact
 from rushlight.export.types import StageType
 from rushlight.frontend.export import export_module
+from rushlight.passes.base import AnyPass
 
 Partitioners = Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]]
-EdgePasses = Sequence[Callable[[str, ExportedProgram], Any]]
+EdgePasses = Sequence[Callable[[str, ExportedProgram], Sequence[AnyPass]]]
 
 
 def _as_changing(partitioners: Any) -> Any:
@@ -102,7 +103,7 @@ def _resolve_passes(
         The passes by method name; the first pass manager that a function returns, instead of all other
         passes; or None if there are no passes.
     """
-    passes: dict[str, list[Any]] = {}
+    passes: dict[str, list[object]] = {}
     for name, program in programs.items():
         for make in makers or ():
             if not callable(make):
@@ -236,7 +237,7 @@ class EdgeProgramManagerTransformStage(FixedStage):
     def __init__(
         self,
         edge_transform_passes: EdgePasses | None = None,
-        edge_manager_transform_passes: Sequence[Callable[[EdgeProgramManager], Any]] | None = None,
+        edge_manager_transform_passes: Sequence[Callable[[EdgeProgramManager], Passes | None]] | None = None,
     ) -> None:
         super().__init__()
         self._edge_transform_passes = edge_transform_passes or []

@@ -46,7 +46,7 @@ class TableBinding:
             names = [field.name for field in given]
             self.make = lambda *values: cls(**dict(zip(names, values, strict=True)))
 
-    def getter(self, names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    def getter(self, names: list[str]) -> Callable[[Any], tuple[object, ...]]:
         """A fast function from an instance to the values of the named attributes."""
         if len(names) == 1:
             only = operator.attrgetter(names[0])
@@ -128,7 +128,7 @@ def _bind_fields(
     return tuple(bound)
 
 
-def _alternatives(hint: object) -> tuple[Any, ...]:
+def _alternatives(hint: object) -> tuple[object, ...]:
     if typing.get_origin(hint) in (Union, types.UnionType):
         return typing.get_args(hint)
     return (hint,)

@@ -47,7 +47,7 @@ class _Layout(NamedTuple):
     unpack: Callable[[memoryview, int], tuple[int | float, ...]]
     phase: int | None
     steps: tuple[_Step, ...]
-    defaults: list[Any]
+    defaults: list[object]
     absent: tuple[FieldBinding, ...]
 
 
@@ -160,7 +160,7 @@ class _Reader:
 
         # (offset, code, field, whether it is a union's tag) of the fields that are present
         found: list[tuple[int, str, FieldBinding, bool]] = []
-        defaults: list[Any] = [None] * len(table.fields)
+        defaults: list[object] = [None] * len(table.fields)
         absent = []
         for field in table.fields:
             wire = field.wire
@@ -292,7 +292,7 @@ class _Reader:
             return ""
         if field.table is None:
             return wire.default
-        values: list[Any] = [None] * len(field.table.fields)
+        values: list[object] = [None] * len(field.table.fields)
         for member in field.table.fields:
             values[member.position] = self._absent(member)
         return field.table.make(*values)

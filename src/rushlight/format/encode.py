@@ -37,7 +37,7 @@ class _Plan(NamedTuple):
     """How a table is written; entries are ordered by falling size, so that no padding is needed."""
 
     table: TableBinding
-    get: Callable[[Any], tuple[Any, ...]]
+    get: Callable[[Any], tuple[object, ...]]
     entries: tuple[_Entry, ...]
 
 
@@ -135,8 +135,8 @@ class _Writer:
         plan = _plan(table)
         if type(value) is not table.cls:
             raise EncodeError(f"expected a {table.cls.__name__}, got {type(value).__name__}")
-        inline: list[Any] = [0]
-        references: list[tuple[int, FieldBinding, Any]] = []
+        inline: list[object] = [0]
+        references: list[tuple[int, FieldBinding, object]] = []
         present = 0
         bit = 1
         for entry, item in zip(plan.entries, plan.get(value), strict=True):

@@ -414,7 +414,7 @@ def _read_delegates(
     program: Program, inline: Sequence[BackendDelegateInlineData], segments: Sequence[memoryview]
 ) -> list[Any]:
     """Returns delegate data in the order of first use, and makes all references of `program` inline ones."""
-    data: list[Any] = []
+    data: list[object] = []
     places: dict[tuple[DataLocation, int], int] = {}
     for plan in program.execution_plan:
         for delegate in plan.delegates:

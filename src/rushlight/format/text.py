@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rushlight.format.buffers import byte_view
 from rushlight.format.program import (
@@ -164,7 +163,7 @@ def _instruction(plan: ExecutionPlan, instruction: Instruction) -> str:
 
 
 def _data(file: PTEFile) -> Iterator[str]:
-    groups: tuple[tuple[str, Sequence[Any]], ...] = (
+    groups: tuple[tuple[str, Sequence[object]], ...] = (
         ("constants", file.constants[1:]),
         ("initial values", file.mutable_data[1:]),
         ("delegate data", file.delegate_data),

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.fx.node import Argument
 
 from rushlight.ir import (
     meta,
@@ -54,8 +56,8 @@ class LowerQuantizedTensorsPass(ProgramPass):
 def _store_parts(program: ExportedProgram) -> None:
     graph = program.graph
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
-    parts: dict[Any, Any] = {}
-    names: dict[Any, str] = {}
+    parts: dict[Node, object] = {}
+    names: dict[Node, str] = {}
     new = NewConstants(program)
     for node in list(graph.nodes):
         if node.op == "placeholder" and node.name in specs:
@@ -82,7 +84,7 @@ def _values(node: Node, names: Sequence[str]) -> list[Any]:
     return [found[name] for name in names]
 
 
-def _call(before: Node, op: Any, *args: Any) -> Node:
+def _call(before: Node, op: OpOverload, *args: Argument) -> Node:
     """A new node in the place of `before`."""
     with before.graph.inserting_before(before):
         node = before.graph.call_function(op, args)
@@ -104,7 +106,7 @@ def _rows(choose: Node) -> None:
     is_row = list(block[:-1]) == [1] * (len(shape) - 1) and block[-1] == shape[-1]
     if mapping != "ASYMMETRIC" or dtype is not torch.int8 or (low, high) not in (_INT8, (None, None)):
         return
-    items: list[Any] = sorted(choose.users, key=lambda item: str(item.args[1]))
+    items = sorted(choose.users, key=lambda item: str(item.args[1]))
     users = [user for item in items for user in item.users]
     quantized = [user for user in dict.fromkeys(users) if str(user.target) == _QUANTIZE]
     ends = [user for q in quantized for user in q.users]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
+from torch.fx.node import Argument
 
 from rushlight.frontend.recorder import NeedsFallback
 from rushlight.ir import meta
@@ -21,7 +22,7 @@ from rushlight.ir import meta
 aten = torch.ops.aten
 
 # (operator, its arguments, keyword arguments) -> the node of the new graph that computes it
-Emit = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Node]
+Emit = Callable[[OpOverload, tuple[Argument, ...], dict[str, Argument]], Node]
 
 
 class Handle:
@@ -46,7 +47,7 @@ class Handle:
 class Aliases:
     """The handles of one graph. `sizes` gives the shape of a node as arguments of a call."""
 
-    def __init__(self, sizes: Callable[[Node], list[Any]]) -> None:
+    def __init__(self, sizes: Callable[[Node], list[int | Node]]) -> None:
         self._sizes = sizes
         self._of: dict[Node, Handle] = {}
 
@@ -121,7 +122,7 @@ class Aliases:
         raise NeedsFallback(f"a tensor is written through {view.op or 'one of a list of views'}")
 
 
-_SCATTERS: dict[Any, OpOverload] = {
+_SCATTERS: dict[object, OpOverload] = {
     aten.slice.Tensor: aten.slice_scatter.default,
     aten.select.int: aten.select_scatter.default,
     aten.diagonal.default: aten.diagonal_scatter.default,

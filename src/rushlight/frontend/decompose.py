@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from torch._export.verifier import Verifier
 from torch._ops import OpOverload
@@ -24,6 +23,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.fx import Node
+from torch.fx.node import Argument
 
 from rushlight.frontend import tables
 from rushlight.frontend.diagnosis import plain_words
@@ -119,7 +119,7 @@ def _decompose_fast(program: ExportedProgram, preserve: Collection[OpOverload]) 
 
 def _outputs(
     program: ExportedProgram, decomposer: FastDecomposer, output: Node
-) -> tuple[ExportGraphSignature, list[Any]]:
+) -> tuple[ExportGraphSignature, list[Argument]]:
     """The new signature and the results: what is written first, then what the old program gives.
 
     A tensor that is no buffer of its module but is written, such as a cache in an attribute, becomes one.
@@ -127,7 +127,7 @@ def _outputs(
     signature = program.graph_signature
     inputs = list(signature.input_specs)
     specs: list[OutputSpec] = []
-    results: list[Any] = []
+    results: list[Argument] = []
     for index, (spec, placeholder) in enumerate(zip(inputs, decomposer.placeholders, strict=True)):
         content = decomposer.content(placeholder)
         if content is placeholder:

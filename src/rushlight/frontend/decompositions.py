@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
-Decomposition = Callable[..., Any]
+Decomposition = Callable[..., object]
 
 
 def _shift(op: Callable[..., torch.Tensor], factor: float) -> Decomposition:

@@ -74,7 +74,7 @@ def check_program(name: str, program: ExportedProgram) -> None:
 
 
 def _check_layouts(name: str, program: ExportedProgram) -> None:
-    stored: dict[str, Any] = {**program.state_dict, **program.constants}
+    stored: dict[str, object] = {**program.state_dict, **program.constants}
     for spec in program.graph_signature.input_specs:
         value = stored.get(spec.target) if spec.target is not None else None
         what = f"{spec.kind.name.lower().replace('_', ' ')} {spec.target!r}"

@@ -168,7 +168,14 @@ def _attribute_node(
     return new
 
 
-def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator, dim_order: bool) -> Node:
+def _call(
+    graph: Graph,
+    node: Node,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    evaluator: Evaluator,
+    dim_order: bool,
+) -> Node:
     target: Any = node.target
     if isinstance(target, OpOverloadPacket):
         target = _PACKETS.get(target, target)
@@ -192,7 +199,7 @@ def _call(graph: Graph, node: Node, args: Any, kwargs: Any, evaluator: Evaluator
     return new
 
 
-def _with_dim_order(args: Any, kwargs: Any) -> dict[str, Any]:
+def _with_dim_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments in which the memory format is a dim order.
 
     To preserve a layout that is of no memory format is to make it row-major.

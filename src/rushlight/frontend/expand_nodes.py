@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
-from torch.fx.node import map_aggregate
+from torch.fx.node import Argument, map_aggregate
 
 from rushlight.frontend.diagnosis import plain_words
 from rushlight.frontend.fast_decomposer import Tools
@@ -121,11 +121,11 @@ class _GraphExpander:
             self._stale.update(node.users)
 
 
-def _key(val: object) -> Any:
+def _key(val: object) -> object:
     if isinstance(val, torch.Tensor):
         return tensor_key(val)
     return tuple(map(_key, val)) if isinstance(val, (list, tuple)) else None
 
 
-def _val_of(item: object) -> Any:
+def _val_of(item: Argument) -> Argument:
     return meta.find_val(item) if isinstance(item, Node) else item

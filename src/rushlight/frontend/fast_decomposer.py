@@ -67,7 +67,7 @@ class FastDecomposer:
         self.module = module
         self.tools = tools
         self.graph = Graph()
-        self.attributes: dict[str, Any] = {}
+        self.attributes: dict[str, object] = {}
         self.env: dict[Node, Any] = {}
         self.symbols = SymbolNodes(self.graph)
         self.writer = NodeWriter(self.graph, self.symbols)
@@ -103,7 +103,7 @@ class FastDecomposer:
         meta.set_val(new, self.tools.evaluator.like(value))
         self.env[node] = self.aliases.of(new)
 
-    def finish(self, results: Any, old: Node) -> None:
+    def finish(self, results: Argument, old: Node) -> None:
         """Ends the new graph with its output."""
         node = self.graph.output(results)
         meta.copy_all(old, node)
@@ -207,7 +207,7 @@ class FastDecomposer:
         self,
         op: OpOverload,
         args: tuple[Argument, ...],
-        kwargs: Mapping[str, Argument],
+        kwargs: dict[str, Argument],
         of: Node | None = None,
     ) -> Any:
         """New nodes that compute `op`: its expansion, or the operator itself.
@@ -224,7 +224,7 @@ class FastDecomposer:
         return self.writer.instantiate(expansion, inputs, self.origin)
 
     def _keep(
-        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument], of: Node | None
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument], of: Node | None
     ) -> Node:
         new = self._new_call(op, args, kwargs)
         if of is not None and op is of.target and self._inputs_unchanged(of):
@@ -251,7 +251,7 @@ class FastDecomposer:
                 return False
         return True
 
-    def _new_call(self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]) -> Node:
+    def _new_call(self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> Node:
         return self.writer.new_call(op, args, kwargs, self.origin)
 
     def _in_place(self, node: Node, op: OpOverload) -> None:
@@ -276,7 +276,7 @@ class FastDecomposer:
         self.aliases.write(handle, new, self._emit)
 
     def _writes_nothing(
-        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> bool:
         """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
         try:
@@ -285,7 +285,7 @@ class FastDecomposer:
             return False
         return not expansion.steps and expansion.output == Ref(-1, 0)
 
-    def _sizes(self, node: Node) -> list[Any]:
+    def _sizes(self, node: Node) -> list[Node | int]:
         """The shape of a node, symbolic sizes as nodes."""
         return [self.symbols.node_of(size) for size in meta.get_val(node).shape]
 
@@ -327,13 +327,13 @@ def _decompose_body(module: GraphModule, tools: Tools) -> GraphModule:
     return lazy_module(decomposer.attributes, decomposer.graph)
 
 
-def _val_of(item: object) -> Any:
+def _val_of(item: Argument) -> Argument:
     return meta.find_val(item) if isinstance(item, Node) else item
 
 
-def attribute_of(owner: GraphModule, node: Node) -> Any:
+def attribute_of(owner: GraphModule, node: Node) -> object:
     """Returns the attribute that a get_attr node names."""
-    value: Any = owner
+    value: object = owner
     for part in str(node.target).split("."):
         value = getattr(value, part)
     return value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
-from torch.fx.node import map_aggregate
+from torch.fx.node import Argument, map_aggregate
 
 from rushlight.frontend.recorder import Expansion, Ref
 from rushlight.frontend.symbols import SymbolNodes
@@ -56,14 +57,16 @@ class NodeWriter:
             results.append(new if single else self._items(new, step.val, origin))
         return map_aggregate(expansion.output, to_node)
 
-    def new_call(self, op: OpOverload, args: Any, kwargs: Any, origin: Node) -> Node:
+    def new_call(
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument], origin: Node
+    ) -> Node:
         """Adds a call of an operator, which has no value yet."""
         name = op._schema.name.split("::")[1]
         new = self._graph.create_node("call_function", op, args, kwargs, name=name)
         _take_origin(origin, new)
         return new
 
-    def _items(self, new: Node, val: Any, origin: Node) -> list[Node | None]:
+    def _items(self, new: Node, val: Iterable[object], origin: Node) -> list[Node | None]:
         items: list[Node | None] = []
         for index, part in enumerate(val):
             if not isinstance(part, torch.Tensor):

@@ -71,8 +71,8 @@ class Recorder(TorchDispatchMode):
     def expand(
         self,
         function: Callable[..., object],
-        args: tuple[Argument, ...],
-        kwargs: Mapping[str, Argument],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
         inputs: list[torch.Tensor],
     ) -> Expansion:
         """Runs `function(*args, **kwargs)`, whose tensors are `inputs`."""
@@ -85,7 +85,13 @@ class Recorder(TorchDispatchMode):
         self._expansion.output = self._to_refs(output)
         return self._expansion
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: object,
+        args: tuple[Argument, ...] = (),
+        kwargs: Mapping[str, Argument] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         if func in _METADATA_READS:
             return func(*args, **kwargs)
@@ -106,7 +112,7 @@ class Recorder(TorchDispatchMode):
             return self._record_in_place(func, args, kwargs)
         return self._record(func, args, kwargs)
 
-    def _record(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _record(self, func: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]) -> Any:
         if _depends_on_data(func, args):
             raise NeedsFallback(f"{func} depends on data")
         output = func(*args, **kwargs)
@@ -123,7 +129,9 @@ class Recorder(TorchDispatchMode):
                     self._track(item, Ref(step, index))
         return output
 
-    def _record_in_place(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _record_in_place(
+        self, func: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+    ) -> torch.Tensor:
         functional = functional_form(func)
         target = args[0] if args else None
         if functional is None or not isinstance(target, torch.Tensor):
@@ -180,7 +188,7 @@ def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-def _flat(output: object) -> Iterator[Any]:
+def _flat(output: object) -> Iterator[object]:
     if isinstance(output, (list, tuple)):
         for item in output:
             yield from _flat(item)
@@ -188,7 +196,7 @@ def _flat(output: object) -> Iterator[Any]:
         yield output
 
 
-def _depends_on_data(op: OpOverload, args: Any) -> bool:
+def _depends_on_data(op: OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether a size or a scalar of the result depends on the values of tensors."""
     if op is torch.ops.aten.index.Tensor:
         masks = (torch.bool, torch.uint8)
@@ -217,7 +225,7 @@ class Expander:
         self._fake_mode = fake_mode
         self._table = table
         self._preserve = preserve
-        self._memo: dict[Any, Expansion] = {}
+        self._memo: dict[object, Expansion] = {}
 
     @contextmanager
     def active(self) -> Iterator[None]:

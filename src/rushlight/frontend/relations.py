@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import sympy
 import torch
@@ -14,7 +14,9 @@ from torch.utils._sympy.value_ranges import bound_sympy
 
 from rushlight.ir import meta
 from rushlight.ir.facts import Relation
+from rushlight.ir.fingerprint import shape_env_of
 from rushlight.ir.meta import SourceLocation
+from rushlight.ir.sym import IntLike, Ranges
 
 _aten = torch.ops.aten
 _END = 2**63 - 1
@@ -30,14 +32,14 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     Bounds of one symbol are not among them: the ranges of the program hold these. The exceptions are sizes
     that a part of static size needs: there torch takes each dynamic size for at least 2, whatever its range.
     """
-    found: dict[Any, SourceLocation | None] = {}
+    found: dict[sympy.Expr, SourceLocation | None] = {}
     # Of an assertion torch keeps where its last integer is read.
     for node in program.graph.nodes:
         if node.target is torch.ops.aten._assert_scalar.default:
             value = meta.get_val(node.args[0]) if isinstance(node.args[0], torch.fx.Node) else None
             if isinstance(value, torch.SymBool):
                 found.setdefault(value.node.expr, meta.source_of(node))
-    environment = _shape_env(program)
+    environment = shape_env_of(program)
     if environment is not None:
         for guard in environment.guards:
             found.setdefault(guard.expr, _line_of(str(guard.sloc)))
@@ -48,7 +50,7 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     return tuple(relations.items())
 
 
-def _least_sizes(node: Node, ranges: Any) -> Iterator[tuple[Any, int]]:
+def _least_sizes(node: Node, ranges: Ranges) -> Iterator[tuple[sympy.Expr, int]]:
     """The dynamic sizes that a part of static size needs to be at least a number, if their range has less."""
     if node.target not in (_aten.slice.Tensor, _aten.diagonal.default):
         return
@@ -71,27 +73,17 @@ def _least_sizes(node: Node, ranges: Any) -> Iterator[tuple[Any, int]]:
             yield size.node.expr, bound
 
 
-def _least_sliced(start: Any, end: Any) -> int:
+def _least_sliced(start: IntLike | None, end: IntLike | None) -> int:
     """The smallest size from which on a slice has the same length."""
     least = -start if _static(start) and start < 0 else 0
     return max(least, end) if _static(end) and end < _END else least
 
 
-def _static(number: object) -> bool:
+def _static(number: object) -> TypeGuard[int]:
     return isinstance(number, int)
 
 
-def _shape_env(program: ExportedProgram) -> Any:
-    for node in program.graph.nodes:
-        value = meta.get_val(node) if meta.has_val(node) else None
-        sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
-        for size in sizes:
-            if isinstance(size, torch.SymInt):
-                return size.node.shape_env
-    return None
-
-
-def _is_bound(relation: Any) -> bool:
+def _is_bound(relation: sympy.Expr) -> bool:
     """Whether it only bounds one symbol, or says what tracing takes for granted of sizes (0 or 1)."""
     if not relation.free_symbols:
         return True

@@ -5,11 +5,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import sympy
 import torch
 from torch.fx import Graph, Node
 
 from rushlight.frontend.recorder import NeedsFallback
 from rushlight.ir import meta
+from rushlight.ir.sym import IntLike
 
 
 class SymbolNodes:
@@ -17,9 +19,9 @@ class SymbolNodes:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[Any, Node] = {}
+        self._known: dict[sympy.Expr, Node] = {}
         self._inputs: list[Node] = []
-        self._sizes: dict[Any, Node] = {}
+        self._sizes: dict[sympy.Symbol, Node] = {}
 
     def add_placeholder(self, node: Node) -> None:
         """An input whose sizes may be symbols."""
@@ -49,7 +51,7 @@ class SymbolNodes:
             self._known[expression] = node
         return node
 
-    def _build(self, expression: Any, value: torch.SymInt) -> Node:
+    def _build(self, expression: sympy.Expr, value: torch.SymInt) -> Node:
         if expression.is_Symbol:
             return self._size_node(expression)
         if not (expression.is_Add or expression.is_Mul):
@@ -65,13 +67,13 @@ class SymbolNodes:
         assert isinstance(result, Node)
         return result
 
-    def _operand(self, expression: Any, shape_env: Any) -> tuple[Any, Any]:
+    def _operand(self, expression: sympy.Expr, shape_env: Any) -> tuple[Node | int, IntLike]:
         if expression.is_Integer:
             return int(expression), int(expression)
         value = shape_env.create_symintnode(expression, hint=None)
         return self._node_of_expression(value), value
 
-    def _size_node(self, symbol: object) -> Node:
+    def _size_node(self, symbol: sympy.Symbol) -> Node:
         """`sym_size.int` of the first input dim that is the symbol, placed after the inputs."""
         node = self._sizes.get(symbol)
         if node is not None:
@@ -80,7 +82,7 @@ class SymbolNodes:
             val = meta.find_val(placeholder)
             if not isinstance(val, torch.Tensor):
                 continue
-            sizes: tuple[Any, ...] = tuple(val.shape)
+            sizes: tuple[IntLike, ...] = tuple(val.shape)
             for dim, size in enumerate(sizes):
                 if isinstance(size, torch.SymInt) and size.node.expr == symbol:
                     with self._graph.inserting_after(self._inputs[-1]):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.export.decomp_utils import CustomDecompTable
 
 from rushlight.frontend.decompositions import OWN, Decomposition
 from rushlight.ir import custom_ops
@@ -40,7 +41,7 @@ def _resample(op: OpOverload) -> Decomposition:
 
     def decomposed(x: torch.Tensor, output_size: object, *flags: object) -> torch.Tensor:
         *flags_alone, factors = flags
-        sizes: Any = upsample_compute_output_size(x.size(), output_size, factors)
+        sizes = upsample_compute_output_size(x.size(), output_size, factors)
         scales = [get_scale_value(factors, dim) for dim in range(x.dim() - 2)]
         # torch expands some of them at the autograd key.
         with torch._C._AutoDispatchBelowAutograd():
@@ -104,9 +105,9 @@ def _resamplings(preserve: Collection[OpOverload]) -> dict[OpOverload, Decomposi
     return {packet.vec: _resample(packet.default) for packet in wanted}
 
 
-def general_table(preserve: Collection[OpOverload] = ()) -> Any:
+def general_table(preserve: Collection[OpOverload] = ()) -> CustomDecompTable:
     """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
-    table: Any = torch.export.default_decompositions()
+    table = torch.export.default_decompositions()
     table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *OWN)})
     table.update(_loaded_elsewhere())
     for op in list(table.keys()):

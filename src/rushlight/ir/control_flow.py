@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -19,7 +18,7 @@ MAP = torch.ops.higher_order.map_impl
 SCAN = torch.ops.higher_order.scan
 
 # The positions of the arguments that are graph modules.
-CONTROL_FLOW: Mapping[Any, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
+CONTROL_FLOW: Mapping[object, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
 
 
 DELEGATE_CALL = "executorch_call_delegate"

@@ -7,7 +7,6 @@ channels last.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -70,8 +69,8 @@ def is_contiguous_dim_order(tensor: torch.Tensor) -> bool:
     return tuple(tensor.dim_order()) == tuple(range(tensor.dim()))
 
 
-def _eager(target: OpOverload) -> Callable[..., Any]:
-    def run(*args: object, dim_order: Sequence[int] | None = None, **kwargs: object) -> Any:
+def _eager(target: OpOverload) -> Callable[..., object]:
+    def run(*args: object, dim_order: Sequence[int] | None = None, **kwargs: object) -> object:
         return target(*args, memory_format=memory_format_of(dim_order), **kwargs)
 
     return run

@@ -7,7 +7,7 @@ mode. One object exists for each operator, so identity comparison is safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeAlias, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
@@ -16,6 +16,8 @@ from torch.fx import Node
 from rushlight.ir import dim_order_ops as _dim_order_ops  # noqa: F401  (defines its operators)
 from rushlight.ir import out_variants
 from rushlight.ir.edge_schema import EdgeSchema
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class EdgeOpOverload:
@@ -59,7 +61,7 @@ class EdgeOpOverload:
     def __copy__(self) -> EdgeOpOverload:
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str, str, str]]:
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, str, str, str]]:
         name = self._op._schema.name.split("::")[1]
         return _lookup, (self.dialect, self._op.namespace, name, self._op._overloadname)
 
@@ -72,7 +74,7 @@ class BackendOpOverload(EdgeOpOverload):
 
     def __init__(self, op: OpOverload) -> None:
         super().__init__(op)
-        self._equivalent_callable: Callable[..., Any] | None = None
+        self._equivalent_callable: Callable[..., object] | None = None
 
 
 Overload: TypeAlias = OpOverload | EdgeOpOverload
@@ -138,7 +140,7 @@ class OpNamespace:
         self._name = name
         self._dir: list[str] = []
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> EdgeOpOverloadPacket:
         packet = getattr(getattr(torch.ops, self._name), name, None)
         if not isinstance(packet, OpOverloadPacket):
             raise AttributeError(f"no operator {self._name}::{name} is registered with torch")
@@ -201,7 +203,7 @@ def to_edge_op(op: OpOverload) -> EdgeOpOverload:
 
 def to_backend_op(op: OpOverload) -> BackendOpOverload | None:
     """The backend operator over a torch overload if one has been made, else None."""
-    namespace: Any = ops.backend.__dict__.get(op.namespace)
+    namespace = ops.backend.__dict__.get(op.namespace)
     packet = namespace.__dict__.get(op._schema.name.split("::")[1]) if namespace is not None else None
     overload = packet.__dict__.get(op._overloadname) if packet is not None else None
     return overload if isinstance(overload, BackendOpOverload) else None
@@ -240,14 +242,14 @@ def argument(node: Node, index: int, default: object = None) -> Any:
     return declared.default_value if declared.has_default_value() and default is None else default
 
 
-def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Any], Any]:
+def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Function], Function]:
     """Decorator: registers the function as the meaning of a backend operator of `library`.
 
     `schema_or_name` is a schema (`"fused.default(Tensor a) -> Tensor"`) to define, or the name of an operator
     already defined. The function becomes its composite kernel unless it has one that runs on meta tensors.
     """
 
-    def bind(function: Callable[..., object]) -> Callable[..., Any]:
+    def bind(function: Function) -> Function:
         BACKEND_LIBRARIES.add(library.ns)
         text = schema_or_name.split("::")[-1]
         qualified = text.split("(")[0].strip()

@@ -30,7 +30,7 @@ class EdgeSchema:
         self.dtype_rule: DtypeRule = rule_of(schema)
 
     @property
-    def arguments(self) -> list[Any]:
+    def arguments(self) -> list[EdgeArgument | torch._C.Argument]:
         """torch's arguments; those that take tensors also tell their `allowed_types`."""
         return [
             EdgeArgument(item, self.dtype_rule.allowed(item.name)) if takes_tensor(item.type) else item
@@ -38,7 +38,7 @@ class EdgeSchema:
         ]
 
     @property
-    def returns(self) -> list[Any]:
+    def returns(self) -> list[EdgeArgument | torch._C.Argument]:
         """torch's results; tensors also tell their `allowed_types`."""
         letter = self.dtype_rule.result
         allowed = LETTERS[letter] if letter else ANY

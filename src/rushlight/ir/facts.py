@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -14,7 +14,7 @@ from torch.fx import Graph, Node
 from rushlight.ir import meta
 from rushlight.ir.meta import SourceLocation
 
-Relation = tuple[Any, "SourceLocation | None"]
+Relation = tuple[sympy.Expr, "SourceLocation | None"]
 
 _STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -136,9 +136,9 @@ class FactsOf:
                 yield f"the buffer {target}, which other methods share: it is no input any more"
 
 
-def _symbols(graph: Graph) -> set[Any]:
+def _symbols(graph: Graph) -> set[sympy.Symbol]:
     """The symbols in the values of a graph."""
-    found: set[Any] = set()
+    found: set[sympy.Symbol] = set()
     for node in graph.nodes:
         for size in _sizes(node):
             if isinstance(size, torch.SymInt):
@@ -146,6 +146,6 @@ def _symbols(graph: Graph) -> set[Any]:
     return found
 
 
-def _sizes(node: Node) -> tuple[Any, ...]:
+def _sizes(node: Node) -> tuple[object, ...]:
     value = meta.find_val(node)
     return tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)

@@ -64,12 +64,12 @@ def signature_of(
 
 def fresh_arguments(
     nodes: list[Node], args: Sequence[Argument], kwargs: Mapping[str, Argument]
-) -> tuple[list[torch.Tensor], tuple[Any, ...], dict[str, Any]]:
+) -> tuple[list[torch.Tensor], tuple[object, ...], dict[str, object]]:
     """Arguments in which each tensor node is a fake tensor of its own storage; call it in the fake mode."""
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
     # Plain containers: some decompositions write into the lists they are given.
-    def convert(item: object) -> Any:
+    def convert(item: object) -> object:
         if isinstance(item, Node):
             return fakes[item] if item in fakes else get_val(item)
         if isinstance(item, list):

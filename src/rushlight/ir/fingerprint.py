@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from rushlight.ir import meta
 
-Fingerprint = dict[str, tuple[Any, ...]]
+Fingerprint = dict[str, tuple[object, ...]]
 """What describes each part of a program, by the name of the part. Values are compared by `==`."""
 
 
@@ -50,14 +50,15 @@ def first_difference(before: Fingerprint, after: Fingerprint) -> str | None:
     return f"{added[0]} is new" if added else None
 
 
-def shape_env_of(program: ExportedProgram) -> Any:
+def shape_env_of(program: ExportedProgram) -> ShapeEnv | None:
     """Returns the ShapeEnv of the program's symbols, None if all sizes are numbers."""
     for node in program.graph.nodes:
         value = meta.find_val(node)
         sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
         for size in sizes:
             if isinstance(size, torch.SymInt):
-                return size.node.shape_env
+                environment: ShapeEnv = size.node.shape_env
+                return environment
     return None
 
 
@@ -68,12 +69,12 @@ def _graphs(module: GraphModule, path: str) -> Iterator[tuple[str, GraphModule]]
             yield from _graphs(child, f"{path} of {name}")
 
 
-def _of_node(node: Node) -> tuple[Any, ...]:
+def _of_node(node: Node) -> tuple[object, ...]:
     value, spec = meta.find_val(node), meta.get_spec(node)
     return (node, node.name, node.target, node.args, node.kwargs, _Same(value), _of_specs(spec))
 
 
-def _of_specs(spec: object) -> Any:
+def _of_specs(spec: object) -> object:
     if spec is None:
         return None
     if isinstance(spec, (list, tuple)):
@@ -82,11 +83,11 @@ def _of_specs(spec: object) -> Any:
     return repr(parts) if parts is not None else spec
 
 
-def _of_spec(spec: object) -> tuple[Any, ...]:
+def _of_spec(spec: object) -> tuple[object, ...]:
     return tuple(str(getattr(spec, part.name)) for part in fields(spec)) if is_dataclass(spec) else (spec,)
 
 
-def _of_table(table: Any) -> tuple[Any, ...]:
+def _of_table(table: Mapping[str, object]) -> tuple[object, ...]:
     return tuple((name, id(value)) for name, value in table.items())
 
 
@@ -103,7 +104,7 @@ def _of_symbols(program: ExportedProgram) -> Fingerprint:
 class _Same:
     """Compares by identity: fake tensors compare by their elements."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.fx import Node
@@ -46,6 +46,10 @@ ORIGIN_KEYS = (
     "seq_nr",
     "custom",
 )
+
+
+DebugHandle: TypeAlias = int | list[int] | tuple[int, ...]
+"""What identifies a node in records: a number, or the numbers of the nodes that were fused into it."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +136,12 @@ def tensor_specs(node: Node) -> list[TensorSpec]:
     return [leaf for leaf in pytree.tree_leaves(spec) if isinstance(leaf, TensorSpec)]
 
 
-def get_debug_handle(node: Node) -> Any:
+def get_debug_handle(node: Node) -> DebugHandle | None:
     """An int, a sequence of ints for a fused node, or None before handles are given."""
     return node.meta.get(DEBUG_HANDLE)
 
 
-def set_debug_handle(node: Node, handle: object) -> None:
+def set_debug_handle(node: Node, handle: DebugHandle | None) -> None:
     """Sets the debug handle of a node."""
     node.meta[DEBUG_HANDLE] = handle
 
@@ -344,7 +348,7 @@ def copy_graph_meta(source: torch.fx.GraphModule, target: torch.fx.GraphModule) 
     target.meta.update(source.meta)
 
 
-def given_arguments(graph_module: torch.fx.GraphModule) -> tuple[Any, ...] | None:
+def given_arguments(graph_module: torch.fx.GraphModule) -> tuple[object, ...] | None:
     """The values that a pass shall run a graph on, None if they are those of its placeholders."""
     given = graph_module.meta.get("args")
     return None if given is None else tuple(given)

@@ -67,9 +67,9 @@ def program_around(
     *,
     state_dict: dict[str, torch.Tensor],
     constants: dict[str, Any],
-    range_constraints: dict[sympy.Symbol, ValueRanges[Any]],
+    range_constraints: dict[sympy.Symbol, ValueRanges[sympy.Expr]],
     module_call_graph: list[ModuleCallEntry],
-    example_inputs: Any,
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
     verifiers: list[type[Verifier]],
 ) -> MethodProgram:
     """A program whose graph is that of `module`; nothing is copied or validated."""

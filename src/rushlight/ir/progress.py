@@ -7,15 +7,19 @@ import threading
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 T = TypeVar("T")
+Work = TypeVar("Work")
 
 
-class Listener(Protocol):
+class Listener(Protocol[Work]):
     """What is told of work. Work may contain other work."""
 
-    def begin(self, what: str, total: int | None) -> Any:
+    def begin(self, what: str, total: int | None) -> Work:
         """Work begins; returns what identifies it.
 
         Args:
@@ -23,18 +27,18 @@ class Listener(Protocol):
             total: the number of its parts; None if it has no parts that can be counted.
         """
 
-    def advance(self, work: Any) -> None:
+    def advance(self, work: Work) -> None:
         """A part is done."""
 
-    def end(self, work: Any) -> None:
+    def end(self, work: Work) -> None:
         """The work ended, or failed."""
 
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_listener: ContextVar[Listener[Any] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def told_to(listener: Listener) -> Iterator[None]:
+def told_to(listener: Listener[Any]) -> Iterator[None]:
     """Tells a listener of the work of this thread while the context lasts."""
     token = _listener.set(listener)
     try:
@@ -75,16 +79,16 @@ def counted(what: str, items: Iterable[T]) -> Iterator[T]:
 class _Bars:
     """Shows each piece of work as a line with a bar."""
 
-    def __init__(self, progress: Any) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def begin(self, what: str, total: int | None) -> Any:
+    def begin(self, what: str, total: int | None) -> TaskID:
         return self._progress.add_task(what, total=total)
 
-    def advance(self, work: Any) -> None:
+    def advance(self, work: TaskID) -> None:
         self._progress.advance(work)
 
-    def end(self, work: Any) -> None:
+    def end(self, work: TaskID) -> None:
         self._progress.remove_task(work)
 
 

@@ -171,7 +171,7 @@ class DynamicScheme(enum.Enum):
     """From the least and the greatest number of each vector along the last dimension."""
 
 
-CHOOSE_QPARAMS: dict[Any, DynamicScheme] = {
+CHOOSE_QPARAMS: dict[object, DynamicScheme] = {
     qd.choose_qparams.tensor: DynamicScheme.AFFINE,
     qd.choose_qparams_symmetric.tensor: DynamicScheme.SYMMETRIC,
     qd.choose_qparams_per_token_asymmetric.default: DynamicScheme.PER_TOKEN,

@@ -34,9 +34,11 @@ linear_4bit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantized_decomposed)
 
 from rushlight.ir import quantized_reference as reference
@@ -62,7 +64,7 @@ _CONVOLUTION = (
 _POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad"
 
 # Functional schemas and their meaning; each gets an overload `out`, or `<overload>_out`.
-_NEW: dict[str, dict[str, Any]] = {
+_NEW: dict[str, dict[str, Callable[..., object]]] = {
     "quantized_decomposed": {
         f"add({_BINARY}) -> Tensor": reference.add,
         f"embedding_byte({_EMBEDDING}) -> Tensor": reference.embedding_byte,
@@ -157,10 +159,10 @@ def _out_schema(schema: str) -> str:
     return f"{overload}({arguments}, {star}{_OUT}"
 
 
-def _writer(functional: Any, outs: tuple[str, ...]) -> Any:
+def _writer(functional: Callable[..., Any], outs: tuple[str, ...]) -> Callable[..., object]:
     """Computes with `functional` and copies into the tensors given as `outs`."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: Any) -> object:
         targets = tuple(kwargs.pop(name) for name in outs)
         results = functional(*args, **kwargs)
         for target, result in zip(targets, results if len(outs) > 1 else (results,), strict=True):
@@ -170,7 +172,7 @@ def _writer(functional: Any, outs: tuple[str, ...]) -> Any:
     return run
 
 
-def _define(library: torch.library.Library, schema: str, function: object) -> None:
+def _define(library: torch.library.Library, schema: str, function: Callable[..., object]) -> None:
     name = schema.partition("(")[0]
     if torch._C._dispatch_has_kernel(f"{library.ns}::{name}"):
         return
@@ -178,9 +180,10 @@ def _define(library: torch.library.Library, schema: str, function: object) -> No
     library.impl(name, function, "CompositeExplicitAutograd")
 
 
-def _op(namespace: str, name: str) -> Any:
+def _op(namespace: str, name: str) -> OpOverload:
     packet, _, overload = name.partition(".")
-    return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    op: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    return op
 
 
 def _register() -> list[torch.library.Library]:

@@ -6,7 +6,6 @@ Sums are exact, scaling is in float32, and rounding is to nearest, ties to even.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -206,7 +205,9 @@ def _grouped(weight: Tensor, scales: Tensor, zero_points: Tensor | None) -> Tens
     return (groups * scales.unsqueeze(-1)).reshape(rows, columns)
 
 
-def _embedding(weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor, dtype: Any) -> Tensor:
+def _embedding(
+    weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor, dtype: torch.dtype | None
+) -> Tensor:
     rows: Tensor = torch.ops.aten.embedding.default(_grouped(weight, scales, zeros), indices)
     return rows if dtype is None else rows.to(dtype)
 

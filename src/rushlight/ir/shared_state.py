@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -20,7 +19,7 @@ def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
 
     Two buffers are one if they are the same part of one storage, whatever their names.
     """
-    places: dict[Any, list[tuple[str, str]]] = {}
+    places: dict[object, list[tuple[str, str]]] = {}
     written: set[tuple[str, str]] = set()
     for method, program in programs.items():
         written.update((method, target) for target in changed_targets(program.graph_signature))
@@ -39,5 +38,5 @@ def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
     return result
 
 
-def _place(tensor: torch.Tensor) -> Any:
+def _place(tensor: torch.Tensor) -> object:
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()

@@ -120,8 +120,8 @@ class TensorSpec:
         extra_tensor_info: Any = None,
     ) -> None:
         self.scalar_type = dtype
-        self.shape: list[Any] = list(shape)
-        self.stride: tuple[Any, ...] = contiguous_strides(self.shape)
+        self.shape: list[IntLike] = list(shape)
+        self.stride: tuple[IntLike, ...] = contiguous_strides(self.shape)
         self.dim_order: tuple[int, ...] = tuple(range(len(self.shape)))
         self.shape_dynamism = shape_dynamism(self.shape)
         self.layout = layout

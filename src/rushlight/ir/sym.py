@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeAlias
 
+import sympy
 import torch
+from torch.utils._sympy.value_ranges import ValueRanges
 
 IntLike = int | torch.SymInt
+
+Ranges: TypeAlias = dict[sympy.Expr, ValueRanges[sympy.Expr]]
+"""The bounds of symbols, and of expressions of them, as `ExportedProgram.range_constraints` gives them."""
 
 _UNBOUNDED = sys.maxsize - 1
 
@@ -38,7 +43,7 @@ def bounds(value: IntLike) -> tuple[int, int | None]:
     constant = node.maybe_as_int()
     if constant is not None:
         return int(constant), int(constant)
-    ranges: Any = node.shape_env.bound_sympy(node.expr)
+    ranges: ValueRanges[sympy.Expr] = node.shape_env.bound_sympy(node.expr)
     lower = as_int(ranges.lower)
     upper = as_int(ranges.upper)
     return (lower if lower is not None else -_UNBOUNDED), upper
@@ -54,7 +59,7 @@ def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
     return tuple(upper_bound(dim) for dim in shape)
 
 
-def as_int(value: Any) -> int | None:
+def as_int(value: int | sympy.Expr) -> int | None:
     """A bound as a number, None if it is infinite."""
     try:
         number = int(value)

@@ -6,7 +6,6 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -15,7 +14,7 @@ from rushlight.ir.edge_ops import BackendOpOverload, bind_pattern_to_op
 _library = torch.library.Library("executorch_prim", "FRAGMENT")
 
 # (operator name, schema, Python function, how a graph writes it)
-_ROWS: tuple[tuple[str, str, Callable[..., Any], Any], ...] = (
+_ROWS: tuple[tuple[str, str, Callable[..., object], Callable[..., object]], ...] = (
     ("add", "(Scalar a, Scalar b) -> Scalar", operator.add, operator.add),
     ("sub", "(Scalar a, Scalar b) -> Scalar", operator.sub, operator.sub),
     ("mul", "(Scalar a, Scalar b) -> Scalar", operator.mul, operator.mul),
@@ -41,10 +40,10 @@ _ROWS: tuple[tuple[str, str, Callable[..., Any], Any], ...] = (
 )
 
 
-def _bind() -> dict[Any, BackendOpOverload]:
+def _bind() -> dict[object, BackendOpOverload]:
     from rushlight.ir.edge_ops import ops
 
-    table: dict[Any, BackendOpOverload] = {}
+    table: dict[object, BackendOpOverload] = {}
     registered = hasattr(torch.ops.executorch_prim, "add")
     for name, schema, function, target in _ROWS:
         declaration = f"{name}.Scalar" + ("" if registered else schema)
@@ -53,7 +52,7 @@ def _bind() -> dict[Any, BackendOpOverload]:
     return table
 
 
-PYTHON_TO_PRIM: dict[Any, BackendOpOverload] = _bind()
+PYTHON_TO_PRIM: dict[object, BackendOpOverload] = _bind()
 """The runtime operator of each Python function over symbolic scalars."""
 
 ATEN_SYM_OPS = frozenset(

@@ -56,8 +56,8 @@ class Options:
     """
 
     dim_order: bool = True
-    exceptions: frozenset[Any] = frozenset()
-    preserve: frozenset[Any] = frozenset()
+    exceptions: frozenset[object] = frozenset()
+    preserve: frozenset[object] = frozenset()
     core_only: bool = True
 
 
@@ -107,7 +107,7 @@ def _known_kind(node: Node, options: Options) -> str | None:
 
 
 def _known_target(node: Node, options: Options) -> str | None:
-    target: Any = node.target
+    target = node.target
     if node.op != "call_function" or isinstance(target, (OpOverload, EdgeOpOverload, HigherOrderOperator)):
         return None
     if target is operator.getitem or is_sym_op(target) or callable(target):
@@ -279,13 +279,13 @@ def edge_verifier(
         def is_valid(self, graph_module: GraphModule) -> bool:
             return not enabled or not violations(graph_module, EDGE, chosen)
 
-        def allowed_getattr_types(self) -> tuple[type[Any], ...]:
+        def allowed_getattr_types(self) -> tuple[type, ...]:
             return (torch.fx.GraphModule, torch.nn.Module, torch.Tensor, torch.ScriptObject, *attribute_types)
 
-        def allowed_op_types(self) -> tuple[type[Any], ...]:
+        def allowed_op_types(self) -> tuple[type, ...]:
             return (*super().allowed_op_types(), EdgeOpOverload, type(_known_kind))
 
-        def check_valid_op(self, op: OpOverload) -> None:
+        def check_valid_op(self, op: object) -> None:
             """Operators are judged with their nodes."""
 
         def check_additional(self, gm: GraphModule) -> None:

@@ -29,9 +29,9 @@ SHARED_STATE_MEMORY = 2
 class _SharedState:
     """The buffers of all methods by what names their state, what is written in them, and the graphs."""
 
-    buffers: dict[Any, list[TensorSpec]] = field(default_factory=dict)
+    buffers: dict[object, list[TensorSpec]] = field(default_factory=dict)
     updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
-    mutated: set[Any] = field(default_factory=set)
+    mutated: set[object] = field(default_factory=set)
     graphs: list[GraphModule] = field(default_factory=list)
 
     def members(self, spec: TensorSpec) -> Iterator[tuple[TensorSpec, int]]:

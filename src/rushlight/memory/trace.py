@@ -9,6 +9,7 @@ from typing import Any
 from torch.fx import Graph, Node
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.spec import TensorSpec
 
 
@@ -43,7 +44,7 @@ def generate_memory_trace(
     graph = executorch_program_manager.exported_program(method_name).graph
     if not any(node.target is memory_ops.alloc for node in graph.nodes):
         raise ValueError(f"the memory of method {method_name!r} is not planned")
-    events: list[dict[str, Any]] = []
+    events: list[JsonObject] = []
     ends: dict[int, int] = {}
     for node, spec in _planned(graph):
         first, last = spec.lifetime
@@ -81,7 +82,7 @@ def _planned(graph: Graph) -> list[tuple[Node, TensorSpec]]:
     return list(found.values())
 
 
-def _facts(node: Node, spec: TensorSpec) -> dict[str, Any]:
+def _facts(node: Node, spec: TensorSpec) -> JsonObject:
     source = meta.source_of(node)
     return {
         "op_name": str(node.target),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -145,7 +145,11 @@ _ASSERTIONS = frozenset(
 
 
 def insert_call(
-    evaluator: Evaluator, origin: Node, op: Callable[..., Any], args: tuple[Argument, ...], **kwargs: Argument
+    evaluator: Evaluator,
+    origin: Node,
+    op: Callable[..., object],
+    args: tuple[Argument, ...],
+    **kwargs: Argument,
 ) -> Node:
     """A call of `op` in front of `origin`, with its value and the origin's source line."""
     graph = origin.graph

@@ -432,7 +432,7 @@ class ExportPass(PassBase):
         name = target.__name__
         if name == "executorch_call_delegate":
             return self.call_delegate(args[0], args[1:], kwargs, metadata)
-        visitors: dict[Any, Callable[..., Any]] = {
+        visitors: dict[Any, Callable[..., object]] = {
             higher.cond: self.call_cond,
             higher.while_loop: self.call_while,
             higher.map_impl: self.call_map,

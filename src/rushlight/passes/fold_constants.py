@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import torch
 from torch.fx import Node
@@ -83,7 +82,7 @@ def _is_pure(node: Node) -> bool:
     return static and not any(arg is not None and arg.alias_info is not None for arg in op._schema.arguments)
 
 
-def _parts(val: object) -> list[Any]:
+def _parts(val: object) -> list[object]:
     return list(val) if isinstance(val, (list, tuple)) else [val]
 
 

@@ -95,7 +95,7 @@ def _move(node: Node, after: object, moved: set[Node]) -> None:
         moved.add(node)
 
 
-def _layout_key(val: object) -> Any:
+def _layout_key(val: object) -> object:
     if isinstance(val, torch.Tensor):
         return tensor_key(val)
     if isinstance(val, (list, tuple)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_aggregate
+from torch.fx.node import Argument, map_aggregate
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
@@ -87,9 +87,9 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list
     limits = torch.iinfo(given.dtype)
     entries = torch.arange(limits.min, limits.max + 1, dtype=given.dtype)
     inputs = qd.dequantize_per_tensor.default(entries, *reader.args[1:])
-    values: dict[Node, Any] = {}
+    values: dict[Node, object] = {}
 
-    def value(item: object) -> Any:
+    def value(item: Argument) -> Any:
         if not isinstance(item, Node):
             return item
         if item not in values:
@@ -98,8 +98,8 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list
         return values[item]
 
     for node in members:
-        args: Any = map_aggregate(node.args, value)
-        kwargs: Any = map_aggregate(node.kwargs, value)
+        args = map_aggregate(node.args, value)
+        kwargs = map_aggregate(node.kwargs, value)
         values[node] = node.target(*args, **kwargs)  # type: ignore[operator]
     table = qd.quantize_per_tensor.default(value(quantize.args[0]), *quantize.args[1:])
     stored = rewriter.constant("_lookup_table", table.contiguous(), quantize)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.node import Argument, Target
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
@@ -21,7 +22,7 @@ from rushlight.passes.quantized_rewriter import MOVEMENT, Rewriter, aten
 
 rl = ops.backend.rushlight
 
-Fused = tuple[Any, tuple[Any, ...]]
+Fused = tuple[Target, tuple[Argument, ...]]
 
 
 def fuse_static(rewriter: Rewriter) -> None:
@@ -119,12 +120,12 @@ def _linear(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high:
 
 def _binary(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
     if is_op(node, aten.add.Tensor) and node.kwargs.get("alpha", 1) == 1:
-        target: Any = ops.backend.quantized_decomposed.add.default
+        target = ops.backend.quantized_decomposed.add.default
     elif is_op(node, aten.mul.Tensor):
         target = rl.quantized_mul.default
     else:
         return None
-    args: list[Any] = []
+    args: list[Argument] = []
     for operand in node.args[:2]:
         found, source = dequantize_params(operand), _input(operand, params.dtype)
         if found is None or source is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -52,7 +51,7 @@ class Rewriter:
         self.evaluator = Evaluator.of(program.graph_module)
         self._available = available
         self._added: NewConstants | None = None
-        self._packed: dict[Any, Node] = {}
+        self._packed: dict[object, Node] = {}
         self.changed = False
 
     def available(self, op: Target, dtype: torch.dtype) -> bool:

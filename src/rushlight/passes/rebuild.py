@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
+    ArgumentSpec,
     ConstantArgument,
     ExportGraphSignature,
     InputSpec,
@@ -44,7 +45,7 @@ def _signature(old: ExportGraphSignature, module: GraphModule) -> ExportGraphSig
         InputSpec(spec.kind, _renamed(spec.arg, node), spec.target, spec.persistent)
         for spec, node in zip(old.input_specs, placeholders, strict=True)
     ]
-    results: Any = module.graph.output_node().args[0]
+    results = module.graph.output_node().args[0]
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     if len(results) != len(old.output_specs):
         raise PassError(f"a pass left {len(results)} outputs where there were {len(old.output_specs)}")
@@ -63,7 +64,7 @@ def _renamed(argument: object, node: Node) -> Any:
     return changed
 
 
-def _argument_of(old: object, result: Any) -> Any:
+def _argument_of(old: object, result: Any) -> ArgumentSpec:
     if not isinstance(result, Node):
         return ConstantArgument(name=getattr(old, "name", ""), value=result)
     val = meta.find_val(result)

@@ -14,6 +14,7 @@ from rushlight.ir.constants import changed_targets
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.spec import dim_order_from_strides
+from rushlight.ir.sym import IntLike
 from rushlight.passes.base import ProgramPass, eliminate_dead_code
 
 _COPIES = frozenset(
@@ -76,7 +77,7 @@ def _changes_nothing(node: Node, source: Node) -> bool:
     before, after = meta.get_tensor(source), meta.get_tensor(node)
     if before is None or after is None or before.dtype != after.dtype:
         return False
-    sizes: tuple[Any, ...] = (*before.shape, *after.shape)
+    sizes: tuple[IntLike, ...] = (*before.shape, *after.shape)
     if not all(isinstance(size, int) for size in sizes) or before.shape != after.shape:
         return False
     if aten_op(node.target) is torch.ops.aten.permute_copy.default and not _keeps_order(node):

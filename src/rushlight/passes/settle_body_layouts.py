@@ -18,7 +18,7 @@ from rushlight.passes.base import GraphPass, insert_call
 
 # The argument whose items a body reads where they lie. Carried values and slices are copied into the
 # body's own memory. The placeholders of these items are the last ones of a body.
-_CAPTURED: dict[Any, int] = {COND: 3, WHILE_LOOP: 3, MAP: 2, SCAN: 3}
+_CAPTURED: dict[object, int] = {COND: 3, WHILE_LOOP: 3, MAP: 2, SCAN: 3}
 
 
 class SettleBodyLayoutsPass(GraphPass):

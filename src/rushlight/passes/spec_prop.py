@@ -111,7 +111,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
         return TensorSpec.from_tensor(value, const=True) if isinstance(value, torch.Tensor) else None
     if node.op == "call_function":
         if node.target is operator.getitem:
-            source: Any = node.args[0]
+            source = node.args[0]
             index: Any = node.args[1]
             items = meta.get_spec(source) if isinstance(source, Node) else None
             return items[index] if isinstance(items, (list, tuple)) else None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from torch.fx import GraphModule
 from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism, TensorSpec, strides_from_dim_order
-from rushlight.ir.sym import hint, upper_bound
+from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.passes.base import GraphPass
 
-SizeOf = Callable[[Any], int | None]
+SizeOf = Callable[[IntLike], int | None]
 
 
 class ConstraintBasedSymShapeEvalPass(GraphPass):
@@ -32,7 +31,7 @@ class HintBasedSymShapeEvalPass(GraphPass):
         return _evaluate(module, _hint_or_bound)
 
 
-def _hint_or_bound(size: Any) -> int | None:
+def _hint_or_bound(size: IntLike) -> int | None:
     value = hint(size)
     return value if value is not None else upper_bound(size)
 

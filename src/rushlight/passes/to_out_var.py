@@ -15,7 +15,7 @@ from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError, MissingOutVariantError
 from rushlight.ir.out_variants import OutVariant, find_out_variant, wanted_out_variant, written_arguments
 from rushlight.ir.report import Refusal, refusal_table
-from rushlight.ir.sym import hint, upper_bound
+from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.ir.sym_ops import is_sym_op
 from rushlight.passes.base import ModulePass, graph_modules
 
@@ -78,7 +78,7 @@ def _stays(node: Node) -> bool:
     return getattr(target, "__module__", "") in ("builtins", "_operator", "math", "torch", "torch.fx")
 
 
-def _allocate(node: Node, variant: OutVariant) -> dict[str, Any]:
+def _allocate(node: Node, variant: OutVariant) -> dict[str, Node | None]:
     val = meta.get_val(node)
     spec = meta.get_spec(node)
     if variant.is_list or len(variant.outs) == 1:
@@ -104,6 +104,6 @@ def _alloc_spec(val: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
     return tuple(_size(size) for size in val.shape), val.dtype
 
 
-def _size(size: Any) -> int:
+def _size(size: IntLike) -> int:
     bound = upper_bound(size)
     return bound if bound is not None else hint(size) or 0

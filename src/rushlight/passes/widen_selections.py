@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import sympy
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.fx.node import map_aggregate
 from torch.utils._sympy.value_ranges import ValueRanges
 from typing_extensions import override
@@ -29,7 +31,7 @@ class WidenSelectionsPass(ProgramPass):
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:
-        wider: dict[Any, torch.SymInt] = {}
+        wider: dict[sympy.Symbol, torch.SymInt] = {}
         for module in graph_modules(program.graph_module):
             for node in module.graph.nodes:
                 if node.target is torch.ops.aten.masked_select.default:
@@ -39,7 +41,7 @@ class WidenSelectionsPass(ProgramPass):
         return bool(wider)
 
 
-def _wider(node: Node) -> dict[Any, torch.SymInt]:
+def _wider(node: Node) -> dict[sympy.Symbol, torch.SymInt]:
     """A new size for the symbol of the selected elements; empty if the old one will do."""
     size = meta.get_val(node).shape[0]
     if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
@@ -48,7 +50,7 @@ def _wider(node: Node) -> dict[Any, torch.SymInt]:
     most, known = upper_bound(math.prod(torch.broadcast_shapes(*shapes))), upper_bound(size)
     if most is None or known is None or most <= known:
         return {}
-    environment: Any = size.node.shape_env
+    environment: ShapeEnv = size.node.shape_env
     new = environment.create_unbacked_symint()
     environment.pending_fresh_unbacked_symbols.remove(new.node.expr)
     environment.var_to_range[new.node.expr] = ValueRanges(
@@ -57,7 +59,7 @@ def _wider(node: Node) -> dict[Any, torch.SymInt]:
     return {size.node.expr: new}
 
 
-def _replace_symbols(program: MethodProgram, wider: Mapping[object, torch.SymInt]) -> None:
+def _replace_symbols(program: MethodProgram, wider: Mapping[sympy.Symbol, torch.SymInt]) -> None:
     symbols = {old: new.node.expr for old, new in wider.items()}
     mode = fake_mode_of(program.graph_module)
 

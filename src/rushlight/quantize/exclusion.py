@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -160,7 +159,7 @@ def _refers_to_lost(node: Node, annotated: list[Node]) -> bool:
     annotation: QuantizationAnnotation = meta.get_annotation(node)
     specs = [annotation.output_qspec, *annotation.input_qspec_map.values()]
     for spec in specs:
-        sources: list[Any] = []
+        sources: list[object] = []
         if isinstance(spec, SharedQuantizationSpec):
             sources = [spec.edge_or_node]
         elif isinstance(spec, DerivedQuantizationSpec):

@@ -194,7 +194,7 @@ def export_float(
 
 
 def _export(
-    model: torch.nn.Module, example: tuple[Any, ...], dynamic_shapes: DynamicShapes
+    model: torch.nn.Module, example: tuple[object, ...], dynamic_shapes: DynamicShapes
 ) -> ExportedProgram:
     """The model as it behaves in evaluation; the modes of its modules are restored."""
     modes = {part: part.training for part in model.modules()}
@@ -213,7 +213,7 @@ def needs_data(prepared: GraphModule) -> bool:
 
 
 def _observers(prepared: GraphModule) -> list[Any]:
-    named: Mapping[str, Any] = dict(prepared.named_modules(remove_duplicate=False))
+    named: Mapping[str, object] = dict(prepared.named_modules(remove_duplicate=False))
     calls = [node for node in prepared.graph.nodes if node.op == "call_module"]
     return [named[str(node.target)] for node in calls]
 
@@ -221,8 +221,7 @@ def _observers(prepared: GraphModule) -> list[Any]:
 def _module(model: GraphModule | ExportedProgram) -> GraphModule:
     if not isinstance(model, ExportedProgram):
         return model
-    module: Any = model.module()
-    return module  # type: ignore[no-any-return]
+    return model.module()
 
 
 def _prepared(model: GraphModule) -> GraphModule:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torchao.quantization.pt2e.observer import UniformQuantizationObserverBase
@@ -59,7 +58,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         low, high = (torch.tensor(bound, dtype=torch.float32) for bound in self._range())
         return self._calculate_qparams(low, high)  # type: ignore[no-any-return]
 
-    def get_extra_state(self) -> dict[str, Any]:
+    def get_extra_state(self) -> dict[str, object]:
         """Returns the counts, for state_dict."""
         return {key: vars(self)[key] for key in ("low", "high", "_counts", "_exponent", "_first")}
 
@@ -111,7 +110,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         sums = [torch.cat((none, (self._counts * values**power).cumsum(0))) for power in range(3)]
         start, end = torch.searchsorted(values, lows), torch.searchsorted(values, highs, right=True)
 
-        def apart(bound: torch.Tensor, since: Any, until: Any) -> torch.Tensor:
+        def apart(bound: torch.Tensor, since: torch.Tensor | int, until: torch.Tensor | int) -> torch.Tensor:
             count, one, two = (total[until] - total[since] for total in sums)
             return two - 2 * bound * one + bound.square() * count
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch.fx import GraphModule
@@ -12,10 +11,10 @@ from torch.utils import _pytree as pytree
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 
-Inputs = Sequence[Any] | torch.Tensor
+Inputs = Sequence[object] | torch.Tensor
 
 
-def as_arguments(inputs: Inputs) -> tuple[Any, ...]:
+def as_arguments(inputs: Inputs) -> tuple[object, ...]:
     """Returns the positional arguments of an item of data."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 

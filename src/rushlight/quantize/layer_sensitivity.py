@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -13,6 +12,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import DynamicShapes
 from rushlight.ir.progress import counted
 from rushlight.ir.text_table import text_table
@@ -50,7 +50,7 @@ class LayerSensitivity:
     result: Difference
     own: Difference
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns plain data for JSON."""
         return {
             "layer": self.name,
@@ -106,7 +106,7 @@ class Sensitivity:
     def _whole(self) -> str:
         return f"All layers quantized: {decibels(self.whole.snr_db)} dB over {self.items} inputs."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain data for JSON."""
         return {
             "items": self.items,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -158,7 +157,7 @@ def _goes_on_quantized(node: Node) -> bool:
 def _describe(dequantize: Node) -> tuple[str, bool]:
     """The dtype that a dequantization reads, and whether it is of a stored weight."""
     name = str(dequantize.target).split(".")[1]
-    stored: Any = dequantize.args[0]
+    stored = dequantize.args[0]
     if isinstance(stored, Node) and _is(stored, "quantize_per"):
         stored = stored.args[0]
     is_weight = isinstance(stored, Node) and stored.op == "get_attr"

@@ -159,7 +159,7 @@ class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
         self.original_dtype = input.dtype
         return input
 
-    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def calculate_qparams(self) -> Any:
         """Raises QuantizationError: the ranges are computed at run time."""
         raise QuantizationError("ranges of tokens are found when the program runs")
 

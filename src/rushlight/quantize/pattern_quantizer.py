@@ -45,8 +45,8 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.global_config: QuantizationConfig | None = None
-        self.operator_type_config: dict[Any, QuantizationConfig | None] = {}
-        self.module_type_config: dict[Any, QuantizationConfig | None] = {}
+        self.operator_type_config: dict[object, QuantizationConfig | None] = {}
+        self.module_type_config: dict[str | type, QuantizationConfig | None] = {}
         self.module_name_config: dict[str, QuantizationConfig | None] = {}
         self.filter_fn: Filter | None = None
         self._by_target = {target: pattern for pattern in self.patterns for target in pattern.targets}
@@ -88,7 +88,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         self.operator_type_config[operator_type] = quantization_config
         return self
 
-    def set_module_type(self, module_type: object, quantization_config: QuantizationConfig | None) -> Self:
+    def set_module_type(
+        self, module_type: str | type, quantization_config: QuantizationConfig | None
+    ) -> Self:
         """Sets the configuration of all operators in modules of a type, nested modules included."""
         self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
@@ -109,7 +111,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if config is not None:
             self.check(config)
 
-    def _overloads(self, operator_type: object) -> list[Any]:
+    def _overloads(self, operator_type: object) -> list[OpOverload]:
         return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]
 
     def config_of(self, node: Node) -> QuantizationConfig | None:
@@ -255,7 +257,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             return
         weight_spec = _weight_spec(weight, config.weight, match.pattern.weight_axis)
         # pt2e takes the first for the input where it folds batch norm in training.
-        inputs: dict[Any, Any] = {act: config.input_activation}
+        inputs: dict[Node, object] = {act: config.input_activation}
         if specs.is_weight_only(config) and not specs.is_grouped(weight_spec):
             inputs = {}
         inputs[weight] = weight_spec
@@ -337,12 +339,12 @@ def output_spec(node: object) -> Any:
     return None if annotation is None else annotation.output_qspec
 
 
-def _set(node: Node, inputs: Mapping[object, object], output: object) -> None:
+def _set(node: Node, inputs: Mapping[Any, object], output: object) -> None:
     annotation = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
     meta.set_annotation(node, annotation)
 
 
-def _set_match(match: Match, inputs: Mapping[object, object], output: object) -> None:
+def _set_match(match: Match, inputs: Mapping[Any, object], output: object) -> None:
     if match.output is match.anchor:
         _set(match.anchor, inputs, output)
         return
@@ -360,7 +362,7 @@ def _weight_spec(weight: Node, spec: QuantizationSpec, axis: int) -> Quantizatio
     return specs.on_axis(spec, axis)
 
 
-def type_name(kind: Any) -> str:
+def type_name(kind: str | type) -> str:
     """Returns the full name of a module class, given as a class or as a name."""
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -379,7 +381,7 @@ def _is_huge(node: Node, model: GraphModule) -> bool:
     """Whether a node is a constant number of a size that stands for infinity, as masks have."""
     if node.op != "get_attr":
         return False
-    value: Any = model
+    value: object = model
     for part in str(node.target).split("."):
         value = getattr(value, part)
     return isinstance(value, torch.Tensor) and value.numel() == 1 and abs(float(value)) > _HISTOGRAM_LIMIT

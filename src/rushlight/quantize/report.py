@@ -6,8 +6,8 @@ import html
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 from rushlight.quantize.measures import Difference
 from rushlight.quantize.tables import Sections, Table, bars, page
@@ -33,7 +33,7 @@ class LayerRow:
     accumulated: Difference
     own: Difference
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns plain data for JSON."""
         return {
             "layer": self.name,
@@ -58,7 +58,7 @@ class EndToEnd:
     difference: Difference
     top1: float | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns plain data for JSON."""
         return {"program": self.name, "top1": self.top1, **self.difference.to_dict()}
 
@@ -116,7 +116,7 @@ class Report:
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns plain data for JSON. Numbers that are not finite are None."""
         wrong, blame = self.first_wrong, self.blame
         return {

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import torch
 from torch.fx import GraphModule, Node
 
 from rushlight.quantize.errors import QuantizationError
@@ -28,7 +29,7 @@ class ShardCalibration:
         self._prepared = prepared
         self._empty = {name: copy.deepcopy(part) for name, part in observers(prepared).items()}
 
-    def observe(self, data: Iterable[Inputs]) -> dict[str, Any]:
+    def observe(self, data: Iterable[Inputs]) -> dict[str, torch.nn.Module]:
         """Returns the observers, by name, after they have seen these data alone.
 
         Args:
@@ -60,7 +61,7 @@ def observers(prepared: GraphModule) -> dict[str, Any]:
     Raises:
         QuantizationError: what an observer has seen cannot be merged with what another one has.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for node in prepared.graph.nodes:
         source = node.args[0] if node.op == "call_module" and node.args else None
         if not isinstance(source, Node) or source.op == "get_attr":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import torch
 from torchao.quantization.pt2e import (
@@ -83,7 +82,7 @@ def dynamic_activation(
         low: the smallest integer.
         high: the largest integer.
     """
-    constructor: Any
+    constructor: object
     if per_token:
         constructor = PerTokenObserver.with_args()
     elif qat:
@@ -276,7 +275,7 @@ def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:
     return dataclasses.replace(spec, ch_axis=axis, observer_or_fake_quant_ctr=constructor)
 
 
-def _class_of(spec: QuantizationSpec) -> Any:
+def _class_of(spec: QuantizationSpec) -> object:
     return getattr(getattr(spec.observer_or_fake_quant_ctr, "p", None), "func", None)
 
 

@@ -80,7 +80,7 @@ class ModuleMethod:
         """The names, types and sizes that the program states for the method."""
         return self._method.metadata
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, object]) -> list[Any]:
+    def _flatten(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
         name = self.__name__
         args, kwargs = self._by_position(args, kwargs)
         if len(args) != len(self._positional):
@@ -100,7 +100,7 @@ class ModuleMethod:
                 )
                 + self._order(unknown)
             )
-        leaves: list[Any] = []
+        leaves: list[object] = []
         for index, tree in enumerate(self._positional):
             tree.flatten(args[index], leaves, f"positional argument {index} of {name}")
         for key, tree in self._keywords.items():
@@ -108,7 +108,7 @@ class ModuleMethod:
         return leaves
 
     def _by_position(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Returns the positional arguments, also those that are given by name, and the other ones."""
         names = self._names[len(args) :]

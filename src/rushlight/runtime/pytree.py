@@ -28,7 +28,7 @@ class Tree:
     """
 
     kind: str  # "leaf", "sequence" or "mapping"
-    build: Callable[[list[Any]], Any]
+    build: Callable[[list[object]], object]
     children: tuple[Tree, ...] = ()
     keys: tuple[Any, ...] = ()
 
@@ -188,7 +188,7 @@ def _is_keys(context: object, children: Sequence[Tree]) -> bool:
     return isinstance(context, list) and len(context) == len(children)
 
 
-def _keys(context: Any, children: Sequence[Tree]) -> tuple[Any, ...]:
+def _keys(context: Any, children: Sequence[Tree]) -> tuple[object, ...]:
     if not _is_keys(context, children):
         raise ValueError(f"{len(children)} children, but the keys {context!r}")
     keys = tuple(context)

@@ -10,10 +10,11 @@ import operator
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import Argument
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload
@@ -28,6 +29,9 @@ from rushlight.ir.quantization import (
     quantize_params,
 )
 
+if TYPE_CHECKING:
+    import openvino
+
 aten = torch.ops.aten
 MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'"
 
@@ -38,7 +42,7 @@ def aten_name(node: Node) -> str:
     return str(target) if isinstance(target, torch._ops.OpOverload) else ""
 
 
-def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> Any:
+def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Model:
     """The openvino.Model of a graph; placeholders that `constants` names become its constants.
 
     Raises CompileError with OpenVINO's message.
@@ -64,7 +68,7 @@ def _reason(text: str) -> str:
     return (chosen or lines or ["no reason given"])[-1]
 
 
-def serialize(model: object) -> tuple[bytes, bytes]:
+def serialize(model: openvino.Model) -> tuple[bytes, bytes]:
     """The XML and the weights of a model."""
     import openvino
 
@@ -97,7 +101,7 @@ _Rewrite = Callable[[Graph, Node, Mapping[Node, Node]], Node]
 
 def _to_dim_order_copy(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     dtype = node.kwargs.get("dtype")
-    kwargs: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    kwargs: dict[str, Argument] = {} if dtype is None else {"dtype": dtype}
     return graph.call_function(aten._to_copy.default, (values[node.args[0]],), kwargs)  # type: ignore[index]
 
 

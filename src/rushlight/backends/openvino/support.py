@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch.fx import Graph, Node
@@ -33,7 +32,7 @@ class Support:
 
     def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
         self._constants = constants
-        self._answers: dict[Any, str | None] = {}
+        self._answers: dict[object, str | None] = {}
 
     def is_constant(self, node: Node) -> bool:
         """Returns whether a node is a placeholder of a constant."""
@@ -67,8 +66,8 @@ class Support:
                     return f"{item.name} is not contiguous"
         return None
 
-    def _key(self, node: Node) -> Any:
-        def shape(item: object) -> Any:
+    def _key(self, node: Node) -> object:
+        def shape(item: object) -> object:
             if isinstance(item, Node):
                 value = meta.get_val(item)
                 return self.is_constant(item), value.dtype, tuple(map(str, value.shape))

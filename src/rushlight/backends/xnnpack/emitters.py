@@ -109,7 +109,7 @@ def _clamp(builder: GraphBuilder, node: Node) -> None:
 # ---- Elementwise ----
 
 
-def _unary(kind: Any, builder: GraphBuilder, node: Node) -> None:
+def _unary(kind: Callable[..., object], builder: GraphBuilder, node: Node) -> None:
     source = node.args[0]
     assert isinstance(source, Node)
     layout = _common_layout(builder, [source])
@@ -117,7 +117,7 @@ def _unary(kind: Any, builder: GraphBuilder, node: Node) -> None:
     builder.add(kind(in_id, builder.define(node, layout), 0), node)
 
 
-def _binary(kind: Any, builder: GraphBuilder, node: Node) -> None:
+def _binary(kind: Callable[..., object], builder: GraphBuilder, node: Node) -> None:
     a, b = node.args[0], node.args[1]
     assert isinstance(a, Node) and isinstance(b, Node)
     layout = _common_layout(builder, [a, b])
@@ -386,7 +386,7 @@ def _batch_norm(builder: GraphBuilder, node: Node) -> None:
 # ---- Pools ----
 
 
-def _pool_node(kind: Any, builder: GraphBuilder, node: Node, window: Sequence[int]) -> None:
+def _pool_node(kind: Callable[..., object], builder: GraphBuilder, node: Node, window: Sequence[int]) -> None:
     source = node.args[0]
     assert isinstance(source, Node)
     in_id = builder.value(source, Layout.NHWC)
@@ -482,7 +482,7 @@ def _cat(builder: GraphBuilder, node: Node) -> None:
     if layout is Layout.NHWC and any(rank_of(source) != 4 for source in sources):
         raise CompileError(f"{node.name} joins tensors of different ranks")
     ids = [builder.value(source, layout) for source in sources]
-    kinds: dict[int, Any] = {
+    kinds: dict[int, Callable[..., object]] = {
         2: g.XNNConcatenate2,
         3: g.XNNConcatenate3,
         4: g.XNNConcatenate4,
@@ -543,7 +543,7 @@ def _clone(builder: GraphBuilder, node: Node) -> None:
     _copy(builder, node)
 
 
-ROWS: dict[Any, Emit] = {
+ROWS: dict[object, Emit] = {
     aten.abs.default: partial(_unary, g.XNNAbs),
     aten.add.Tensor: partial(_binary, g.XNNAdd),
     aten.addmm.default: _addmm,

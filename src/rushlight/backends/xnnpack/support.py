@@ -280,7 +280,7 @@ def _clone(node: Node, context: SupportContext) -> str | None:
     return _layout_kept(node, context)
 
 
-CHECKS: dict[Any, Check | None] = {
+CHECKS: dict[object, Check | None] = {
     aten.abs.default: None,
     aten.add.Tensor: _alpha_is_one,
     aten.addmm.default: _addmm,

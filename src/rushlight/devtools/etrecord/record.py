@@ -22,6 +22,7 @@ from rushlight.delegate.lowered import get_lowered_submodules
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
 from rushlight.format.pte import program_fingerprint
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import copy_program
 
 Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
@@ -69,15 +70,15 @@ class ProgramManager(Protocol):
     """What a record needs of a manager of a program file."""
 
     @property
-    def debug_handle_map(self) -> Any:
+    def debug_handle_map(self) -> JsonObject:
         """Debug handles by method and instruction."""
 
     @property
-    def delegate_map(self) -> Any:
+    def delegate_map(self) -> JsonObject:
         """Backend and debug map by method and instruction."""
 
     @property
-    def instruction_id_to_num_outs_map(self) -> Any:
+    def instruction_id_to_num_outs_map(self) -> JsonObject:
         """The number of results by method and instruction."""
 
 
@@ -112,9 +113,9 @@ class ETRecord:
         export_graph_id: int | None = None,
         edge_dialect_program: ExportedProgram | dict[str, ExportedProgram] | None = None,
         graph_map: dict[str, ExportedProgram] | None = None,
-        _debug_handle_map: dict[str, Any] | None = None,
-        _delegate_map: dict[str, Any] | None = None,
-        _instruction_id_to_num_outs_map: dict[str, Any] | None = None,
+        _debug_handle_map: JsonObject | None = None,
+        _delegate_map: JsonObject | None = None,
+        _instruction_id_to_num_outs_map: JsonObject | None = None,
         _reference_outputs: dict[str, list[Any]] | None = None,
         _representative_inputs: list[Any] | None = None,
     ) -> None:
@@ -565,11 +566,11 @@ def _reference_outputs(bundle: Bundle) -> dict[str, list[Any]]:
     return found
 
 
-def _representative_inputs(bundle: Bundle) -> list[Any] | None:
+def _representative_inputs(bundle: Bundle) -> list[object] | None:
     for suite in bundle.method_test_suites:
         if suite.method_name == "forward":
             if not suite.test_cases:
                 raise ValueError("the method 'forward' has no test case; give it inputs")
-            inputs: list[Any] = suite.test_cases[0].inputs
+            inputs: list[object] = suite.test_cases[0].inputs
             return inputs
     return None

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch._export.serde import schema, serialize
-from torch._export.verifier import load_verifier
+from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.utils._sympy.numbers import int_oo
@@ -32,6 +32,7 @@ from rushlight.emit.tensors import SCALAR_TYPES
 from rushlight.ir import meta
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload, aten_op, ops
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import copy_program, program_around
 from rushlight.ir.verifier import EDGE, edge_verifier
 
@@ -139,7 +140,7 @@ def _first_line(error: Exception) -> str:
 # ---- Writing ----
 
 
-def _to_json(program: ExportedProgram) -> tuple[dict[str, Any], dict[str, Any]]:
+def _to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     """The JSON of a program, and the objects of custom classes that its graph holds."""
     copied = copy_program(program)
     for module in list(_graph_modules(copied.graph_module))[1:]:
@@ -210,7 +211,7 @@ def _graph_modules(module: GraphModule) -> Iterator[GraphModule]:
                     yield from _graph_modules(found)
 
 
-def _json_graphs(graph: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
     """The graphs of the JSON in the order of `_graph_modules`."""
     yield graph
     for node in graph["nodes"]:
@@ -220,11 +221,11 @@ def _json_graphs(graph: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield from _json_graphs(inner["graph"])
 
 
-def _attribute(node: Node) -> Any:
+def _attribute(node: Node) -> object:
     """What a `get_attr` node reads; None for other nodes."""
     if node.op != "get_attr":
         return None
-    value: Any = node.graph.owning_module
+    value: object = node.graph.owning_module
     for part in str(node.target).split("."):
         value = getattr(value, part, None)
     return value
@@ -335,7 +336,7 @@ def _delegate_node(writer: serialize.GraphModuleSerializer, node: Node) -> schem
     )
 
 
-def _lowered(lowered: LoweredBackendModule) -> dict[str, Any]:
+def _lowered(lowered: LoweredBackendModule) -> JsonObject:
     original, custom = _to_json(lowered.original_module)
     store = lowered.named_data_store_output
     return {
@@ -351,8 +352,8 @@ def _lowered(lowered: LoweredBackendModule) -> dict[str, Any]:
     }
 
 
-def _store(store: NamedDataStoreOutput) -> dict[str, Any]:
-    def entries(table: dict[str, DataEntry]) -> dict[str, Any]:
+def _store(store: NamedDataStoreOutput) -> JsonObject:
+    def entries(table: dict[str, DataEntry]) -> JsonObject:
         return {key: _entry(entry) for key, entry in table.items()}
 
     return {
@@ -362,7 +363,7 @@ def _store(store: NamedDataStoreOutput) -> dict[str, Any]:
     }
 
 
-def _entry(entry: DataEntry) -> dict[str, Any]:
+def _entry(entry: DataEntry) -> JsonObject:
     data = asdict(entry)
     layout = entry.tensor_layout
     if layout is not None:
@@ -419,7 +420,7 @@ def _newer(key: str, value: Any) -> Any:
 
 
 def _from_json(
-    data: dict[str, Any], state_dict: Any, constants: Any, example_inputs: Any = None
+    data: JsonObject, state_dict: Any, constants: Any, example_inputs: Any = None
 ) -> ExportedProgram:
     version = data["schema_version"]
     if version["major"] != _VERSION["major"]:
@@ -468,7 +469,7 @@ def _from_json(
     )
 
 
-def _verifier(dialect: str) -> Any:
+def _verifier(dialect: str) -> type[Verifier]:
     return edge_verifier(enabled=False) if dialect == EDGE else load_verifier(dialect)
 
 
@@ -491,11 +492,11 @@ def _bound(value: Any, infinite: Any) -> Any:
     return serialize._int_to_sympy_int(int(value), infinite)
 
 
-def _take_edge_facts(graph: dict[str, Any]) -> list[tuple[Any, _Call]]:
+def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, _Call]]:
     """The edge operator (or None) and facts of each call; leaves names that torch knows."""
     found: list[tuple[Any, _Call]] = []
     for node in graph["nodes"]:
-        target: Any = None
+        target = None
         name = None
         for prefix, dialect in ((_EDGE_OPS, "edge"), (_BACKEND_OPS, "backend")):
             if node["target"].startswith(prefix):
@@ -515,7 +516,7 @@ def _take_edge_facts(graph: dict[str, Any]) -> list[tuple[Any, _Call]]:
 
 
 def _operator(dialect: str, name: str) -> Any:
-    value: Any = getattr(ops, dialect)
+    value = getattr(ops, dialect)
     try:
         for part in name.split("."):
             value = getattr(value, part)
@@ -552,8 +553,8 @@ def _restore_lowered(module: GraphModule) -> None:
         node.args = (attribute, *node.args[1:])
 
 
-def _read_store(data: dict[str, Any]) -> NamedDataStoreOutput:
-    def entries(table: dict[str, Any]) -> dict[str, DataEntry]:
+def _read_store(data: JsonObject) -> NamedDataStoreOutput:
+    def entries(table: JsonObject) -> dict[str, DataEntry]:
         return {
             key: DataEntry(entry["buffer_index"], entry["alignment"], _layout(entry.get("tensor_layout")))
             for key, entry in table.items()
@@ -566,7 +567,7 @@ def _read_store(data: dict[str, Any]) -> NamedDataStoreOutput:
     )
 
 
-def _layout(data: dict[str, Any] | None) -> TensorLayout | None:
+def _layout(data: JsonObject | None) -> TensorLayout | None:
     if data is None:
         return None
     dtype = next(dtype for dtype, number in SCALAR_TYPES.items() if number == data["scalar_type"])

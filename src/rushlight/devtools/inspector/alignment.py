@@ -248,7 +248,7 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
     given = list(inputs)
     if len(given) != wanted:
         raise ValueError(f"the program takes {wanted} inputs, and {len(given)} are given")
-    arguments: list[Any] = []
+    arguments: list[object] = []
     for spec in specs:
         if spec.kind is InputKind.USER_INPUT:
             value = given.pop(0)

@@ -6,16 +6,16 @@ The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rushlight.devtools.inspector.events import Event, EventBlock
 from rushlight.devtools.inspector.perf import TimeScale, ratio
+from rushlight.ir.json_types import JsonObject
 
 _PROCESS = 1
 _RUNTIME, _DELEGATE = 1, 2  # threads of the trace: a backend's clock may be another one
 
 
-def trace_events(blocks: Sequence[EventBlock]) -> list[dict[str, Any]]:
+def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:
     """Returns the trace events of all runs; times are microseconds from the first event on."""
     found: list[tuple[EventBlock, Event, int, float]] = []
     for block in blocks:
@@ -31,7 +31,7 @@ def trace_events(blocks: Sequence[EventBlock]) -> list[dict[str, Any]]:
     for _, event, _, start in found:
         thread = _thread(event)
         starts[thread] = min(start, starts.get(thread, start))
-    events: list[dict[str, Any]] = [
+    events: list[JsonObject] = [
         {"name": "thread_name", "ph": "M", "pid": _PROCESS, "tid": thread, "args": {"name": name}}
         for thread, name in ((_RUNTIME, "instructions"), (_DELEGATE, "steps inside delegates"))
         if thread in starts
@@ -62,7 +62,7 @@ def _thread(event: Event) -> int:
     return _DELEGATE if event.is_delegated_op else _RUNTIME
 
 
-def _arguments(block: EventBlock, event: Event, run: int) -> dict[str, Any]:
+def _arguments(block: EventBlock, event: Event, run: int) -> JsonObject:
     facts = {
         "block": block.name,
         "run": run,

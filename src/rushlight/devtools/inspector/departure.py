@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,6 +17,7 @@ from rushlight.devtools.inspector.numerical_comparator import (
     comparator_of,
 )
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Step:
             text += f"\n  {line or 'line unknown'}: {code}" + (f"  [module {module}]" if module else "")
         return text
 
-    def asdict(self) -> dict[str, Any]:
+    def asdict(self) -> JsonObject:
         """Returns the facts as plain data."""
         event = self.pair.event
         return {
@@ -126,7 +127,7 @@ class Comparison:
             ["", "operators", "backend", "error", "largest", "distance", "module", "line"], rows
         )
 
-    def asdict(self) -> dict[str, Any]:
+    def asdict(self) -> JsonObject:
         """Returns the facts as plain data."""
         first = self.first
         return {

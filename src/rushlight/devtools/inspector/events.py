@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rushlight.devtools.etdump.schema_flatcc import DebugEvent, ETDumpFlatCC, ProfileEvent, RunData
 from rushlight.devtools.inspector.operators import Operator
 from rushlight.devtools.inspector.perf import PerfData, TimeScale, elapsed, ratio
 from rushlight.devtools.inspector.values import inflate
+from rushlight.ir.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MetadataParser: TypeAlias = Callable[[list[Any]], Any]
 TimeConverter: TypeAlias = Callable[[Any, Any], Any]
@@ -49,7 +53,7 @@ class Event:
     debug_handles: int | Sequence[int] | None = None
     num_outputs: int = 1
     stack_traces: dict[str, str | None] = field(default_factory=dict)
-    module_hierarchy: dict[str, dict[str, Any]] = field(default_factory=dict)
+    module_hierarchy: dict[str, JsonObject] = field(default_factory=dict)
     is_delegated_op: bool | None = None
     delegate_backend_name: str | None = None
     _delegate_debug_metadatas: list[Any] = field(default_factory=list)
@@ -97,7 +101,7 @@ class Event:
         """The lines of the user's Python, as "file:line", each once."""
         return list(dict.fromkeys(operator.line for operator in self.operators if operator.line))
 
-    def asdict(self, _units: str = "") -> dict[str, Any]:
+    def asdict(self, _units: str = "") -> JsonObject:
         """Returns the fields by name, as columns of a table; `_units` ends the names of times."""
         perf = self.perf_data
         return {
@@ -117,7 +121,7 @@ class Event:
             "start_time": self._start_time,
         }
 
-    def to_dataframe(self, _units: str = "") -> Any:
+    def to_dataframe(self, _units: str = "") -> DataFrame:
         """Returns a pandas DataFrame with one row. It needs pandas."""
         return dataframe([self.asdict(_units)])
 
@@ -145,12 +149,14 @@ class EventBlock:
     reference_output: list[Any] | None = None
     runs: int = 0
 
-    def rows(self, include_units: bool = False) -> list[dict[str, Any]]:
+    def rows(self, include_units: bool = False) -> list[JsonObject]:
         """Returns one dict of columns for each event."""
         units = f" ({self.target_time_scale.value})" if include_units else ""
         return [{"event_block_name": self.name, **event.asdict(units)} for event in self.events]
 
-    def to_dataframe(self, include_units: bool = False, include_delegate_debug_data: bool = False) -> Any:
+    def to_dataframe(
+        self, include_units: bool = False, include_delegate_debug_data: bool = False
+    ) -> DataFrame:
         """Returns a pandas DataFrame with one row for each event. It needs pandas.
 
         Args:
@@ -165,7 +171,7 @@ class EventBlock:
         return dataframe(rows)
 
 
-def dataframe(rows: Iterable[Mapping[str, object]]) -> Any:
+def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
     """Returns a pandas DataFrame of rows.
 
     Raises:

@@ -16,6 +16,7 @@ from rushlight.devtools.inspector.numerical_comparator import (
     NumericalComparatorBase,
 )
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.ir.json_types import JsonObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Gap:
     operators: list[Operator]
     distance: float
 
-    def asdict(self) -> dict[str, Any]:
+    def asdict(self) -> JsonObject:
         """Returns the fields by the names of ExecuTorch's table."""
         return {
             "aot_debug_handle": self.pair.handles,
@@ -99,7 +100,7 @@ def _valued(events: Sequence[Event]) -> list[Event]:
 
     Of several steps that a backend made of one operator, the last one computes its value.
     """
-    chosen: dict[tuple[Any, ...], Event] = {}
+    chosen: dict[tuple[object, ...], Event] = {}
     for event in events:
         if event.debug_data and event.debug_handles:
             key = (event.instruction, event.delegate_debug_identifier)

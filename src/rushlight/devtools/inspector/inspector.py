@@ -24,9 +24,12 @@ from rushlight.devtools.inspector.events import (
 )
 from rushlight.devtools.inspector.operators import Operator, base_name, look_up, operators_of
 from rushlight.devtools.inspector.perf import TimeScale, ratio
+from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from rushlight.devtools.etrecord.record import ETRecord
     from rushlight.devtools.inspector.gaps import Gap
     from rushlight.devtools.inspector.numerical_comparator import NumericalComparatorBase
@@ -185,11 +188,13 @@ class Inspector:
 
     # ---- Output ----
 
-    def rows(self, include_units: bool = True) -> list[dict[str, Any]]:
+    def rows(self, include_units: bool = True) -> list[JsonObject]:
         """Returns one dict of columns for each event."""
         return [row for block in self.event_blocks for row in block.rows(include_units)]
 
-    def to_dataframe(self, include_units: bool = True, include_delegate_debug_data: bool = False) -> Any:
+    def to_dataframe(
+        self, include_units: bool = True, include_delegate_debug_data: bool = False
+    ) -> DataFrame:
         """Returns a pandas DataFrame with one row for each event. It needs pandas.
 
         Args:
@@ -310,7 +315,7 @@ class Inspector:
         distance: str | NumericalComparatorBase,
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
-    ) -> Any:
+    ) -> DataFrame:
         """Compares as `numeric_gaps`, and returns a pandas DataFrame. It needs pandas.
 
         Args:

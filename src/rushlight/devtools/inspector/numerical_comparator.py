@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from rushlight.devtools.inspector.events import dataframe
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DebugHandle: TypeAlias = tuple[int, ...]
 IntermediateOutputMapping: TypeAlias = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
@@ -51,7 +54,7 @@ class NumericalComparatorBase(ABC):
         mapping: IntermediateOutputMapping,
         aot_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
         runtime_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
-    ) -> Any:
+    ) -> DataFrame:
         """Compares pairs of values, and returns a pandas DataFrame. It needs pandas.
 
         Args:

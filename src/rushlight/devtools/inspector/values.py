@@ -76,7 +76,7 @@ def _tensor(tensor: Tensor, buffer: bytes | None) -> Any:
     return result.view(torch.bfloat16) if is_bfloat16 else result
 
 
-def _numpy(kind: ScalarType) -> np.dtype[Any]:
+def _numpy(kind: ScalarType) -> np.dtype:
     if kind not in _NUMPY:
         raise DevtoolsError(f"values of dtype {kind.name} cannot be read from an ETDump")
     return np.dtype(_NUMPY[kind])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rushlight.devtools.view.program import MethodGraph
+from rushlight.ir.json_types import JsonObject
 
 _FOLDER = Path(__file__).with_name("page")
 
@@ -15,9 +15,7 @@ _FOLDER = Path(__file__).with_name("page")
 _LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
 
 
-def page(
-    name: str, methods: Sequence[MethodGraph], size: dict[str, Any], partition: Sequence[dict[str, Any]]
-) -> str:
+def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition: Sequence[JsonObject]) -> str:
     """Returns the page.
 
     Args:

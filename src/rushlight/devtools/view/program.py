@@ -23,6 +23,7 @@ from rushlight.format.program import (
 )
 from rushlight.format.pte import PTEFile
 from rushlight.format.text import scalar_type_name
+from rushlight.ir.json_types import JsonObject
 
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord
@@ -132,7 +133,7 @@ class MethodGraph:
     arenas: list[Arena]
     total_time: float | None = None
 
-    def asdict(self) -> dict[str, Any]:
+    def asdict(self) -> JsonObject:
         """Returns the fields as plain data."""
         return asdict(self)
 
@@ -163,7 +164,7 @@ class _Reader:
         self._nodes: list[OpNode] = []
         self._writers: dict[int, int] = {}  # value to node
         self._uses: dict[int, list[int]] = {}  # value to nodes
-        self._seen: set[Any] = set()
+        self._seen: set[object] = set()
         self._arenas: list[Arena] = []
         self._operators: Mapping[int, list[Operator]] = {}
         self._handles: Mapping[int, tuple[int, ...]] = {}

@@ -110,7 +110,7 @@ def _relative(step: ComparedStep) -> float:
     return step.difference / max(step.scale, 1e-6)
 
 
-def _shape(written: object) -> tuple[Any, ...]:
+def _shape(written: object) -> tuple[object, ...]:
     return written if isinstance(written, tuple) else ()
 
 

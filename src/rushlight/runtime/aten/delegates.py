@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from rushlight.format import program as p
 from rushlight.format.pte import PTEFile, write_pte
+from rushlight.format.segments import NamedDataEntry
 from rushlight.runtime import _native
 from rushlight.runtime.aten.values import DTYPES, Slot, TensorSlot, from_numpy
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
@@ -111,7 +112,7 @@ def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
     return placed, end
 
 
-def _without_guards(file: PTEFile) -> dict[str, Any]:
+def _without_guards(file: PTEFile) -> dict[str, NamedDataEntry]:
     # The guards belong to the inputs of the method, not to those of the delegate.
     guards = ("rushlight.shape_guards.", "rushlight.relations.")
     return {key: data for key, data in file.named_data.items() if not key.startswith(guards)}

@@ -155,7 +155,7 @@ def roles(op: OpOverload, args: list[int]) -> tuple[list[int], list[int], tuple[
     return args[:count], args[count : count + len(op._schema.returns)], ()
 
 
-def call(op: OpOverload, given: list[Any], outs: list[Any]) -> Any:
+def call(op: OpOverload, given: list[object], outs: list[object]) -> Any:
     """Calls `op` with the values of a kernel call.
 
     given: its arguments in the schema's order, without the out arguments; dtypes, layouts and memory formats
@@ -163,11 +163,11 @@ def call(op: OpOverload, given: list[Any], outs: list[Any]) -> Any:
     that the program wants; a functional overload ignores them.
     Returns the results: of an out variant its outs, whatever it returns itself.
     """
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
     values = iter(given)
     out_values = iter(outs)
-    written: list[Any] = []
+    written: list[object] = []
     for argument in op._schema.arguments:
         if argument.is_out:
             keywords[argument.name] = value = next(out_values)

@@ -145,7 +145,7 @@ class Runtime:
         """
         contents = _contents(data)
         native = load_native(contents, data_path, threads)
-        external: dict[str, Any] = {}
+        external: dict[str, object] = {}
         for source in _sources(data_path):
             for key, entry in read_ptd(source).items():
                 external.setdefault(key, entry)

@@ -122,7 +122,7 @@ def attention(lowering: Lowering, node: Node) -> None:
     Where keys and values are concatenations of two parts and the queries are few, the step reads both
     parts in place of their concatenation.
     """
-    pieces: list[Any] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
+    pieces: list[object] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
         None if n is None else _three(lowering.with_inner(_tensor(lowering, n), -1, node))
         for n in (node.args[0], *pieces)
@@ -332,6 +332,6 @@ def _divides(a: Sequence[int | torch.SymInt], b: Sequence[int | torch.SymInt]) -
     )
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.scaled_dot_product_attention.default: Row(check_attention, attention),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.fx import Node
 
@@ -128,7 +126,7 @@ def check_where(node: Node, constants: Constants) -> str | None:
     return None if types[1] is types[2] else "its operands have several types"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     **rows(COMPARISONS, Row(check_comparison, comparison, Category.MASK)),
     **rows(LOGIC, Row(check_logic, comparison, Category.MASK)),
     **rows(NOT, Row(check_logic, negation, Category.MASK)),

@@ -264,7 +264,7 @@ def _row(lower: Lower, check: Check | None = None) -> Row:
     return Row(check, lower, Category.ELEMENTWISE)
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     **{op: _row(plain(function)) for op, function in FUNCTIONS.items()},
     aten.relu.default: _row(relu),
     aten.relu6.default: _row(relu6),

@@ -73,7 +73,7 @@ def check_embedding(node: Node, constants: Constants) -> str | None:
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.embedding.default: Row(check_embedding, embedding),
     aten.index.Tensor: Row(check_index, index),
 }

@@ -318,7 +318,7 @@ def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
     return None
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.convolution.default: Row(check_convolution, convolution),
     aten._native_batch_norm_legit_no_training.default: Row(check_batch_norm, batch_norm),
     aten.max_pool2d_with_indices.default: Row(check_max_pool2d_with_indices, max_pool2d_with_indices),

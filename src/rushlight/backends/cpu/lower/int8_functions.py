@@ -60,7 +60,7 @@ def int8_functions(graph: Graph, constants: Constants) -> dict[Node, Int8Functio
 
 def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8Function | None:
     nodes: set[Node] = set()
-    sources: dict[Any, Node] = {}
+    sources: dict[object, Node] = {}
     stack = [result.args[0]]
     while stack:
         node = stack.pop()

@@ -43,7 +43,7 @@ class Lowering:
         self.aliases = Aliases()
         self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
-        self.tables: dict[Any, Tensor] = {}
+        self.tables: dict[object, Tensor] = {}
         """Those of which steps read rows, as they are stored."""
 
     # ---- What nodes stand for ----

@@ -13,7 +13,7 @@ from rushlight.backends.cpu.plan.sizes import is_bounded
 from rushlight.backends.cpu.plan.tensor import planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
-from rushlight.ir.sym import bounds
+from rushlight.ir.sym import IntLike, bounds
 
 
 def operation(node: Node) -> Any:
@@ -28,7 +28,7 @@ def tensors_of(node: Node) -> list[torch.Tensor]:
     return [item for item in values if isinstance(item, torch.Tensor)]
 
 
-def shape_of(node: Node) -> Sequence[Any]:
+def shape_of(node: Node) -> Sequence[IntLike]:
     """The sizes (int or SymInt) of the tensor that a node computes; empty if it computes no single tensor."""
     fake = meta.get_tensor(node)
     return () if fake is None else fake.shape

@@ -208,7 +208,7 @@ def check_softmax(node: Node, constants: Constants) -> str | None:
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.layer_norm.default: Row(check_norm, layer_norm),
     aten.rms_norm.default: Row(check_norm, rms_norm),
     aten.native_layer_norm.default: Row(check_native_layer_norm, native_layer_norm),

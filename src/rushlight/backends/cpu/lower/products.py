@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.fx import Node
 
@@ -145,7 +143,7 @@ def check_matmul(node: Node, constants: Constants) -> str | None:
     return None if 2 <= a <= 4 and 2 <= b <= 4 else f"its operands have {a} and {b} dimensions"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.linear.default: Row(check_linear, linear),
     aten.addmm.default: Row(check_addmm, addmm),
     aten.mm.default: Row(check_matmul, matmul),

@@ -428,7 +428,7 @@ def _mean(lowering: QuantizedLowering, node: Node) -> bool:
     if found is None or node.kwargs.get("dtype") is not None:
         return False
     rank = lowering.raw(found[0]).rank
-    given: Any = argument(node, 1)
+    given = argument(node, 1)
     axes = sorted({axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))})
     return _mean_over(lowering, node, found, axes)
 
@@ -565,7 +565,7 @@ QUANTIZED = frozenset(
 """Operators that lower_quantized lowers always."""
 
 QuantizedLower = Callable[[QuantizedLowering, Node], bool]
-_ROWS: dict[Any, QuantizedLower] = {
+_ROWS: dict[object, QuantizedLower] = {
     aten.convolution.default: _convolution,
     **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
     **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),

@@ -165,7 +165,7 @@ def check_recurrent(node: Node, constants: Constants) -> str | None:
     return None if rank_of(arguments[0]) == 3 else "its input is no batch of sequences"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.lstm.input: Row(check_recurrent, recurrent),
     aten.gru.input: Row(check_recurrent, recurrent),
 }

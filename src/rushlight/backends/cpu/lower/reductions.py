@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.fx import Node
 
@@ -33,7 +31,7 @@ REDUCTIONS = {
 def reduce(lowering: Lowering, node: Node) -> None:
     """Lowers a sum, mean, maximum or minimum over some dimensions, or all."""
     x = lowering.tensor(node.args[0])
-    given: Any = argument(node, 1)
+    given = argument(node, 1)
     axes = {axis % x.rank for axis in ([given] if isinstance(given, int) else given or range(x.rank))}
     kept = [axis for axis in range(x.rank) if axis not in axes]
     inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
@@ -83,7 +81,7 @@ def check_extreme(node: Node, constants: Constants) -> str | None:
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.sum.dim_IntList: Row(check_reduce, reduce),
     aten.mean.dim: Row(check_reduce, reduce),
     aten.amax.default: Row(check_extreme, reduce),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.fx import Node
 
@@ -30,7 +28,7 @@ def _factors(node: Node, axes: int) -> list[float | None]:
     """The factors that the user gave for each axis, if any."""
     first = 3 if aten_op(node.target) in BILINEAR else 2
     if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0]):
-        given: Any = argument(node, first)
+        given = argument(node, first)
         return [None] * axes if given is None else [float(factor) for factor in given]
     numbers = [argument(node, first + axis) for axis in range(axes)]
     return [None if number is None else float(number) for number in numbers]
@@ -87,6 +85,6 @@ def check_resize(node: Node, constants: Constants) -> str | None:
     return "its image is empty" if 0 in source.shape[1:] else None
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     **rows((*NEAREST, *BILINEAR), Row(check_resize, resize)),
 }

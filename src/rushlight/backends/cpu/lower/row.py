@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
 
 from torch.fx import Node
 
@@ -45,6 +44,6 @@ class Row:
     category: Category = Category.COMPUTATION
 
 
-def rows(ops: Iterable[object], row: Row) -> dict[Any, Row]:
+def rows(ops: Iterable[object], row: Row) -> dict[object, Row]:
     """The same row for several operators."""
     return dict.fromkeys(ops, row)

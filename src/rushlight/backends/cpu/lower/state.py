@@ -155,7 +155,7 @@ def check_same_source(target: Node, source: Node) -> str | None:
     return None if same else "it writes elements of another type"
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.index_put.default: Row(check_index_put, index_put),
     aten.index_copy.default: Row(check_index_copy, index_copy),
     aten.slice_scatter.default: Row(check_scatter, slice_scatter),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch._ops import OpOverload
 
 from rushlight.backends.cpu.lower import (
@@ -23,7 +21,7 @@ from rushlight.backends.cpu.lower import (
 )
 from rushlight.backends.cpu.lower.row import Category, Row
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     **attention.ROWS,
     **comparisons.ROWS,
     **elementwise.ROWS,

@@ -118,5 +118,5 @@ def _computes_with_symbol(node: Node, op: OpOverload) -> bool:
 
 
 def _indices(node: Node) -> Sequence[Any]:
-    given: Any = argument(node, 1)
+    given = argument(node, 1)
     return [given] if isinstance(given, Node) else given

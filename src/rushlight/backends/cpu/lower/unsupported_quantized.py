@@ -102,7 +102,7 @@ def unsupported_product_reason(node: Node, constants: Constants) -> str | None:
         or not is_op(parts.weight, *DEQUANTIZE_WEIGHT)
     ):
         return None
-    source: Any = parts.input
+    source: object = parts.input
     while is_op(source, *MOVES[:2]):
         source = source.args[0]
     if is_op(source, *DYNAMIC_DEQUANTIZE):

@@ -59,7 +59,7 @@ def full(lowering: Lowering, node: Node) -> None:
     """Lowers `full` to a constant of one element that is broadcast to the sizes of the result."""
     fake = meta.get_tensor(node)
     assert fake is not None
-    value: Any = node.args[1]
+    value = node.args[1]
     lowering.set(node, constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
 
 
@@ -224,7 +224,7 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
 
 def check_roll(node: Node, constants: Constants) -> str | None:
     """Gives the reason if roll has no dimensions, a symbolic shift, or a dimension of dynamic size."""
-    axes: Any = argument(node, 2)
+    axes = argument(node, 2)
     if not axes or not all(isinstance(shift, int) for shift in node.args[1]):  # type: ignore[union-attr]
         return "it rolls over all dimensions, or by a symbolic number"
     source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
@@ -277,7 +277,7 @@ def _row(lower: Lower, check: Check | None = None) -> Row:
     return Row(check, lower, Category.VIEW)
 
 
-ROWS: dict[Any, Row] = {
+ROWS: dict[object, Row] = {
     aten.view_copy.default: _row(view),
     aten._unsafe_view.default: _row(view),
     aten.reshape.default: _row(view),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import sympy
 import torch
@@ -13,12 +13,14 @@ from torch.fx import Node
 from rushlight.backends.cpu.plan.sizes import Size, UnsupportedSize, encode, may_be_negative, product, size_of
 from rushlight.ir import meta
 
+Source = TypeVar("Source")
+
 
 @dataclass(frozen=True)
 class Binding:
     """A size of an argument is factor * unknown + shift."""
 
-    unknown: Any  # a symbol; a function of symbols, such as a quotient; or a size itself
+    unknown: sympy.Expr  # a symbol; a function of symbols, such as a quotient; or a size itself
     factor: int
     shift: int
 
@@ -27,9 +29,9 @@ class Bindings:
     """The unknowns that can be found from sizes of arguments, with their indices."""
 
     def __init__(self) -> None:
-        self._index: dict[Any, int] = {}
+        self._index: dict[sympy.Expr, int] = {}
 
-    def solve(self, sizes: Iterable[tuple[Size, object]]) -> Iterator[tuple[Binding, Any]]:
+    def solve(self, sizes: Iterable[tuple[Size, Source]]) -> Iterator[tuple[Binding, Source]]:
         """What each new unknown follows from. `sizes` come with what tells them; symbols go first.
 
         Differences go last: a size of 0 does not tell what is subtracted from.
@@ -55,20 +57,20 @@ class Bindings:
         """The size in the notation of payloads. Raises KeyError naming a symbol that nothing tells."""
         return encode(size, self._index)
 
-    def _symbol(self, size: Size) -> Binding | None:
+    def _symbol(self, size: sympy.Expr) -> Binding | None:
         symbols = list(size.free_symbols)
         return _linear(size, symbols[0]) if len(symbols) == 1 else None
 
-    def _function(self, size: Size) -> Binding | None:
+    def _function(self, size: sympy.Expr) -> Binding | None:
         functions = [item for item in size.atoms(sympy.Function) if not self.knows(item)]
         outer = [item for item in functions if not any(item in other.args for other in functions)]
         return _linear(size, outer[0]) if len(outer) == 1 else None
 
-    def _whole(self, size: Size) -> Binding | None:
+    def _whole(self, size: sympy.Expr) -> Binding | None:
         return Binding(size, 1, 0)
 
 
-def _linear(size: Size, unknown: object) -> Binding | None:
+def _linear(size: sympy.Expr, unknown: sympy.Expr) -> Binding | None:
     stand_in = sympy.Dummy()
     replaced = sympy.expand(size.subs(unknown, stand_in))
     if replaced.free_symbols != {stand_in}:
@@ -81,9 +83,9 @@ def _linear(size: Size, unknown: object) -> Binding | None:
 
 def shapes_of(node: Node) -> list[tuple[Size, ...]]:
     """The shapes of a node's tensors; an int is a shape of one size."""
-    value: Any = meta.find_val(node)
-    items: Any = value if isinstance(value, (list, tuple)) else [value]
-    shapes: list[Any] = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
+    value = meta.find_val(node)
+    items = value if isinstance(value, (list, tuple)) else [value]
+    shapes = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
     sized = (int, torch.SymInt)
     return [tuple(size_of(s) for s in shape) for shape in shapes if all(isinstance(s, sized) for s in shape)]
 

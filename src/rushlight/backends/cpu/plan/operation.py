@@ -52,7 +52,7 @@ class Operation(Generic[V]):
     def operands(self) -> Iterator[tuple[Operand, V]]:
         """The operands that are there, in the order of the fields."""
         for operand in self.OPERANDS:
-            value: Any = getattr(self, operand.name)
+            value = getattr(self, operand.name)
             if operand.is_vector:
                 for item in value:
                     yield operand, item

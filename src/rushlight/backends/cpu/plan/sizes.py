@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sympy
 import torch
@@ -12,7 +12,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from rushlight.ir.sym import bounds
 
-Size: TypeAlias = Any  # int or sympy.Expr
+Size: TypeAlias = int | sympy.Expr
 
 _CONSTANT, _SYMBOL, _ADD, _MULTIPLY, _FLOOR, _MODULUS, _LARGEST, _LEAST = range(8)
 
@@ -29,7 +29,7 @@ def size_of(value: int | torch.SymInt) -> Size:
     return int(constant) if constant is not None else simplify(value.node.expr)
 
 
-def simplify(expression: Any) -> Size:
+def simplify(expression: Size) -> Size:
     """An int where the expression is one; divisions that leave no remainder become their quotients.
 
     torch divides sizes by others that may be 0, `(s**2) // s`, where the quotient `s` has a value.
@@ -42,7 +42,7 @@ def simplify(expression: Any) -> Size:
     return int(expanded) if expanded.is_Integer else expanded
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     exact, rest = sympy.cancel(a / b).as_numer_denom()  # not sympy.fraction, which gives (s / 2 - 1 / 2, 1)
     return exact if rest == 1 else FloorDiv(a, b)
 
@@ -69,7 +69,7 @@ def divide(a: Size, b: Size) -> Size:
     return simplify(sympy.cancel(sympy.sympify(a) / b))
 
 
-def _falls(term: Any) -> bool:
+def _falls(term: sympy.Expr) -> bool:
     return bool(term.free_symbols) and bool(term.could_extract_minus_sign())
 
 
@@ -132,7 +132,7 @@ def is_bounded(value: int | torch.SymInt) -> bool:
     return bounds(value)[1] is not None
 
 
-def encode(size: Size, index_of: Mapping[object, int]) -> list[int]:
+def encode(size: Size, index_of: Mapping[sympy.Expr, int]) -> list[int]:
     """The size in the notation of payloads; `index_of`: symbols and what else is known.
 
     Raises UnsupportedSize, and KeyError for a symbol that is not among them.
@@ -160,7 +160,7 @@ def encode(size: Size, index_of: Mapping[object, int]) -> list[int]:
     raise UnsupportedSize(f"{size} is no size that a plan can express")
 
 
-def _chain(items: Iterable[object], code: int, index_of: Mapping[object, int]) -> list[int]:
+def _chain(items: Iterable[sympy.Expr], code: int, index_of: Mapping[sympy.Expr, int]) -> list[int]:
     first, *rest = items
     result = encode(first, index_of)
     for item in rest:
