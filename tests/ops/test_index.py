@@ -242,6 +242,20 @@ def test_embedding_bag(name: str, mode: int, dtype: torch.dtype) -> None:
             assert_same(outs[:1], wanted[:1], args)
 
 
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_embedding_bags_of_wide_rows(mode: int, is_turned: bool) -> None:
+    """is_turned: the columns of the table are contiguous, not its rows."""
+    weight = tensor(torch.float32, 150, 10).t() if is_turned else tensor(torch.float32, 10, 150)
+    args = (weight, picks(10, 8), at(0, 3, 3, 5), False, mode, False, None, False, -1)
+    wanted = torch.ops.aten._embedding_bag.default(*args)
+    outs = [torch.full_like(w, 7) for w in wanted]
+    call_kernel("aten::_embedding_bag.out", [*args, *outs], "portable")
+    assert_same(outs[:1], wanted[:1], args)
+    if mode == 2:
+        assert torch.equal(outs[3], wanted[3])
+
+
 REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::embedding.out", [x(4, 2), at(4), -1, False, False, x(2)], r"index 4 is not in \[0, 4\)"),
     ("aten::embedding.out", [x(4, 2), at(-1), -1, False, False, x(2)], "index -1"),

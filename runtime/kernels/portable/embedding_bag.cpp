@@ -21,6 +21,65 @@ void put(const Tensor& tensor, int64_t element, int64_t value) {
   }
 }
 
+// Columns whose results a bag computes at a time: they stay in registers or in the nearest cache.
+constexpr int64_t kColumns = 64;
+
+// The rows of `weight` at the positions [begin, end) of `rows`, but for those at `padding`.
+template <typename T>
+struct Bag {
+  using Number = AccumulatorOf<T>;
+
+  const Tensor& weight;
+  const IndexReader& rows;
+  int64_t begin, end, padding;
+  const T* scales;  // a factor for each row, or null
+
+  // Calls function(row, pointer to column `first` of the row, place in the bag).
+  template <typename F>
+  void for_rows(int64_t first, F function) const {
+    const T* const columns = weight.const_data_ptr<T>() + first * weight.stride(1);
+    for (int64_t i = begin; i < end; ++i) {
+      if (rows[i] != padding) function(rows[i], columns + rows[i] * weight.stride(0), i - begin);
+    }
+  }
+
+  void add_up(int64_t first, int64_t columns, Number* sums) const {
+    std::fill_n(sums, columns, Number{0});
+    for_rows(first, [&](int64_t, const T* from, int64_t i) {
+      if (weight.stride(1) == 1 && columns == kColumns) {
+        add(from, 1, kColumns, i, sums);
+      } else {
+        add(from, weight.stride(1), columns, i, sums);
+      }
+    });
+  }
+
+  template <typename F>
+  void find_most(int64_t first, int64_t columns, Number* most, F set_row) const {
+    std::fill_n(most, columns, Number{0});
+    bool is_empty = true;
+    for_rows(first, [&](int64_t row, const T* from, int64_t) {
+      for (int64_t c = 0; c < columns; ++c) {
+        const Number value = static_cast<Number>(from[c * weight.stride(1)]);
+        if (!is_empty && !(value > most[c])) continue;
+        most[c] = value;
+        set_row(c, row);
+      }
+      is_empty = false;
+    });
+  }
+
+ private:
+  [[gnu::always_inline]] void add(const T* from, int64_t step, int64_t columns, int64_t i, Number* sums) const {
+    if (scales) {
+      const Number scale = static_cast<Number>(scales[i]);
+      for (int64_t c = 0; c < columns; ++c) sums[c] += static_cast<Number>(from[c * step]) * scale;
+    } else {
+      for (int64_t c = 0; c < columns; ++c) sums[c] += static_cast<Number>(from[c * step]);
+    }
+  }
+};
+
 }  // namespace
 
 // `out` is [bags, width]. The backward pass reads the other results: offset2bag may be empty, and max_indices is
@@ -78,23 +137,20 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
         count += rows[i] != padding_idx;
       }
       if (bag < bag_size.numel()) put(bag_size, bag, count);
-      for (int64_t j = 0; j < width; ++j) {
-        Number sum = 0;
-        bool empty = true;
-        for (int64_t i = begin; i < end; ++i) {
-          if (rows[i] == padding_idx) continue;
-          const Number value =
-              static_cast<Number>(weight.const_data_ptr<T>()[rows[i] * weight.stride(0) + j * weight.stride(1)]);
-          if (!is_max) {
-            sum += scales ? value * static_cast<Number>(scales[i]) : value;
-          } else if (empty || value > sum) {
-            sum = value;
-            put(max_indices, bag * max_indices.stride(0) + j * max_indices.stride(1), rows[i]);
-          }
-          empty = false;
+      const Bag<T> of{weight, rows, begin, end, padding_idx, scales ? scales + begin : nullptr};
+      for (int64_t j = 0; j < width; j += kColumns) {
+        const int64_t columns = std::min(kColumns, width - j);
+        Number results[kColumns];
+        if (is_max) {
+          of.find_most(j, columns, results, [&](int64_t column, int64_t row) {
+            put(max_indices, bag * max_indices.stride(0) + (j + column) * max_indices.stride(1), row);
+          });
+        } else {
+          of.add_up(j, columns, results);
         }
-        if (mode == kMean && count > 0) sum /= static_cast<Number>(count);
-        out.mutable_data_ptr<T>()[bag * out.stride(0) + j * out.stride(1)] = static_cast<T>(sum);
+        const Number divisor = static_cast<Number>(mode == kMean && count > 0 ? count : 1);
+        T* const to = out.mutable_data_ptr<T>() + bag * out.stride(0) + j * out.stride(1);
+        for (int64_t c = 0; c < columns; ++c) to[c * out.stride(1)] = static_cast<T>(results[c] / divisor);
       }
     }
   });
