@@ -80,6 +80,7 @@ types: $(VENV)/.environment
 # Ray leaves threads in its process that read Python sources, which Python 3.11 does for one thread at a time only
 # (https://github.com/python/cpython/issues/106905), so that its tests have a process of their own.
 unit: build
+	scripts/system-packages cortex-m
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop --ignore tests/distributed
 	$(BIN)/pytest -q tests/distributed
 

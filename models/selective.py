@@ -96,16 +96,40 @@ def with_cases(program: bytes, inputs: Sequence[torch.Tensor], folder: Path, nam
     return path
 
 
-def build(project: Path, target: str, toolchain: str = HOST, options: Sequence[str] = ()) -> Path:
+def build(
+    project: Path,
+    target: str,
+    toolchain: str = HOST,
+    options: Sequence[str] = (),
+    application: Path | None = None,
+) -> Path:
     """Builds a target of a project that `rushlight select` wrote.
+
+    Args:
+        project: the folder of the project.
+        target: the target.
+        toolchain: HOST, or the name of a toolchain file.
+        options: more arguments for CMake.
+        application: the folder of an application that takes the project's as DEVICE.
 
     Returns:
         The folder of the build, below the project's.
     """
-    folder = project / toolchain
+    folder = project / (f"{application.name}-{toolchain}" if application else toolchain)
     tools = Path(sys.executable).parent
     cmake, ninja = (str(tools / name) if (tools / name).exists() else name for name in ("cmake", "ninja"))
-    command = [cmake, "-S", project, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *options]
+    options = [*options, f"-DDEVICE={project}"] if application else options
+    command = [
+        cmake,
+        "-S",
+        application or project,
+        "-B",
+        folder,
+        "-G",
+        "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={ninja}",
+        *options,
+    ]
     if shutil.which("ccache"):
         command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
     if toolchain != HOST:
@@ -126,13 +150,13 @@ def select(programs: Sequence[Path], project: Path, *options: str) -> Path:
     return project
 
 
-def run(folder: Path, toolchain: str = HOST) -> tuple[int, str]:
-    """Runs the runner of a build, on a board in QEMU if it is for one.
+def run(folder: Path, toolchain: str = HOST, program: str = "runner") -> tuple[int, str]:
+    """Runs a program of a build, on a board in QEMU if it is for one.
 
     Returns:
         The exit code and the text that it showed.
     """
-    command = [str(folder / "runner")]
+    command = [str(folder / program)]
     if toolchain != HOST:
         command = [*EMULATORS[toolchain], "-nographic", "-monitor", "none", "-kernel", *command]
     done = subprocess.run(
@@ -175,8 +199,8 @@ _MEMORIES = ("arena", "structures", "scratch")
 def device_sizes(folder: Path) -> dict[str, int]:
     """Measures what BUDGETS limits, on a Cortex-M4 without the texts of errors.
 
-    Code is what a linked program has in flash, with start, runner and the library of the compiler but without
-    the bytes of the model. RAM is static data and the structures of the loaded method.
+    Code is what `examples/microcontroller` has in flash, with start and the library of the compiler but
+    without the bytes of the model. RAM is static data of the runner and the structures of the loaded method.
 
     Args:
         folder: an empty folder for the builds.
@@ -184,37 +208,35 @@ def device_sizes(folder: Path) -> dict[str, int]:
     program = folder / "digits.pte"
     program.write_bytes(digits_program("int8"))
     project = select([program], folder / "digits", "--portable", "--embed")
-    digits = build(project, "runner", "cortex-m4", _SMALL)
-    # The same program with a core that has no kernels.
-    operators = folder / "operators.txt"
-    operators.write_text("")
-    core = select([operators], folder / "core", "--portable")
-    for name in ("CMakeLists.txt", "programs.cpp"):
-        shutil.copy(project / name, core / name)
-    bare = build(core, "runner", "cortex-m4", _SMALL)
-    code, text = run(digits, "cortex-m4")
+    runner = build(project, "runner", "cortex-m4", _SMALL)
+    code, text = run(runner, "cortex-m4")
     if code != 0:
         raise RuntimeError(text)
     structures = int(text.split(" of structures")[0].split()[-1])
+    ram = _static_data(runner) + structures
+    application = ROOT / "examples" / "microcontroller"
+    digits = build(project, "application", "cortex-m4", _SMALL, application)
+    if run(digits, "cortex-m4", "application")[0] != 0:
+        raise RuntimeError(f"{application} does not run the digits network")
+    # The same application with a core that has no kernels.
+    operators = folder / "operators.txt"
+    operators.write_text("")
+    core = select([operators], folder / "core", "--portable")
+    shutil.copy(project / "programs.cpp", core)
+    bare = build(core, "application", "cortex-m4", _SMALL, application)
     model = program.stat().st_size
-    return dict(
-        zip(
-            BUDGETS,
-            (_flash(bare) - model, _flash(digits) - model, _static_data(digits) + structures),
-            strict=True,
-        )
-    )
+    return dict(zip(BUDGETS, (_flash(bare) - model, _flash(digits) - model, ram), strict=True))
 
 
-def _sections(folder: Path) -> list[int]:
+def _sections(program: Path) -> list[int]:
     """The bytes of code and constants, of data with a value, and of other data."""
-    command = ["arm-none-eabi-size", str(folder / "runner")]
+    command = ["arm-none-eabi-size", str(program)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return [int(word) for word in lines[1].split()[:3]]
 
 
 def _flash(folder: Path) -> int:
-    text, data, _ = _sections(folder)
+    text, data, _ = _sections(folder / "application")
     return text + data
 
 
@@ -222,7 +244,7 @@ def _static_data(folder: Path) -> int:
     """The bytes of data without the memories that the runner gives to methods."""
     command = ["arm-none-eabi-nm", "-S", "-C", str(folder / "runner")]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    _, data, bss = _sections(folder)
+    _, data, bss = _sections(folder / "runner")
     sizes = [
         int(line.split()[1], 16)
         for line in names.splitlines()

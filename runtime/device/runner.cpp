@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "device/console.h"
+#include "device/environment.h"
 #include "device/programs.h"
 #include "platform/format.h"
 #include "rushlight/exec/bundled_test.h"
@@ -11,19 +12,6 @@
 #include "rushlight/program/buffer_loader.h"
 #include "rushlight/program/bundled_program.h"
 #include "rushlight/program/program.h"
-
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-#include "rushlight/kernels/optimized.h"
-#endif
-#if defined(RUSHLIGHT_HAS_KERNELS_PORTABLE)
-#include "rushlight/kernels/portable.h"
-#endif
-#if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
-#include "rushlight/kernels/quantized.h"
-#endif
-#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
-#include "rushlight/backends/cpu.h"
-#endif
 
 // The bytes of each memory. A project defines them for its programs and its board.
 #if !defined(RUSHLIGHT_ARENA_BYTES)
@@ -61,28 +49,6 @@ void show(const char* format, ...) {
   format_list(line, sizeof(line), format, arguments);
   va_end(arguments);
   rushlight_write(line);
-}
-
-Environment environment() {
-  static const KernelTable kernels[] = {
-#if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-      optimized_kernels(),
-#endif
-#if defined(RUSHLIGHT_HAS_KERNELS_QUANTIZED)
-      quantized_kernels(),
-#endif
-#if defined(RUSHLIGHT_HAS_KERNELS_PORTABLE)
-      portable_kernels(),
-#endif
-      KernelTable(),
-  };
-  Environment result;
-  result.kernels = kernels;
-#if defined(RUSHLIGHT_HAS_BACKEND_CPU)
-  static const Backend backends[] = {cpu_backend()};
-  result.backends = backends;
-#endif
-  return result;
 }
 
 // Shows the elements of a tensor in their order in memory, each as the hexadecimal digits of its bits.

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "core/all_tensors.h"
+#include "core/message.h"
 #include "core/poison.h"
 #include "exec/method_state.h"
 #include "exec/relations.h"
@@ -35,6 +36,7 @@ struct OperatorText {
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
+  if (!kHasMessages) return code;
   const SourceLine source = state.plan.source_line(chain, index);
   char line[96] = "";
   if (!source.file.empty()) {

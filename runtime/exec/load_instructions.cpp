@@ -2,9 +2,10 @@
 #include <new>
 
 #include "core/kernel_rows.h"
+#include "core/message.h"
+#include "exec/join_texts.h"
 #include "exec/method_loader.h"
 #include "exec/operator_text.h"
-#include "platform/format.h"
 
 namespace rushlight {
 namespace {
@@ -16,13 +17,15 @@ constexpr uint16_t kMaxGuardedArity = 16;
 class NameList {
  public:
   void add(const char* name) {
-    if (is_full_) return;
-    const int written = format_text(text_ + length_, sizeof(text_) - length_, "%s%s", length_ ? ", " : "", name);
-    if (written < 0 || length_ + static_cast<size_t>(written) + 5 >= sizeof(text_)) {
-      format_text(text_ + length_, sizeof(text_) - length_, "%s", length_ ? ", ..." : "...");
-      is_full_ = true;
+    if (!kHasMessages || is_full_) return;
+    char* const end = text_ + length_;
+    const size_t room = sizeof(text_) - length_;
+    const size_t written = join_texts(end, room, {length_ ? ", " : "", name});
+    is_full_ = written + 5 >= room;
+    if (is_full_) {
+      join_texts(end, room, {length_ ? ", ..." : "..."});
     } else {
-      length_ += static_cast<size_t>(written);
+      length_ += written;
     }
   }
   const char* text() const { return text_; }
@@ -65,7 +68,7 @@ Error MethodLoader::init_delegates() {
     const Backend* row = find_backend(environment_.backends, id);
     clear_last_error_message();
     if (row && row->backend->is_available()) continue;
-    if (!reason[0]) format_text(reason, sizeof(reason), "%s", last_error_message());
+    if (kHasMessages && !reason[0]) join_texts(reason, sizeof(reason), {last_error_message()});
     missing.add(id.data());
     ++num_missing;
   }

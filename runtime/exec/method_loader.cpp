@@ -30,7 +30,7 @@ Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* m
 
 Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& memory, const Environment& environment) {
   RL_REQUIRE(memory.method, InvalidArgument, "method '%.80s' needs a method allocator", plan.name().data());
-  EventTracer* const tracer = environment.tracer;
+  EventTracer* const tracer = enabled_tracer(environment.tracer);
   const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
   MemoryManager manager = memory;
   if (tracer) RL_TRY(trace_memories(plan, *tracer, &manager));

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "platform/format.h"
+#include "exec/join_texts.h"
 #include "program/gate.h"
 #include "rushlight/program/method_meta.h"
 
@@ -11,10 +11,8 @@ namespace rushlight {
 // "aten::add.out" from its parts, NUL-terminated.
 struct OperatorText {
   explicit OperatorText(const OperatorName& name) {
-    const int length = name.overload.empty()
-                           ? format_text(text, sizeof(text), "%s", name.name.data())
-                           : format_text(text, sizeof(text), "%s.%s", name.name.data(), name.overload.data());
-    view = std::string_view(text, static_cast<size_t>(length));
+    const std::string_view dot = name.overload.empty() ? "" : ".";
+    view = std::string_view(text, join_texts(text, sizeof(text), {name.name, dot, name.overload}));
   }
   OperatorText(const OperatorText&) = delete;
   char text[kMaxOperatorName + 2];

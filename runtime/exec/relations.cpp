@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/integer_expression.h"
+#include "core/message.h"
 #include "exec/stored_data.h"
 #include "platform/format.h"
 
@@ -87,6 +88,7 @@ bool holds(const MethodState& state, const Relation& relation) {
 
 Error check(const MethodState& state, const Relation& relation) {
   if (holds(state, relation)) return Error::Ok;
+  if (!kHasMessages) return Error::InvalidArgument;
   // "x.shape[0] is 3, y.shape[0] is 2"
   char values[192] = "";
   size_t length = 0;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/message.h"
 #include "exec/stored_data.h"
 #include "platform/format.h"
 
@@ -21,8 +22,9 @@ const char* name_of(const MethodState& state, const ShapeGuard& guard) {
 
 // Writes the name of what is checked: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
 struct Place {
-  char text[112];
+  char text[112] = "";
   Place(const MethodState& state, const ShapeGuard& guard) {
+    if (!kHasMessages) return;
     if (guard.dim == ShapeGuard::kInteger) {
       format_text(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
     } else if (guard.dim == ShapeGuard::kValue) {

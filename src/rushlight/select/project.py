@@ -135,7 +135,6 @@ def _project(selection: Selection, sources: RuntimeSources, name: str) -> str:
 add_executable(runner programs.cpp ${{RUSHLIGHT_RUNTIME}}/device/runner.cpp)
 target_link_libraries(runner PRIVATE Rushlight::device)
 target_compile_options(runner PRIVATE -fno-exceptions -fno-rtti)
-target_include_directories(runner PRIVATE ${{RUSHLIGHT_RUNTIME}})
 target_compile_definitions(runner PRIVATE {definitions})
 """
     root = sources.root.resolve().as_posix()
