@@ -8,16 +8,21 @@ dialect are ATen operators for torch; their names, debug handles and delegate ca
 from __future__ import annotations
 
 import base64
+import dataclasses
+import functools
 import io
 import json
 import math
 import operator
+import types
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch._export.serde import schema, serialize
+from torch._export.serde.union import _Union
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -419,6 +424,48 @@ def _newer(key: str, value: Any) -> Any:
 # ---- Reading ----
 
 
+@functools.cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Returns the function that makes a value of a type of torch's schema from JSON.
+
+    It does what torch's own function does, which looks up the types of the fields for each value again.
+    """
+    kind = serialize._resolve_schema_cls(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return _reader(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        inner = _reader(next(argument for argument in arguments if argument is not type(None)))
+        return lambda data: None if data is None else inner(data)
+    if origin is list:
+        item = _reader(arguments[0])
+        return lambda data: [item(value) for value in data]
+    if origin is dict:
+        entry = _reader(arguments[1])
+        return lambda data: {key: entry(value) for key, value in data.items()}
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, _Union)):
+        return _reader_of_class(kind)
+    return float if kind is float else lambda data: data
+
+
+def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
+    """The reader of a class, which ignores keys that the class does not have; a union has one key."""
+    hints = typing.get_type_hints(kind, globalns=vars(schema))
+    make = kind.create if issubclass(kind, _Union) else kind
+    readers: dict[str, Callable[[Any], Any]] = {}  # filled at the first use: classes contain each other
+
+    def read(data: dict[str, Any]) -> Any:
+        found = {}
+        for name, value in data.items():
+            if name in hints:
+                if name not in readers:
+                    readers[name] = _reader(hints[name])
+                found[name] = readers[name](value)
+        return make(**found)
+
+    return read
+
+
 def _from_json(
     data: JsonObject, state_dict: Any, constants: Any, example_inputs: Any = None
 ) -> ExportedProgram:
@@ -435,7 +482,7 @@ def _from_json(
         for name, found in data["range_constraints"].items()
     }
     found = serialize.GraphModuleDeserializer().deserialize(
-        serialize._dict_to_dataclass(schema.GraphModule, graph_module),
+        _reader(schema.GraphModule)(graph_module),
         state_dict,
         constants,
         example_inputs,
