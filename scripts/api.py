@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ def modules() -> Iterator[str]:
 
 def describe(name: str, value: Any) -> Iterator[str]:
     """One line for a name, and one for each public member of a class."""
-    if inspect.isclass(value):
+    if inspect.isclass(value) and not typing.get_args(value):  # Python 3.10 takes list[int] for a class
         bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
         yield f"class {name}({bases})" if bases else f"class {name}"
         for member, item in sorted(vars(value).items()):

@@ -63,9 +63,12 @@ char* digits_before(char* end, uint64_t number, unsigned base) {
 
 void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, char sign, unsigned base) {
   char text[kMostDigits];
-  char* begin = digits_before(text + kMostDigits, magnitude, base);
+  char* const end = text + kMostDigits;
+  // A precision is the least number of digits; 0 has none with the precision 0.
+  char* begin = magnitude == 0 && directive.precision == 0 ? end : digits_before(end, magnitude, base);
+  while (end - begin < directive.precision && begin > text + 1) *--begin = '0';
   if (sign != '\0') *--begin = sign;
-  put_padded(sink, directive, begin, static_cast<int>(text + kMostDigits - begin), sign != '\0');
+  put_padded(sink, directive, begin, static_cast<int>(end - begin), sign != '\0');
 }
 
 // Rounds a number that is not negative and smaller than 2^63.

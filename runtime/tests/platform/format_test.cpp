@@ -33,6 +33,7 @@ TEST(Format, WritesIntegersAsTheCLibraryDoes) {
   EXPECT_SAME("%016llx|%04d|%5d", 0xbeefull, 42, 7);
   EXPECT_SAME("%-5d|%+d|% d|%05d|%+05d|", 7, 7, 7, -7, 7);
   EXPECT_SAME("%hhd %hu %jd %td %X", -3, 4, intmax_t{-5}, ptrdiff_t{6}, 7u);
+  EXPECT_SAME("%.0lld|%.0d|%.3d|%.5x|%6.3d|%-6.2d|", 0ll, 4, -7, 0xabu, 42, 5);
   EXPECT_SAME("%p", static_cast<const void*>("text"));
 }
 
