@@ -28,7 +28,12 @@ def modules() -> Iterator[str]:
 
 def describe(name: str, value: Any) -> Iterator[str]:
     """One line for a name, and one for each public member of a class."""
-    if inspect.isclass(value) and not typing.get_args(value):  # Python 3.10 takes list[int] for a class
+    if callable(value) and typing.get_args(
+        value
+    ):  # a name for a type such as list[int], which Python 3.10 takes for a class
+        yield f"{name}(...)"
+        return
+    if inspect.isclass(value):
         bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
         yield f"class {name}({bases})" if bases else f"class {name}"
         for member, item in sorted(vars(value).items()):
