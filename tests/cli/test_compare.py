@@ -56,6 +56,25 @@ def make():
 """
 BACKENDS = ("none", "cpu", "xnnpack")
 
+RECURRENT = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.LSTM(8, 16, batch_first=True)
+        self.last = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.last(self.layer(x)[0][:, -1])
+
+
+def make():
+    torch.manual_seed(0)
+    return Net().eval(), (torch.randn(1, 5, 8),)
+"""
+
 
 def line(text: str) -> str:
     """The place of a line of the model, such as "model.py:18"."""
@@ -65,10 +84,10 @@ def line(text: str) -> str:
 class Compared:
     """A compiled model in a folder."""
 
-    def __init__(self, folder: Path, backend: str) -> None:
+    def __init__(self, folder: Path, backend: str, model: str = MODEL) -> None:
         self.path = folder / "net.pte"
         self.source = folder / "model.py"
-        self.source.write_text(MODEL)
+        self.source.write_text(model)
         self.backend = ["--backend", backend]
         assert main(["compile", f"{self.source}:make", "-o", str(self.path), *self.backend]) == OK
 
@@ -107,6 +126,14 @@ def test_a_right_program(
         ["--comparator", "cosine"],
     ):
         assert program.first(capsys, *options) is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_of_one_operator_and_of_equal_size(
+    backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A recurrent layer has states of one size, and becomes many equal kernels, of which some are views."""
+    assert Compared(tmp_path, backend, RECURRENT).first(capsys) is None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -62,7 +62,7 @@ def cluster() -> Iterator[Cluster]:
         cluster.add_node(num_cpus=1, object_store_memory=memory)
     root = str(Path(__file__).parents[2])
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": root}})
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(timeout=120)
     yield cluster
     ray.shutdown()
     cluster.shutdown()
@@ -188,7 +188,7 @@ def test_observers_that_cannot_be_merged_are_refused(cluster: Cluster, net: Net,
 
 def test_nothing_is_lost_with_a_machine(cluster: Cluster, x: np.ndarray, program: bytes) -> None:
     machine = cluster.add_node(num_cpus=2, object_store_memory=80 << 20)
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(timeout=120)
     rows = []
     for row in distributed.predict(dataset(x), program, ["x"], batch_size=4, workers=3).iter_rows():
         rows.append(row["row"])

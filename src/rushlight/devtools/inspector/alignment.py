@@ -143,7 +143,7 @@ class Reference:
                 for node, value in zip(nodes, values[-len(nodes) :], strict=True):
                     yield from self._pair(event, handles, [] if node is None else [node], value)
             return
-        whole = next((n for n in candidates if _count(self.values[n]) == len(values) > 1), None)
+        whole = self._whole(candidates, values)
         if whole is not None:
             references = pytree.tree_leaves(self.values[whole])
             for leaf, (reference, value) in enumerate(zip(references, values, strict=True)):
@@ -154,17 +154,63 @@ class Reference:
         for value in values:
             yield from self._pair(event, handles, candidates, value)
 
+    def _whole(self, candidates: Sequence[Node], values: Sequence[torch.Tensor]) -> Node | None:
+        """The latest node that has as many values; of those alike (see `_pair`), the closest one."""
+        found = [node for node in candidates if _count(self.values[node]) == len(values) > 1]
+        if not found:
+            return None
+
+        def distance(node: Node) -> float:
+            references = pytree.tree_leaves(self.values[node])
+            arranged = [arrange(value, leaf) for value, leaf in zip(values, references, strict=True)]
+            known = [(a, leaf) for a, leaf in zip(arranged, references, strict=True) if a is not None]
+            return (
+                float("inf") if len(known) < len(values) else sum(float(_distance(*pair)) for pair in known)
+            )
+
+        return min(self._alike(found), key=distance)
+
+    @staticmethod
+    def _alike(nodes: Sequence[Node]) -> list[Node]:
+        """The first node, and those that call the same operator for the same operator of the model."""
+        first = nodes[0]
+        origin = meta.get_debug_handle(first)
+        return [
+            node for node in nodes if node.target is first.target and meta.get_debug_handle(node) == origin
+        ]
+
     def _pair(
-        self, event: Event, handles: tuple[int, ...], nodes: Iterable[Node], value: torch.Tensor
+        self, event: Event, handles: tuple[int, ...], nodes: Sequence[Node], value: torch.Tensor
     ) -> Iterator[Pair]:
-        """The pair of a value and the latest of some nodes that has its size and kind of dtype."""
-        for node in nodes:
-            for chosen in (node, *(user for user in node.users if _quantizes(user))):
-                for leaf, reference in enumerate(pytree.tree_leaves(self.values.get(chosen))):
-                    arranged = arrange(value, reference)
-                    if arranged is not None:
-                        yield Pair(event, handles, chosen, leaf, reference, arranged)
-                        return
+        """The pair of a value and the latest of some nodes that has its size and kind of dtype.
+
+        Of several values of this node, and of nodes that call the same operator for the same operator of the
+        model, the closest is taken: nothing else tells them apart.
+        """
+        for place, node in enumerate(nodes):
+            found = list(self._matches(event, handles, node, value))
+            if not found:
+                continue
+            for other in self._alike(nodes[place:])[1:]:
+                found.extend(self._matches(event, handles, other, value))
+            if len(found) > 1:
+                found.sort(key=lambda pair: float(_distance(pair.runtime, pair.reference)))
+            yield found[0]
+            return
+
+    def _matches(
+        self, event: Event, handles: tuple[int, ...], node: Node, value: torch.Tensor
+    ) -> Iterator[Pair]:
+        """The values of a node, or else of an operator that quantizes it, with the size and kind of dtype."""
+        for chosen in (node, *(user for user in node.users if _quantizes(user))):
+            found = False
+            for leaf, reference in enumerate(pytree.tree_leaves(self.values.get(chosen))):
+                arranged = arrange(value, reference)
+                if arranged is not None:
+                    found = True
+                    yield Pair(event, handles, chosen, leaf, reference, arranged)
+            if found:
+                return
 
     def _nodes(self, handles: Iterable[int]) -> list[Node]:
         return list(dict.fromkeys(node for handle in handles for node in self._by_handle.get(handle, ())))
@@ -190,8 +236,10 @@ class _Places:
             nodes = [node for node in graph.nodes if node.op == "call_function"]
             inside = [as_handles(meta.get_debug_handle(node)) for node in nodes]
             key = frozenset(handle for handles in inside for handle in handles)
-            self._delegates[key] = {node.name for node in nodes}
-            self._outputs[key] = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
+            outputs = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
+            # Delegates with parts of the same operators of the model are not told apart.
+            self._outputs[key] = [] if key in self._delegates else outputs
+            self._delegates.setdefault(key, set()).update(node.name for node in nodes)
 
     def those_at(self, event: Event, nodes: list[Node]) -> list[Node]:
         """The nodes that lie in the place of an event: in its delegate, or in none."""
@@ -286,8 +334,8 @@ class _Recorder(Interpreter):
 def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
     """A runtime's value in the shape of a reference, or None if it cannot be the same value.
 
-    Backends store images with channels last and merge dims; of the orders with the right number of elements,
-    the one that is closest to the reference is taken.
+    Backends store images with channels last, merge dims, and transpose matrices that a product reads so;
+    of the orders with the right number of elements, the one that is closest to the reference is taken.
     """
     if not isinstance(reference, torch.Tensor) or value.numel() != reference.numel():
         return None
@@ -300,6 +348,8 @@ def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
     if reference.dim() >= 3:
         last = (shape[0], *shape[2:], shape[1])
         orders.append(value.reshape(last).movedim(-1, 1))
+        if value.dim() >= 2 and value.shape[-2:] == (shape[-1], shape[-2]):
+            orders.append(value.mT.reshape(shape))
     return min(orders, key=lambda order: float(_distance(order, reference)))
 
 
