@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 import rushlight
+from models.catalog import image, import_torchvision
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.cli.main import main
 from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
@@ -192,6 +193,12 @@ BUDGETS = {
 }
 """Bytes that the builds of `device_sizes` may have."""
 
+HOST_BUDGETS = {
+    "executor_runner, x86-64": 6_000_000,
+    "executor_runner for MobileNetV2 on portable kernels, x86-64": 400_000,
+}
+"""Bytes that the builds of `host_sizes` may have."""
+
 _SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
 _MEMORIES = ("arena", "structures", "scratch")
 
@@ -226,6 +233,25 @@ def device_sizes(folder: Path) -> dict[str, int]:
     bare = build(core, "application", "cortex-m4", _SMALL, application)
     model = program.stat().st_size
     return dict(zip(BUDGETS, (_flash(bare) - model, _flash(digits) - model, ram), strict=True))
+
+
+def host_sizes(folder: Path) -> dict[str, int]:
+    """Measures what HOST_BUDGETS limits: files without symbols.
+
+    Args:
+        folder: an empty folder for the builds.
+    """
+    network = import_torchvision().models.mobilenet_v2(weights=None).eval()
+    program = folder / "mobilenet_v2.pte"
+    program.write_bytes(rushlight.compile(network, image(), partitioner=()).buffer)
+    project = select([program], folder / "mobilenet_v2", "--portable")
+    selected = next(build(project, "executor_runner").rglob("executor_runner"))
+    sizes = []
+    for runner in (Path(sys.executable).parent / "executor_runner", selected):
+        stripped = folder / "stripped"
+        subprocess.run(["strip", "-o", stripped, runner], check=True)
+        sizes.append(stripped.stat().st_size)
+    return dict(zip(HOST_BUDGETS, sizes, strict=True))
 
 
 def _sections(program: Path) -> list[int]:

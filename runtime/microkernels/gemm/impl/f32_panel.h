@@ -97,6 +97,14 @@ RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
 // Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
 enum class Fetching { None, Dense, Sparse };
 
+// Whether there are tiles that do so: WebAssembly and RISC-V have no such instruction, and code for x86-64 without AVX2
+// is to be small.
+#if defined(__riscv) || RL_WIDTH == 4 && !defined(__aarch64__)
+inline constexpr bool kFetches = false;
+#else
+inline constexpr bool kFetches = true;
+#endif
+
 template <typename Stored, int Rows, int Vectors, Fetching Ahead>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
@@ -164,9 +172,13 @@ static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int,
 template <int Vectors>
 static void panel_across(int rows, const PanelTile& tile) {
   using Rows = std::make_integer_sequence<int, Vectors == 1 ? kNarrowRows : kTileRows>;
-  if (!tile.ahead) return panel_of<Float32, Vectors, Fetching::None>(rows, tile, Rows{});
-  if (tile.ahead_step > 64 / kTerms) return panel_of<Float32, Vectors, Fetching::Dense>(rows, tile, Rows{});
-  return panel_of<Float32, Vectors, Fetching::Sparse>(rows, tile, Rows{});
+  if constexpr (kFetches) {
+    if (tile.ahead && tile.ahead_step > 64 / kTerms) {
+      return panel_of<Float32, Vectors, Fetching::Dense>(rows, tile, Rows{});
+    }
+    if (tile.ahead) return panel_of<Float32, Vectors, Fetching::Sparse>(rows, tile, Rows{});
+  }
+  panel_of<Float32, Vectors, Fetching::None>(rows, tile, Rows{});
 }
 
 static void panel(int rows, int vectors, const PanelTile& tile) {

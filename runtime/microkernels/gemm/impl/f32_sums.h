@@ -1,38 +1,83 @@
 // What tiles of products with packed matrices begin and end with.
 #pragma once
 
+#include <cstddef>
+
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
+// A tile at the right edge of a matrix has fewer columns than its vectors. Its rows are then read and written by masks,
+// or through memory: code for each number of columns would be most of a tile's code.
+#if RL_MASKS
+template <int Vectors>
+struct TileColumns {
+  __mmask16 lanes[Vectors];
+
+  explicit RL_MEMBER TileColumns(int64_t columns) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const int64_t left = columns - j * kWidth;
+      lanes[j] = first_lanes(left < 0 ? 0 : left < kWidth ? left : kWidth);
+    }
+  }
+};
+#else
+// Rows of `columns` < width numbers to rows of `width`, ended by zeros; and back without these.
+static __attribute__((noinline)) void read_few(const float* from, int64_t step, int64_t rows, int64_t columns,
+                                               int64_t width, float* to) {
+  const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
+  for (int64_t i = 0; i < rows; ++i) {
+    __builtin_memcpy(to + i * width, from + i * step, bytes);
+    for (int64_t j = columns; j < width; ++j) to[i * width + j] = 0;
+  }
+}
+static __attribute__((noinline)) void write_few(const float* from, int64_t rows, int64_t columns, int64_t width,
+                                                float* to, int64_t step) {
+  const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
+  for (int64_t i = 0; i < rows; ++i) __builtin_memcpy(to + i * step, from + i * width, bytes);
+}
+#endif
+
+// The next row. Compilers would rather compute all rows' addresses first, and store them for want of registers.
+RL_INLINE const float* next_row(const float* row, int64_t step) {
+  row += step;
+  asm("" : "+r"(row));
+  return row;
+}
+RL_INLINE float* next_row(float* row, int64_t step) {
+  row += step;
+  asm("" : "+r"(row));
+  return row;
+}
+
 template <int Rows, int Vectors>
 RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
-  if (columns == Vectors * kWidth) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(from + i * step + j * kWidth);
-    }
-    return;
-  }
-  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+#if RL_MASKS
+  const TileColumns<Vectors> few(columns);
+  RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      const float* at = from + i * step + j * kWidth;
-      const int64_t left = columns - j * kWidth;
-      if (left > 0) acc[i][j] += left >= kWidth ? load(at) : load_few(at, left);
+      acc[i][j] += static_cast<Floats>(_mm512_maskz_loadu_ps(few.lanes[j], from + j * kWidth));
     }
   }
+#else
+  alignas(kWidth * 4) float tile[Rows][Vectors * kWidth];
+  if (columns < Vectors * kWidth) {
+    read_few(from, step, Rows, columns, Vectors * kWidth, tile[0]);
+    from = tile[0], step = Vectors * kWidth;
+  }
+  RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(from + j * kWidth);
+  }
+#endif
 }
 
 // The bias, or zero.
 template <int Rows, int Vectors>
 RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
-  if (t.bias) {
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      const Floats bias = load(t.bias + j * kWidth);
-      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
-    }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Floats bias = t.bias ? load(t.bias + j * kWidth) : Floats{};
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
   }
 }
 template <int Rows, int Vectors>
@@ -43,7 +88,7 @@ RL_INLINE void add_addend(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
 // Adds the residual, clamps and stores.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
-  float* const c = t.c;
+  float* c = t.c;
   const int64_t step = t.c_step, columns = t.columns;
   const Epilogue& e = t.epilogue;
   if (e.residual) add_rows<Rows, Vectors>(e.residual, e.residual_step, columns, acc);
@@ -53,20 +98,27 @@ RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
       RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = at_most(at_least(acc[i][j], low), high);
     }
   }
-  if (columns == Vectors * kWidth) {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * step + j * kWidth, acc[i][j]);
+#if RL_MASKS
+  if (columns != Vectors * kWidth) {
+    const TileColumns<Vectors> few(columns);
+    RL_UNROLL for (int i = 0; i < Rows; ++i, c = next_row(c, step)) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) _mm512_mask_storeu_ps(c + j * kWidth, few.lanes[j], acc[i][j]);
     }
-  } else {
-    RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const int64_t left = columns - j * kWidth;
-        if (left <= 0) continue;
-        left >= kWidth ? store(c + i * step + j * kWidth, acc[i][j])
-                       : store_few(c + i * step + j * kWidth, acc[i][j], left);
-      }
-    }
+    return;
   }
+  RL_UNROLL for (int i = 0; i < Rows; ++i, c = next_row(c, step)) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + j * kWidth, acc[i][j]);
+  }
+#else
+  alignas(kWidth * 4) float tile[Rows][Vectors * kWidth];
+  const bool whole = columns == Vectors * kWidth;
+  float* to = whole ? c : tile[0];
+  const int64_t to_step = whole ? step : Vectors * kWidth;
+  RL_UNROLL for (int i = 0; i < Rows; ++i, to = next_row(to, to_step)) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) store(to + j * kWidth, acc[i][j]);
+  }
+  if (!whole) write_few(tile[0], Rows, columns, Vectors * kWidth, c, step);
+#endif
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -138,11 +138,11 @@ static void prepare_dequantize(int vectors, const Dequantize& how, int64_t colum
 }
 
 // ByRow: rows have zero points and scales of their own.
-template <bool ByRow, bool Whole, int Rows, int Vectors>
+template <bool ByRow, int Rows, int Vectors>
 RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd& e, const Dequantize& how,
                            const TileEpilogue& end) {
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const __mmask16 lanes = Whole ? 0xffff : column_lanes(j, end.columns);
+    const __mmask16 lanes = column_lanes(j, end.columns);
     const Reals multiplier = Reals(e.multiplier[j]), offset = Reals(e.offset[j]);
     const Lanes rhs_sums = ByRow ? Lanes(load_columns(how.rhs_sums, j, end.columns)) : Lanes{};
     float* to = static_cast<float*>(end.out) + j * kLanes;
@@ -151,13 +151,8 @@ RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd
       if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * rhs_sums);
       const Reals scaled = ByRow ? how.scales[i] * multiplier : multiplier;
       Reals x = multiply_add(Reals(reals_of_sums(sums)), scaled, offset);
-      if (how.accumulate) x += Reals(Whole ? _mm512_loadu_ps(to) : _mm512_maskz_loadu_ps(lanes, to));
-      x = smaller(Reals(e.most), larger(Reals(e.least), x));
-      if constexpr (Whole) {
-        _mm512_storeu_ps(to, x);
-      } else {
-        _mm512_mask_storeu_ps(to, lanes, x);
-      }
+      if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to));
+      _mm512_mask_storeu_ps(to, lanes, smaller(Reals(e.most), larger(Reals(e.least), x)));
     }
   }
 }
@@ -171,8 +166,7 @@ static void real_results(const Int8Tile& t, const TileEpilogue& end) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
   add_columns<false>(acc, t);
-  if (end.columns == Vectors * kLanes) return store_reals<ByRow, true>(acc, e, *end.reals, end);
-  store_reals<ByRow, false>(acc, e, *end.reals, end);
+  store_reals<ByRow>(acc, e, *end.reals, end);
 }
 
 template <int Vectors, int... I>
