@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,33 @@ def test_usages_join() -> None:
     both = Usage({"a::b": frozenset({ScalarType.FLOAT})}) | Usage({"a::b": frozenset({ScalarType.INT})})
     assert both.operators["a::b"] == {ScalarType.FLOAT, ScalarType.INT}
     assert (both | Usage({"a::b": None})).operators["a::b"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("program.pte", b"not a program at all", "program.pte"),
+        ("bundle.bpte", b"\0\0\0\0BP08" + b"\xff" * 64, "bundle.bpte"),
+        ("operators.txt", b"aten::add.out float32 what is this", "operators.txt: line 1"),
+        ("operators.txt", b"aten::add.out float31", "operators.txt: no dtype is named float31"),
+        ("operators.txt", b"\xff\xfe", "operators.txt is neither"),
+        ("operators.yaml", b"operators: [", "operators.yaml is no YAML"),
+        ("operators.yaml", b"operators: [a]", "operators.yaml has no mapping"),
+        (
+            "operators.yaml",
+            b"et_kernel_metadata: 3\noperators: {a: 1}",
+            "operators.yaml: `et_kernel_metadata`",
+        ),
+        (
+            "operators.yaml",
+            b"operators: {a: 1}\net_kernel_metadata: {a: {'v1/x;0': [d]}}",
+            "operators.yaml: the kernel key 'v1/x;0'",
+        ),
+        ("operators.yaml", b"\xff\xfe\xff", "operators.yaml"),
+    ],
+)
+def test_errors_name_the_file(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_usage(path)

@@ -89,9 +89,18 @@ def read_usage(path: Path) -> Usage:
             each line; an operator without dtypes has any.
 
     Raises:
-        ValueError: the file has none of these forms, or a program uses a backend other than CpuBackend.
+        ValueError: the file has none of these forms, or a program uses a backend other than CpuBackend; the
+            message names the file.
         OSError: the file cannot be read.
     """
+    try:
+        return _usage_of_file(path)
+    except ValueError as error:
+        message = str(error)
+        raise ValueError(message if str(path) in message else f"{path}: {message}") from error
+
+
+def _usage_of_file(path: Path) -> Usage:
     if path.suffix in (".yaml", ".yml"):
         return _usage_of_yaml(path)
     if path.suffix in (".pte", ".bpte"):
@@ -190,10 +199,15 @@ def _usage_of_yaml(path: Path) -> Usage:
         import yaml  # type: ignore[import-untyped]
     except ImportError as error:
         raise ValueError(f"{path}: reading YAML needs the package PyYAML; pip install pyyaml") from error
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("operators", {}), dict):
         raise ValueError(f"{path} has no mapping `operators`, as selected_operators.yaml has")
     kernels: dict[str, Any] = content.get("et_kernel_metadata") or {}
+    if not isinstance(kernels, dict):
+        raise ValueError(f"{path}: `et_kernel_metadata` is not a mapping from operators to kernel keys")
     operators = {str(name): _dtypes_of_keys(kernels.get(name)) for name in content.get("operators") or {}}
     return Usage(operators, every_operator=bool(content.get("include_all_operators")))
 
@@ -205,5 +219,10 @@ def _dtypes_of_keys(keys: Any) -> Dtypes:
         match = re.fullmatch(r"v1/(.+)", str(key))
         if match is None:
             return None
-        found.update(ScalarType(int(part.split(";")[0])) for part in match[1].split("|") if part.strip())
+        try:
+            found.update(ScalarType(int(part.split(";")[0])) for part in match[1].split("|") if part.strip())
+        except ValueError as error:
+            raise ValueError(
+                f"the kernel key {key!r} does not name the number of a dtype: {error}"
+            ) from error
     return frozenset(found)

@@ -114,7 +114,8 @@ def parse_kernel_table(text: str) -> KernelTable:
         row = _parse_row(words[1:])
         if "::" not in words[0] or row is None:
             raise ValueError(
-                f"line {number} of the kernel table is no `operator dtype,dtype argument:dtype`: {line!r}"
+                f"line {number} of the kernel table does not have the form "
+                f"`operator dtype,dtype argument:dtype`: {line!r}"
             )
         kernels[words[0]] = (*kernels.get(words[0], ()), row)
     return KernelTable(kernels)
