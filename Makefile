@@ -13,6 +13,7 @@
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make targets selective builds for hosts, Cortex-M4, M7 and M55 and RISC-V, run in QEMU; about ten minutes
 # make js      the JavaScript package in build/js, and its tests in Node; about ten minutes
+# make java    the Java package in build/java, and its tests on OpenJDK with -Xcheck:jni; two minutes after make build
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
@@ -35,7 +36,7 @@ CASES ?= 10000
 SEED ?= 0
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets js api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -176,6 +177,11 @@ js: build
 	scripts/system-packages js
 	$(BIN)/python scripts/build_js.py $(WORKERS)
 	RUSHLIGHT_JS=1 $(BIN)/pytest -q tests/js
+
+java: build
+	scripts/system-packages java
+	$(BIN)/python scripts/build_java.py $(WORKERS)
+	RUSHLIGHT_JAVA=1 $(BIN)/pytest -q tests/java
 
 # ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
 $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt

@@ -53,6 +53,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "threads": {"core", "platform"},
     "exec": {"program", "core", "platform"},
     "device": {"platform", "core", "program", "exec", "kernels", "backends"},
+    "java": {"c"},
     "c": {"module", "core", "platform", "threads"},
     "module": {"platform", "core", "program", "kernels", "backends", "trace", "threads", "exec"},
 }

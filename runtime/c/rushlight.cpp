@@ -374,6 +374,13 @@ rushlight_status rushlight_program_load(const char* path, rushlight_program** pr
   return store(rushlight::LoadedProgram::from_file(path), program);
 }
 
+rushlight_status rushlight_program_read(const char* path, rushlight_program** program) {
+  REQUIRE_POINTER(program);
+  *program = nullptr;
+  REQUIRE_POINTER(path);
+  return store(rushlight::LoadedProgram::from_file(path, rushlight::LoadedProgram::Mode::File), program);
+}
+
 rushlight_status rushlight_program_load_buffer(const void* data, size_t size, void (*release)(void* context),
                                                void* context, rushlight_program** program) {
   std::shared_ptr<void> owner;
@@ -420,6 +427,14 @@ rushlight_status rushlight_program_output_info(const rushlight_program* program,
   REQUIRE_POINTER(info);
   return status_of(describe(program, method, index, &rushlight::MethodMeta::output_tag,
                             &rushlight::MethodMeta::output_tensor_meta, info));
+}
+
+const char* rushlight_program_backend_name(const rushlight_program* program, const char* method, size_t index) {
+  if (!program || !method) return nullptr;
+  const auto meta = program->loaded->program().method_meta(method);
+  if (!meta.ok()) return nullptr;
+  const auto name = meta->backend_name(index);
+  return name.ok() ? name->data() : nullptr;
 }
 
 rushlight_status rushlight_method_load(const rushlight_program* program, const char* name,

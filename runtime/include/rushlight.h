@@ -174,6 +174,8 @@ RUSHLIGHT_API void rushlight_thread_pool_free(rushlight_thread_pool* pool);
 
 /* Loads a program from a file, which is mapped into memory where the system can do so. */
 RUSHLIGHT_API rushlight_status rushlight_program_load(const char* path, rushlight_program** program);
+/* Loads a program from a file that is read into memory; the file may change afterwards. */
+RUSHLIGHT_API rushlight_status rushlight_program_read(const char* path, rushlight_program** program);
 /* Loads a program from `size` bytes at `data`. They must stay valid until `release(context)` is called, which happens
  * once, also if there is an error; a null `release` means that they outlive the program and its methods. Bytes that are
  * not aligned to 16 are copied. */
@@ -193,6 +195,11 @@ RUSHLIGHT_API rushlight_status rushlight_program_input_info(const rushlight_prog
                                                             size_t index, rushlight_value_info* info);
 RUSHLIGHT_API rushlight_status rushlight_program_output_info(const rushlight_program* program, const char* method,
                                                              size_t index, rushlight_value_info* info);
+
+/* Returns the backend of a delegate of a method, or null if the method does not exist or `index` is too large. The name
+ * is valid as long as the program. A backend may occur several times. */
+RUSHLIGHT_API const char* rushlight_program_backend_name(const rushlight_program* program, const char* method,
+                                                         size_t index);
 
 /* ---- Methods ---- */
 

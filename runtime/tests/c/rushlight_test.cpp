@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -124,6 +125,40 @@ TEST(CApi, WritesOnlyTheMembersThatTheCallerKnows) {
   EXPECT_EQ(older.untouched, 7u);
   rushlight_method_info unset = {};
   EXPECT_EQ(rushlight_program_method_info(loaded.program, "forward", &unset), RUSHLIGHT_INVALID_ARGUMENT);
+}
+
+TEST(CApi, NamesTheBackendsOfAMethod) {
+  PlanSpec plan;
+  plan.delegates = {{"SomeBackend", 0, 0, {}}, {"OtherBackend", 0, 0, {}}};
+  ProgramSpec spec;
+  spec.inline_delegate_data = {{1}};
+  spec.plans = {plan};
+  const std::vector<uint8_t> bytes = build(spec);
+  rushlight_program* program = nullptr;
+  ASSERT_EQ(rushlight_program_load_buffer(bytes.data(), bytes.size(), nullptr, nullptr, &program), RUSHLIGHT_OK)
+      << rushlight_last_error();
+  EXPECT_STREQ(rushlight_program_backend_name(program, "forward", 0), "SomeBackend");
+  EXPECT_STREQ(rushlight_program_backend_name(program, "forward", 1), "OtherBackend");
+  EXPECT_EQ(rushlight_program_backend_name(program, "forward", 2), nullptr);
+  EXPECT_EQ(rushlight_program_backend_name(program, "backward", 0), nullptr);
+  EXPECT_EQ(rushlight_program_backend_name(nullptr, "forward", 0), nullptr);
+  rushlight_program_free(program);
+}
+
+TEST(CApi, ReadsAFileIntoMemory) {
+  const std::vector<uint8_t> bytes = sums(2);
+  const std::string path = ::testing::TempDir() + "read.pte";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
+  std::fclose(file);
+  rushlight_program* program = nullptr;
+  ASSERT_EQ(rushlight_program_read(path.c_str(), &program), RUSHLIGHT_OK) << rushlight_last_error();
+  ASSERT_EQ(std::remove(path.c_str()), 0);
+  EXPECT_STREQ(rushlight_program_method_name(program, 0), "forward");
+  rushlight_program_free(program);
+  EXPECT_EQ(rushlight_program_read(path.c_str(), &program), RUSHLIGHT_ACCESS_FAILED);
+  EXPECT_EQ(program, nullptr);
 }
 
 TEST(CApi, SizesMayChangeWithinTheirBounds) {
