@@ -65,19 +65,35 @@ T mean_of(T sum, int64_t count) {
   }
 }
 
-// `along` has the same positions as the index; `value(offset in along)` returns the element of the source.
-template <typename T, typename Value>
+// The elements that are scattered: those of `src`, which has the same positions as the index, or one number.
+struct Source {
+  const Tensor& along;  // the tensor whose offsets a loop counts: `src`, or the index for one number
+  const void* data;
+  int64_t step;  // 1 for `src`, 0 for one number
+};
+
+template <typename T>
+void assign(const Tensor& out, int64_t axis, const Tensor& index, const Source& source) {
+  const LoopNest nest = gather_loops(index, source.along, out, axis);
+  T* const to = out.mutable_data_ptr<T>();
+  const T* const from = static_cast<const T*>(source.data);
+  for_each_gathered(nest, index, stride_at(out, axis), 0, index.numel(),
+                    [&, step = source.step](int64_t i, int64_t at) { to[at] = from[i * step]; });
+}
+
+template <typename T>
 void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
-                 const Tensor& along, ScatterReduction reduction, bool include_self, const Value& value) {
-  const LoopNest nest = gather_loops(index, along, out, axis);
-  T* to = out.mutable_data_ptr<T>();
+                 const Source& source, ScatterReduction reduction, bool include_self) {
+  const LoopNest nest = gather_loops(index, source.along, out, axis);
+  T* const to = out.mutable_data_ptr<T>();
+  const T* const from = static_cast<const T*>(source.data);
   const int64_t stride = stride_at(out, axis);
   const auto visit = [&](const auto& body) { for_each_gathered(nest, index, stride, 0, index.numel(), body); };
   if (!include_self) {
     const T first = identity<T>(reduction);
     visit([&](int64_t, int64_t at) { to[at] = first; });
   }
-  visit([&](int64_t from, int64_t at) { to[at] = combine<T>(reduction, to[at], value(from)); });
+  visit([&, step = source.step](int64_t i, int64_t at) { to[at] = combine<T>(reduction, to[at], from[i * step]); });
   if (reduction != ScatterReduction::Mean) return;
   int32_t* counts = context.allocate_temporary_array<int32_t>(static_cast<size_t>(out.numel()));
   if (!counts) return;
@@ -86,6 +102,18 @@ void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis,
   for (int64_t i = 0; i < out.numel(); ++i) {
     if (counts[i] > 1) to[i] = mean_of<T>(to[i], counts[i]);
   }
+}
+
+void scatter_source(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
+                    const Source& source, ScatterReduction reduction, bool include_self) {
+  if (reduction == ScatterReduction::Assign) {
+    switch_element_size(context, out.element_size(),
+                        [&](auto tag) { assign<typename decltype(tag)::type>(out, axis, index, source); });
+    return;
+  }
+  switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) {
+    reduce_into<typename decltype(tag)::type>(context, out, axis, index, source, reduction, include_self);
+  });
 }
 
 // Checks all arguments except the source, and copies `in`.
@@ -121,21 +149,7 @@ void scatter(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const
              ScatterReduction reduction, bool include_self, Tensor& out) {
   int64_t axis;
   if (!require_same_dtype(context, in, src) || !begin_scatter(context, in, dim, index, src, out, &axis)) return;
-  if (reduction == ScatterReduction::Assign) {
-    switch_element_size(context, in.element_size(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const LoopNest nest = gather_loops(index, src, out, axis);
-      for_each_gathered(nest, index, stride_at(out, axis), 0, index.numel(), [&](int64_t from, int64_t to) {
-        out.mutable_data_ptr<T>()[to] = src.const_data_ptr<T>()[from];
-      });
-    });
-    return;
-  }
-  switch_dtype<dtypes::kRealHB>(context, in.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = src.const_data_ptr<T>();
-    reduce_into<T>(context, out, axis, index, src, reduction, include_self, [&](int64_t i) { return from[i]; });
-  });
+  scatter_source(context, out, axis, index, {src, src.const_data_ptr(), 1}, reduction, include_self);
 }
 
 void scatter_number(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
@@ -144,21 +158,7 @@ void scatter_number(KernelRuntimeContext& context, const Tensor& in, int64_t dim
   if (!begin_scatter(context, in, dim, index, in, out, &axis)) return;
   alignas(16) uint8_t element[kMaxElementSize];
   store_number(number, in.scalar_type(), element);
-  if (reduction == ScatterReduction::Assign) {
-    switch_element_size(context, in.element_size(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T value = *reinterpret_cast<const T*>(element);
-      const LoopNest nest = gather_loops(index, index, out, axis);
-      for_each_gathered(nest, index, stride_at(out, axis), 0, index.numel(),
-                        [&](int64_t, int64_t to) { out.mutable_data_ptr<T>()[to] = value; });
-    });
-    return;
-  }
-  switch_dtype<dtypes::kRealHB>(context, in.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T value = *reinterpret_cast<const T*>(element);
-    reduce_into<T>(context, out, axis, index, index, reduction, true, [&](int64_t) { return value; });
-  });
+  scatter_source(context, out, axis, index, {index, element, 0}, reduction, true);
 }
 
 }  // namespace rushlight

@@ -54,11 +54,14 @@ RL_INLINE float* next_row(float* row, int64_t step) {
 template <int Rows, int Vectors>
 RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats (&acc)[Rows][Vectors]) {
 #if RL_MASKS
-  const TileColumns<Vectors> few(columns);
-  RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      acc[i][j] += static_cast<Floats>(_mm512_maskz_loadu_ps(few.lanes[j], from + j * kWidth));
+  if (columns < Vectors * kWidth) {
+    const TileColumns<Vectors> few(columns);
+    RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        acc[i][j] += static_cast<Floats>(_mm512_maskz_loadu_ps(few.lanes[j], from + j * kWidth));
+      }
     }
+    return;
   }
 #else
   alignas(kWidth * 4) float tile[Rows][Vectors * kWidth];
@@ -66,10 +69,10 @@ RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats
     read_few(from, step, Rows, columns, Vectors * kWidth, tile[0]);
     from = tile[0], step = Vectors * kWidth;
   }
+#endif
   RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(from + j * kWidth);
   }
-#endif
 }
 
 // The bias, or zero.
