@@ -39,6 +39,7 @@ struct rushlight_thread_pool {
 namespace {
 
 static_assert(RUSHLIGHT_MAX_RANK == rushlight::kMaxDim);
+static_assert(RUSHLIGHT_CANCELLED == static_cast<int>(Error::Cancelled));
 static_assert(RUSHLIGHT_DELEGATE_INVALID_HANDLE == static_cast<int>(Error::DelegateInvalidHandle));
 static_assert(RUSHLIGHT_UINT64 == static_cast<int>(rushlight::ScalarType::UInt64));
 static_assert(RUSHLIGHT_DYNAMIC_UNBOUND == static_cast<int>(rushlight::ShapeDynamism::DynamicUnbound));
@@ -298,6 +299,8 @@ Result<std::unique_ptr<rushlight::LoadedMethod>> load(const rushlight_program& p
   environment.kernels = {kernels.data(), kernels.size()};
   environment.backends = {backends.data(), backends.size()};
   environment.threads = options.threads ? options.threads->pool : &rushlight::default_thread_pool();
+  if (options.max_instructions > 0) environment.limits.instructions = options.max_instructions;
+  if (options.max_memory > 0) environment.limits.memory = options.max_memory;
   RL_ASSIGN(auto loaded, rushlight::LoadedMethod::load(program.loaded, name, environment, std::move(data)));
   RL_TRY(loaded->allocate_outputs());
   return loaded;
@@ -490,6 +493,10 @@ rushlight_status rushlight_method_set_input(rushlight_method* method, size_t ind
 rushlight_status rushlight_method_execute(rushlight_method* method) {
   REQUIRE_POINTER(method);
   return status_of(method->loaded->method().execute());
+}
+
+void rushlight_method_cancel(rushlight_method* method) {
+  if (method) method->loaded->method().cancel();
 }
 
 rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs, size_t count) {

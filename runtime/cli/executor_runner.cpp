@@ -155,6 +155,8 @@ Error run(const Options& options, const Source& source) {
   environment.backends = {backends.data(), backends.size()};
   environment.threads = &default_thread_pool();
   environment.tracer = trace ? &trace->tracer : nullptr;
+  if (options.max_instructions > 0) environment.limits.instructions = static_cast<uint64_t>(options.max_instructions);
+  if (options.max_memory > 0) environment.limits.memory = static_cast<size_t>(options.max_memory);
   std::shared_ptr<LoadedData> data;
   if (!options.data_paths.empty()) {
     RL_ASSIGN(data,

@@ -22,6 +22,8 @@ constexpr char kHelp[] =
     "  --kernel_library FILE[,...]  shared libraries of kernels and backends\n"
     "  --num_executions N       runs (default: 1)\n"
     "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
+    "  --max_instructions N     instructions that a run may execute (default: 1073741824)\n"
+    "  --max_memory N           bytes of planned memory, structures, scratch and outputs (default: no limit)\n"
     "  --print_output MODE      all, summary or none (default: summary)\n"
     "  --etdump_path FILE       write the events of loading and running as an ETDump\n"
     "  --etdump_buffer_size N   bytes for events (default: 16777216)\n"
@@ -116,6 +118,10 @@ bool set_option(const std::string& name, char* value, Options* options) {
     return parse_count("--num_executions", value, &options->executions);
   } else if (name == "--num_threads") {
     return parse_count("--num_threads", value, &options->threads);
+  } else if (name == "--max_instructions") {
+    return parse_count("--max_instructions", value, &options->max_instructions);
+  } else if (name == "--max_memory") {
+    return parse_count("--max_memory", value, &options->max_memory);
   } else if (name == "--print_output") {
     return parse_print(value, &options->print);
   } else {

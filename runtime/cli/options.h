@@ -21,7 +21,8 @@ struct Options {
   long etdump_buffer_size = 16 << 20;
   long debug_buffer_size = 16 << 20;
   long executions = 1;
-  long threads = 0;  // 0: the default
+  long threads = 0;                           // 0: the default
+  long max_instructions = 0, max_memory = 0;  // 0: the default
   PrintMode print = PrintMode::Summary;
   bool list = false;
 };

@@ -62,6 +62,8 @@ const char* to_string(Error error) noexcept {
       return "DelegateMemoryAllocationFailed";
     case Error::DelegateInvalidHandle:
       return "DelegateInvalidHandle";
+    case Error::Cancelled:
+      return "Cancelled";
   }
   return "unknown error";
 }

@@ -3,6 +3,7 @@
 #include "core/all_tensors.h"
 #include "core/message.h"
 #include "core/poison.h"
+#include "exec/memory_limit.h"
 #include "exec/method_state.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
@@ -36,6 +37,7 @@ struct OperatorText {
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
+  code = name_memory_limit(state.memory.temporary, code);
   if (!kHasMessages) return code;
   const SourceLine source = state.plan.source_line(chain, index);
   char line[96] = "";
@@ -225,6 +227,14 @@ void restore_views(const MethodState& state) {
   }
 }
 
+// Returns why no further instruction may run, or Ok.
+Error check_may_run(const MethodState& state) {
+  RL_REQUIRE(state.instructions_left > 0, OutOfResources, "the limit of %llu instructions (Limits::instructions)",
+             static_cast<unsigned long long>(state.max_instructions));
+  RL_REQUIRE(!state.is_cancelled.load(std::memory_order_relaxed), Cancelled, "the call was cancelled");
+  return Error::Ok;
+}
+
 // Runs instructions from state.next_* on: one instruction, or all until EndOfMethod.
 Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
@@ -240,6 +250,11 @@ Error run(MethodState& state, bool is_single_step) {
       const Instruction& instruction = chain.instructions[at];
       uint32_t next = at + 1;
       Error error = Error::Ok;
+      if (RL_UNLIKELY(state.instructions_left == 0 || state.is_cancelled.load(std::memory_order_relaxed))) {
+        restore_views(state);
+        return failed_at(state, state.next_chain, at, check_may_run(state));
+      }
+      --state.instructions_left;
       if (RL_UNLIKELY(tracer)) {
         entry = tracer->start_profiling(event_id(state, state.next_chain, at), event_name(state, state.next_chain, at));
       }
@@ -302,8 +317,11 @@ Error Method::check_memory_given() const {
   return Error::Ok;
 }
 
+void Method::cancel() { state_->is_cancelled.store(true, std::memory_order_relaxed); }
+
 Error Method::execute() {
   state_->failure = {};
+  state_->is_cancelled.store(false, std::memory_order_relaxed);
   RL_TRY(reset_execution());
   RL_TRY(check_memory_given());
   RL_TRY(check_input_relations(*state_));
@@ -335,6 +353,7 @@ Error Method::step() {
 Error Method::reset_execution() {
   state_->next_chain = 0;
   state_->next_instruction = 0;
+  state_->instructions_left = state_->max_instructions;
   restore_views(*state_);
   return Error::Ok;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/poison.h"
+#include "exec/memory_limit.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
 #include "exec/traced_allocator.h"
@@ -40,7 +41,7 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   // If a later step fails, the method destroys the parts that exist.
   Method method(new (room) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
-  RL_TRY(loader.run());
+  RL_TRY(name_memory_limit(manager.method, loader.run()));
   return Result<Method>(std::move(method));
 }
 

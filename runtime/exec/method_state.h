@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -72,13 +73,18 @@ struct MethodState {
         memory(manager),
         threads(environment.threads),
         tracer(environment.tracer),
-        data(&view.program(), environment.data) {}
+        data(&view.program(), environment.data),
+        max_instructions(environment.limits.instructions),
+        instructions_left(max_instructions) {}
 
   PlanView plan;
   MemoryManager memory;
   ThreadPool* threads;
   EventTracer* tracer;
   MethodData data;
+  uint64_t max_instructions;
+  uint64_t instructions_left;  // of this execution
+  std::atomic<bool> is_cancelled{false};
 
   EValue* values = nullptr;
   MethodEnd* inputs = nullptr;

@@ -20,6 +20,7 @@ class TracedAllocator final : public MemoryAllocator {
     return memory;
   }
   void reset() override { allocator_->reset(); }
+  size_t exceeded_limit() const override { return allocator_->exceeded_limit(); }
 
  private:
   MemoryAllocator* allocator_;

@@ -30,7 +30,8 @@ extern "C" {
 /* The largest number of dimensions of a tensor. */
 #define RUSHLIGHT_MAX_RANK 16
 
-/* The result of a function. The numbers are those of the ExecuTorch runtime. */
+/* The result of a function. The numbers are those of the ExecuTorch runtime, and RUSHLIGHT_CANCELLED, which it lacks.
+ */
 typedef enum rushlight_status {
   RUSHLIGHT_OK = 0x00,
   RUSHLIGHT_INTERNAL = 0x01,
@@ -49,7 +50,8 @@ typedef enum rushlight_status {
   RUSHLIGHT_OUT_OF_RESOURCES = 0x25,
   RUSHLIGHT_DELEGATE_INVALID_COMPATIBILITY = 0x30,
   RUSHLIGHT_DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31,
-  RUSHLIGHT_DELEGATE_INVALID_HANDLE = 0x32
+  RUSHLIGHT_DELEGATE_INVALID_HANDLE = 0x32,
+  RUSHLIGHT_CANCELLED = 0x100
 } rushlight_status;
 
 /* The dtype of a tensor. The numbers are those of torch and of the file format. */
@@ -208,6 +210,8 @@ typedef struct rushlight_method_options {
   rushlight_thread_pool* threads; /* null: the pool of the process, with one thread for each physical core */
   const char* const* data_paths;  /* .ptd files with weights outside of the program */
   size_t data_path_count;
+  uint64_t max_instructions; /* that one execution may run; 0: 2^30 */
+  size_t max_memory;         /* bytes of planned memory, structures, workspaces, scratch and outputs; 0: no limit */
 } rushlight_method_options;
 
 /* Loads a method. `options` may be null. The message of an error names all operators and backends that are missing. */
@@ -226,6 +230,9 @@ RUSHLIGHT_API rushlight_status rushlight_method_set_input(rushlight_method* meth
                                                           const rushlight_value* value);
 /* Executes the method with the inputs that were set. */
 RUSHLIGHT_API rushlight_status rushlight_method_execute(rushlight_method* method);
+/* Ends rushlight_method_execute(), which runs on another thread, before its next instruction, with RUSHLIGHT_CANCELLED.
+ * A call that is not running yet is not affected. Any thread, and a signal handler, may call this function. */
+RUSHLIGHT_API void rushlight_method_cancel(rushlight_method* method);
 /* Sets all inputs and executes the method. */
 RUSHLIGHT_API rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs,
                                                     size_t count);

@@ -27,14 +27,22 @@ void GrowingAllocator::release_chunks() {
     platform::release(chunks_);
     chunks_ = previous;
   }
+  if (budget_) budget_->used -= footprint_;
   footprint_ = 0;
   base_ = end_ = current_ = nullptr;
 }
 
 GrowingAllocator::Chunk* GrowingAllocator::add_chunk(size_t size) {
   if (size > SIZE_MAX - Chunk::kHeader) return nullptr;
+  if (budget_ && !budget_->take(size + Chunk::kHeader)) {
+    exceeded_limit_ = budget_->limit;
+    return nullptr;
+  }
   auto* chunk = static_cast<Chunk*>(platform::allocate(size + Chunk::kHeader, 64));
-  if (!chunk) return nullptr;
+  if (!chunk) {
+    if (budget_) budget_->used -= size + Chunk::kHeader;
+    return nullptr;
+  }
   chunk->previous = chunks_;
   chunk->size = size;
   chunks_ = chunk;
@@ -45,6 +53,7 @@ GrowingAllocator::Chunk* GrowingAllocator::add_chunk(size_t size) {
 }
 
 void* GrowingAllocator::allocate(size_t size, size_t alignment) {
+  exceeded_limit_ = 0;
   if (chunks_) {
     if (void* memory = bump(size, alignment)) return memory;
   }
@@ -56,6 +65,7 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
   const size_t doubled = footprint_ < kMostUnasked ? footprint_ : kMostUnasked;
   const size_t wanted = doubled > chunk_size_ ? doubled : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;
+  exceeded_limit_ = 0;
   return bump(size, alignment);
 }
 

@@ -20,6 +20,7 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   const Program& source = loaded->program_->program();
   RL_ASSIGN(const MethodMeta meta, source.method_meta(name));
   RL_TRY(require_backends(meta, environment.backends));
+  loaded->budget_.limit = environment.limits.memory;
   RL_TRY(loaded->allocate_planned(meta));
   Environment own = environment;
   own.state = &loaded->program_->state();
@@ -40,6 +41,9 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   const size_t count = meta.num_memory_planned_buffers();
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t size, meta.memory_planned_buffer_size(i));
+    RL_REQUIRE(budget_.take(size), OutOfResources,
+               "planned memory %zu of method '%.80s' has %zu bytes: the limit of %zu bytes (Limits::memory)", i + 1,
+               meta.name().data(), size, budget_.limit);
     if (program_->state().shares(i)) {
       RL_ASSIGN(const Span<uint8_t> shared, program_->state().arena(i, size));
       planned_.push_back(shared);
@@ -56,10 +60,17 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   return Error::Ok;
 }
 
+Error LoadedMethod::count_output(size_t index, size_t size) {
+  RL_REQUIRE(budget_.take(size), OutOfResources, "output %zu has %zu bytes: the limit of %zu bytes (Limits::memory)",
+             index, size, budget_.limit);
+  return Error::Ok;
+}
+
 Error LoadedMethod::allocate_outputs() {
   for (size_t i = 0; i < method_->outputs_size(); ++i) {
     if (!method_->output_needs_memory(i)) continue;
     RL_ASSIGN(const TensorInfo info, method_->meta().output_tensor_meta(i));
+    RL_TRY(count_output(i, info.nbytes));
     void* memory = platform::allocate(info.nbytes, kArenaAlignment);
     RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of output %zu", info.nbytes, i);
     outputs_.push_back(memory);

@@ -87,6 +87,7 @@ class MethodObject {
     environment.threads = program.pool.get();
     const OptionTable table(options);
     environment.backend_options = table.options();
+    environment.limits = program.limits;
     if (is_timed) {
       environment.tracer = &timer_;
     } else if (program.trace) {
@@ -123,6 +124,8 @@ class MethodObject {
     }
     return nb::borrow<nb::list>(results);
   }
+
+  void cancel() { method().cancel(); }
 
   nb::object attribute(std::string_view name) {
     const Running running(*this);
@@ -217,6 +220,7 @@ class MethodObject {
       if (std::find(seen.begin(), seen.end(), impl) != seen.end()) continue;
       seen.push_back(impl);
       output.info = meta.output_tensor_meta(i).get();
+      check(loaded_->count_output(i, output.info.nbytes));
       output.is_direct = output.info.dynamism == ShapeDynamism::Static;
       if (output.is_direct) continue;
       output.memory.reset(new uint8_t[output.info.nbytes]);
@@ -372,6 +376,10 @@ void bind_method(nb::module_& module) {
           "Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.")
       .def("__call__", &MethodObject::execute, "inputs"_a.none(),
            nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"))
+      .def("cancel", &MethodObject::cancel,
+           "Ends the call that runs on another thread, before its next instruction, with CancelledError. A call that "
+           "is\n"
+           "not running yet is not affected.")
       .def("get_attribute", &MethodObject::attribute, "name"_a,
            nb::sig("def get_attribute(self, name: str) -> typing.Any"),
            "A copy of the buffer of that fully qualified name.")

@@ -207,6 +207,13 @@ void bind_program(nb::module_& module) {
           "Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, "
           "the\n"
           "outputs of instructions are recorded too, and allocations on request.")
+      .def(
+          "set_limits",
+          [](ProgramObject& object, std::optional<uint64_t> instructions, std::optional<size_t> memory) {
+            object.limits = {instructions.value_or(UINT64_MAX), memory.value_or(SIZE_MAX)};
+          },
+          "instructions"_a.none(), "memory"_a.none(),
+          "Limits methods that are loaded later; None: no limit. `instructions`: of one call. `memory`: in bytes.")
       .def("has_etdump", [](const ProgramObject& object) { return object.trace != nullptr; })
       .def("etdump", &etdump, nb::sig("def etdump(self) -> tuple[bytes, bytes, int]"),
            "The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.")

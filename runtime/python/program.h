@@ -28,6 +28,7 @@ struct ProgramObject {
   std::shared_ptr<LoadedData> data;        // null if all is in the program
   std::shared_ptr<HostThreadPool> pool;    // null: one thread
   std::shared_ptr<Trace> trace = nullptr;  // null: no event trace
+  Limits limits = {};                      // of each method
 };
 
 }  // namespace rushlight::python

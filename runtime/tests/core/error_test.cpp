@@ -39,6 +39,7 @@ TEST(Error, CutsLongMessages) {
 TEST(Error, HasNames) {
   EXPECT_STREQ(to_string(Error::Ok), "Ok");
   EXPECT_STREQ(to_string(Error::DelegateInvalidHandle), "DelegateInvalidHandle");
+  EXPECT_STREQ(to_string(Error::Cancelled), "Cancelled");
   EXPECT_STREQ(to_string(static_cast<Error>(0x7777)), "unknown error");
 }
 

@@ -47,6 +47,44 @@ TEST(ControlFlow, ChoosesABranchByATensor) {
   }
 }
 
+// forward(): a jump to itself, without an end.
+ProgramSpec endless_program() {
+  ProgramSpec spec;
+  PlanSpec plan;
+  plan.values = {value(false)};
+  plan.outputs = {0};
+  plan.chains = {{jump_false(0, 0)}};
+  spec.plans = {plan};
+  return spec;
+}
+
+TEST(Limits, AnEndlessLoopEndsAtTheLimitOfInstructions) {
+  Environment environment = test_environment();
+  environment.limits.instructions = 1000;
+  Fixture fixture(endless_program(), environment);
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(fixture.method().execute(), Error::OutOfResources);
+    EXPECT_MESSAGE("instruction 0 of chain 0 (): the limit of 1000 instructions (Limits::instructions)");
+  }
+  ASSERT_EQ(fixture.method().reset_execution(), Error::Ok);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(fixture.method().step(), Error::Ok);
+  EXPECT_EQ(fixture.method().step(), Error::OutOfResources);
+}
+
+TEST(Limits, ACallAtTheLimitOfInstructionsSucceeds) {
+  Environment environment = test_environment();
+  environment.limits.instructions = 4;
+  Fixture fixture(cond_program(false), environment);
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+  OwnTensor<float> x({2}, {1, 2});
+  for (int i = 0; i < 3; ++i) {
+    const EValue inputs[] = {EValue(true), x.value()};
+    ASSERT_EQ(fixture.method().set_inputs(inputs), Error::Ok) << last_error_message();
+    EXPECT_EQ(fixture.method().execute(), Error::Ok) << last_error_message();
+  }
+}
+
 TEST(ControlFlow, ChoosesABranchByABool) {
   Fixture fixture(cond_program(false));
   ASSERT_TRUE(fixture.ok()) << fixture.message;

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -94,6 +95,41 @@ Environment default_environment() {
   return environment;
 }
 
+TEST(GrowingAllocator, KeepsToABudget) {
+  MemoryBudget budget{10000};
+  GrowingAllocator first(128, &budget), second(128, &budget);
+  EXPECT_NE(first.allocate(4000), nullptr);
+  EXPECT_NE(second.allocate(4000), nullptr);
+  EXPECT_EQ(budget.used, first.footprint() + second.footprint());
+  EXPECT_EQ(first.allocate(4000), nullptr);
+  EXPECT_EQ(first.exceeded_limit(), 10000u);
+  EXPECT_NE(first.allocate(8), nullptr);
+  EXPECT_EQ(first.exceeded_limit(), 0u);
+  EXPECT_EQ(first.allocate(SIZE_MAX), nullptr);
+  EXPECT_LE(budget.used, budget.limit);
+}
+
+TEST(Limits, AMethodKeepsToTheLimitOfMemoryOrFails) {
+  const std::vector<uint8_t> bytes = build(small_net());
+  const auto program = load_program(bytes);
+  ASSERT_NE(program, nullptr);
+  size_t loaded_with = 0;
+  for (size_t limit = 0; loaded_with == 0; limit += 512) {
+    ASSERT_LT(limit, size_t{1} << 24);
+    Environment environment = default_environment();
+    environment.limits.memory = limit;
+    auto loaded = LoadedMethod::load(program, "forward", environment);
+    if (loaded.ok() && (*loaded)->allocate_outputs() == Error::Ok) {
+      loaded_with = limit;
+      EXPECT_LE((*loaded)->planned_bytes() + (*loaded)->method_bytes() + (*loaded)->temporary_bytes(), limit);
+      break;
+    }
+    if (!loaded.ok()) EXPECT_EQ(loaded.error(), Error::OutOfResources) << last_error_message();
+    EXPECT_MESSAGE("the limit of " + std::to_string(limit) + " bytes (Limits::memory)");
+  }
+  EXPECT_GT(loaded_with, 512u);
+}
+
 Floats run_small_net(LoadedMethod& loaded, int batch) {
   OwnTensor<float> x({batch, 3, 6, 6}, Floats(static_cast<size_t>(batch) * 108));
   for (size_t i = 0; i < x.data.size(); ++i) x.data[i] = 0.1f * static_cast<float>(i % 11);
@@ -101,6 +137,29 @@ Floats run_small_net(LoadedMethod& loaded, int batch) {
   EXPECT_EQ(loaded.run(inputs), Error::Ok) << last_error_message();
   EXPECT_EQ(loaded.method().get_output(2).to_int(), batch);
   return floats_of(loaded.method().get_output(0));
+}
+
+TEST(Module, AnotherThreadCancelsACall) {
+  ProgramSpec spec;
+  PlanSpec plan;
+  plan.values = {value(false)};
+  plan.outputs = {0};
+  plan.chains = {{jump_false(0, 0)}};
+  spec.plans = {plan};
+  Environment environment = default_environment();
+  environment.limits.instructions = UINT64_MAX;
+  Fixture fixture(spec, environment);
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+  for (int i = 0; i < 3; ++i) {
+    std::atomic<bool> is_done{false};
+    std::thread canceller([&] {
+      while (!is_done.load()) fixture.method().cancel();  // until the call has begun and ended
+    });
+    EXPECT_EQ(fixture.method().execute(), Error::Cancelled);
+    EXPECT_MESSAGE("the call was cancelled");
+    is_done.store(true);
+    canceller.join();
+  }
 }
 
 TEST(Module, RunsFromFilesAndBuffersAlike) {

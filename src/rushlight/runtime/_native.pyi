@@ -124,6 +124,11 @@ class Program:
         outputs of instructions are recorded too, and allocations on request.
         """
 
+    def set_limits(self, instructions: int | None, memory: int | None) -> None:
+        """
+        Limits methods that are loaded later; None: no limit. `instructions`: of one call. `memory`: in bytes.
+        """
+
     def has_etdump(self) -> bool: ...
 
     def etdump(self) -> tuple[bytes, bytes, int]:
@@ -171,6 +176,12 @@ class Method:
         """
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]: ...
+
+    def cancel(self) -> None:
+        """
+        Ends the call that runs on another thread, before its next instruction, with CancelledError. A call that is
+        not running yet is not affected.
+        """
 
     def get_attribute(self, name: str) -> Any:
         """A copy of the buffer of that fully qualified name."""

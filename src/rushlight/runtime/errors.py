@@ -108,6 +108,18 @@ class DelegateError(RushlightError):
     code = 0x30
 
 
+class LimitError(OutOfMemoryError):
+    """A call reached a limit: of instructions or of memory, see `load`."""
+
+    code = 0x25
+
+
+class CancelledError(RushlightError):
+    """Another thread cancelled the call."""
+
+    code = 0x100
+
+
 _BY_CODE: dict[int, type[RushlightError]] = {
     0x02: InvalidStateError,
     0x10: NotSupportedError,
@@ -120,10 +132,11 @@ _BY_CODE: dict[int, type[RushlightError]] = {
     0x22: AccessFailedError,
     0x23: InvalidProgramError,
     0x24: InvalidExternalDataError,
-    0x25: OutOfMemoryError,
+    0x25: LimitError,
     0x30: DelegateError,
     0x31: DelegateError,
     0x32: DelegateError,
+    0x100: CancelledError,
 }
 
 

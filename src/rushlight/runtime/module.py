@@ -8,6 +8,7 @@ from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, NotFoundError
 from rushlight.runtime.program import (
     ETDUMP_BUFFER_SIZE,
+    MAX_INSTRUCTIONS,
     BackendOptions,
     DataSource,
     PathLike,
@@ -134,6 +135,13 @@ class ModuleMethod:
             "give them by position"
         )
 
+    def cancel(self) -> None:
+        """Ends the call that runs on another thread, before its next instruction, with CancelledError.
+
+        A call that is not running yet is not affected.
+        """
+        self._method.cancel()
+
     def __repr__(self) -> str:
         return f"<method {self._method.metadata!r}>"
 
@@ -245,6 +253,8 @@ def load(
     enable_etdump: bool = False,
     debug_buffer_size: int = 0,
     etdump_buffer_size: int = ETDUMP_BUFFER_SIZE,
+    max_instructions: int | None = MAX_INSTRUCTIONS,
+    max_memory: int | None = None,
 ) -> Module:
     """Loads a .pte file as a module with the signature of the model.
 
@@ -257,6 +267,10 @@ def load(
         enable_etdump: record the events of loads and runs, which `write_etdump_result_to_file` writes.
         debug_buffer_size: the bytes for the outputs of instructions in the event trace; 0 records none.
         etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
+        max_instructions: the instructions that a call may run, of which the call of a delegate is one; None
+            means no limit. A call beyond it raises LimitError.
+        max_memory: the bytes that a method may use for planned memory, structures, workspaces, scratch and
+            outputs; None means no limit. What needs more raises LimitError.
 
     Returns:
         The module.
@@ -273,7 +287,7 @@ def load(
     if isinstance(data_path, memoryview):
         data_path = bytes(data_path)
     trace = (etdump_buffer_size, debug_buffer_size) if enable_etdump else None
-    return _load(source, data_path, threads, backend_options, trace)
+    return _load(source, data_path, threads, backend_options, trace, (max_instructions, max_memory))
 
 
 def _load(
@@ -282,8 +296,12 @@ def _load(
     threads: int | None,
     backend_options: BackendOptions | None,
     trace: tuple[int, int] | None,
+    limits: tuple[int | None, int | None],
 ) -> Module:
     native = load_native(source, data_path, threads)
+    native.set_limits(*limits)
     if trace is not None:
         native.enable_etdump(*trace)
-    return Module(Program(native, backend_options), (source, data_path, threads, backend_options, trace))
+    return Module(
+        Program(native, backend_options), (source, data_path, threads, backend_options, trace, limits)
+    )

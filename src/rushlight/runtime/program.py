@@ -20,6 +20,10 @@ ETDUMP_BUFFER_SIZE = 64 << 20
 """The bytes for events unless another size is given. The system provides those that are used."""
 
 
+MAX_INSTRUCTIONS = 1 << 30
+"""The instructions that a call may run unless another limit is given."""
+
+
 class Compiled(Protocol):
     """A compiled program that is not in a file yet: `CompiledProgram` or `ExecutorchProgramManager`."""
 
@@ -301,6 +305,8 @@ class Runtime:
         threads: int | None = None,
         backend_options: BackendOptions | None = None,
         etdump_buffer_size: int = ETDUMP_BUFFER_SIZE,
+        max_instructions: int | None = MAX_INSTRUCTIONS,
+        max_memory: int | None = None,
     ) -> Program:
         """Loads a program.
 
@@ -316,6 +322,10 @@ class Runtime:
             backend_options: options of backends for all methods: a dict from backend name to a dict of
                 options.
             etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
+            max_instructions: the instructions that a call may run, of which the call of a delegate is one;
+                None means no limit. A call beyond it raises LimitError.
+            max_memory: the bytes that a method may use for planned memory, structures, workspaces, scratch
+                and outputs; None means no limit. What needs more raises LimitError.
 
         Returns:
             The program.
@@ -326,6 +336,7 @@ class Runtime:
             InvalidExternalDataError: a .ptd file is truncated, damaged, or not a .ptd file.
         """
         program = load_native(data, data_path, threads)
+        program.set_limits(max_instructions, max_memory)
         if enable_etdump:
             program.enable_etdump(etdump_buffer_size, debug_buffer_size)
         return Program(program, backend_options)

@@ -4,7 +4,8 @@
 
 namespace rushlight {
 
-// The result of a function that can fail. The values are those of the ExecuTorch runtime.
+// The result of a function that can fail. The values are those of the ExecuTorch runtime, and Cancelled, which it
+// lacks.
 enum class Error : uint32_t {
   Ok = 0x00,
   Internal = 0x01,
@@ -24,6 +25,7 @@ enum class Error : uint32_t {
   DelegateInvalidCompatibility = 0x30,
   DelegateMemoryAllocationFailed = 0x31,
   DelegateInvalidHandle = 0x32,
+  Cancelled = 0x100,
 };
 
 // Returns the name of an error, for example "InvalidProgram".

@@ -27,6 +27,9 @@ class MemoryAllocator {
   // Frees all pieces.
   virtual void reset() { current_ = base_; }
 
+  // Returns the limit in bytes because of which the last allocation failed, or 0 if none failed or for other reasons.
+  virtual size_t exceeded_limit() const { return 0; }
+
   // Returns memory for `count` elements, which are not initialized, or null.
   template <typename T>
   T* allocate_array(size_t count) {

@@ -49,6 +49,13 @@ struct SizeRange {
 // dimension; elements without bounds in the program keep their values.
 Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges);
 
+// What a method may use at most, so that a program with an endless loop or with huge tensors ends in an error:
+// OutOfResources.
+struct Limits {
+  uint64_t instructions = uint64_t{1} << 30;  // of one execution; a call of a delegate is one instruction
+  size_t memory = SIZE_MAX;  // bytes of a LoadedMethod: planned memories, structures, workspaces, scratch and outputs
+};
+
 // The kernels, backends and services of a method. Tables and pointers must outlive the method. Spans are read during
 // Method::load() only, but what their elements point to must outlive the method.
 struct Environment {
@@ -59,6 +66,7 @@ struct Environment {
   const NamedDataMap* data = nullptr;  // data outside of the program
   Span<const BackendOptions> backend_options;
   SharedState* state = nullptr;  // null: each method has its own state
+  Limits limits;
 };
 
 // The instruction that failed, and the operator inside its delegate if the backend names one.
@@ -115,8 +123,12 @@ class Method final {
   Result<Tensor> get_attribute(std::string_view name) const;
 
   // Runs all instructions from the beginning. Output tensors are valid until the next execute(). Returns the error of
-  // the instruction that failed.
+  // the instruction that failed, OutOfResources at a limit, or Cancelled.
   Error execute();
+
+  // Ends execute(), which runs on another thread, before its next instruction. A call that is not running yet is not
+  // affected. The method can be executed again. Any thread, and a signal handler, may call this function.
+  void cancel();
 
   // Returns the instruction at which the last execute() or step() failed. Its chain is -1 if there was no error, or if
   // the error came before the first instruction. The result is valid until the next execute() or step().

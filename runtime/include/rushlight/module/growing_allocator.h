@@ -1,19 +1,36 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "rushlight/core/memory.h"
 
 namespace rushlight {
 
+// The bytes that several allocators may take from the platform together. One thread uses it at a time.
+struct MemoryBudget {
+  size_t limit = SIZE_MAX;
+  size_t used = 0;
+
+  // Takes bytes, or returns false if they are beyond the limit.
+  bool take(size_t size) {
+    if (size > limit - used) return false;
+    used += size;
+    return true;
+  }
+};
+
 // A MemoryAllocator that allocates chunks from the platform when it needs them. reset() keeps one chunk that is large
 // enough for everything that was allocated, so that the same allocations again need no memory of the platform.
 class GrowingAllocator final : public MemoryAllocator {
  public:
-  explicit GrowingAllocator(size_t chunk_size = 64 * 1024) : MemoryAllocator(nullptr, 0), chunk_size_(chunk_size) {}
+  // `budget` outlives the allocator; null: no limit.
+  explicit GrowingAllocator(size_t chunk_size = 64 * 1024, MemoryBudget* budget = nullptr)
+      : MemoryAllocator(nullptr, 0), chunk_size_(chunk_size), budget_(budget) {}
   ~GrowingAllocator();
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override;
   void reset() override;
+  size_t exceeded_limit() const override { return exceeded_limit_; }
   // Returns the bytes of all chunks.
   size_t footprint() const { return footprint_; }
 
@@ -23,6 +40,8 @@ class GrowingAllocator final : public MemoryAllocator {
   void release_chunks();
   Chunk* chunks_ = nullptr;  // newest first
   size_t chunk_size_;
+  MemoryBudget* budget_;
+  size_t exceeded_limit_ = 0;
   size_t footprint_ = 0;
 };
 

@@ -102,6 +102,9 @@ class LoadedMethod {
 
   // Allocates memory for outputs that have no planned memory. It is freed with this object.
   Error allocate_outputs();
+  // Counts `size` bytes of memory that the caller allocates for output `index` to the limit of memory, or returns
+  // OutOfResources.
+  Error count_output(size_t index, size_t size);
 
   // Sets the inputs and executes the method. The outputs are those of method().
   Error run(Span<const EValue> inputs);
@@ -117,11 +120,12 @@ class LoadedMethod {
 
   std::shared_ptr<LoadedProgram> program_;
   std::shared_ptr<LoadedData> data_;
+  MemoryBudget budget_;
   std::vector<void*> arenas_;
   std::vector<Span<uint8_t>> planned_;
   std::unique_ptr<HierarchicalAllocator> planned_memory_;
-  GrowingAllocator method_memory_{4096};
-  GrowingAllocator temporary_memory_;
+  GrowingAllocator method_memory_{4096, &budget_};
+  GrowingAllocator temporary_memory_{64 * 1024, &budget_};
   std::vector<void*> outputs_;
   std::unique_ptr<Method> method_;
   size_t planned_bytes_ = 0;
