@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
+import model_explorer
 import pytest
 import torch
 
@@ -38,59 +39,30 @@ def test_export_and_save(program: ExecutorchProgramManager, tmp_path: Path) -> N
 
 
 def test_visualize(program: ExecutorchProgramManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model Explorer gets the graph of the program; its server is not started."""
     shown: list[dict[str, Any]] = []
-
-    class Config:
-        def __init__(self) -> None:
-            self.programs: list[Any] = []
-            self.reuses = False
-
-        def add_model_from_pytorch(self, name: str, exported_program: Any, settings: Any) -> None:
-            self.programs.append(exported_program)
-
-        def set_reuse_server(self) -> None:
-            self.reuses = True
-
-    explorer = types.ModuleType("model_explorer")
-    explorer.config = Config  # type: ignore[attr-defined]
-    explorer.consts = types.SimpleNamespace(DEFAULT_SETTINGS={})  # type: ignore[attr-defined]
-    explorer.visualize_from_config = lambda **options: shown.append(options)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "model_explorer", explorer)
+    monkeypatch.setattr(model_explorer, "visualize_from_config", lambda **options: shown.append(options))
     visualize(program, no_open_in_browser=True)
-    config = shown[0]["config"]
-    assert config.programs == [program.exported_program()] and config.reuses
     assert shown[0]["no_open_in_browser"] is True
-    graph_module = program.exported_program().graph_module
+    config = shown[0]["config"]
+    assert config.reuse_server_host == "localhost"
+    exported = program.exported_program()
+    assert _shown_nodes(config) == {node.name for node in exported.graph.nodes}
+    graph_module = copy.deepcopy(exported.graph_module)
+    (output,) = graph_module.graph.find_nodes(op="output")
+    output.name = "renamed"
     visualize_graph(graph_module, program, reuse_server=False)
-    assert shown[1]["config"].programs[0].graph_module is graph_module
+    assert "renamed" in _shown_nodes(shown[1]["config"]) and not shown[1]["config"].reuse_server_host
     with pytest.raises(TypeError, match="int is not a program"):
         visualize(3)  # type: ignore[arg-type]
 
 
-def test_visualize_with_clusters(
-    program: ExecutorchProgramManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The graph has the nodes that Model Explorer's adapter makes: their identifiers are the nodes' names."""
+def _shown_nodes(config: Any) -> set[str]:
+    (graph,) = config.graphs_list[0]["graphs"]
+    return {node.id for node in graph.nodes}
 
-    class Config:
-        def __init__(self) -> None:
-            self.graphs_list: list[Any] = []
 
-        def add_model_from_pytorch(self, name: str, exported_program: Any, settings: Any) -> None:
-            nodes = [
-                types.SimpleNamespace(id=node.name, namespace="m") for node in exported_program.graph.nodes
-            ]
-            self.graphs_list.append({"graphs": [types.SimpleNamespace(nodes=nodes)]})
-
-        def get_transferrable_data(self) -> dict[str, Any]:
-            (graph,) = self.graphs_list[0]["graphs"]
-            graphs = [{"id": "g", "nodes": [vars(node) for node in graph.nodes]}]
-            return {"graphs_list": json.dumps([json.dumps({"graphs": graphs})])}
-
-    explorer = types.ModuleType("model_explorer")
-    explorer.config = Config  # type: ignore[attr-defined]
-    explorer.consts = types.SimpleNamespace(DEFAULT_SETTINGS={})  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "model_explorer", explorer)
+def test_visualize_with_clusters(program: ExecutorchProgramManager, tmp_path: Path) -> None:
     exported = program.exported_program()
     placeholders = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
     visualize_with_clusters(

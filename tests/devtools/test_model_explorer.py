@@ -10,8 +10,6 @@ import torch
 import rushlight
 from rushlight.devtools.model_explorer.main import RushlightAdapter
 
-pytest.importorskip("model_explorer", reason="ai-edge-model-explorer is not installed")
-
 
 @pytest.mark.parametrize("delegated", [False, True])
 def test_graphs(delegated: bool, tmp_path: Path) -> None:
