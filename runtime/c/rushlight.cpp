@@ -394,6 +394,11 @@ rushlight_status rushlight_program_load_buffer(const void* data, size_t size, vo
   return store(rushlight::LoadedProgram::from_buffer(data, size, std::move(owner)), program);
 }
 
+rushlight_status rushlight_program_verify_digest(const rushlight_program* program) {
+  REQUIRE_POINTER(program);
+  return status_of(program->loaded->program().verify_digest());
+}
+
 void rushlight_program_free(rushlight_program* program) { delete program; }
 
 size_t rushlight_program_method_count(const rushlight_program* program) {

@@ -93,13 +93,13 @@ struct Source {
     RL_ASSIGN(BundledProgram bundled, BundledProgram::load(file.data(), size));
     bundle = std::make_unique<BundledProgram>(bundled);
     RL_ASSIGN(program, LoadedProgram::from_buffer(bundle->program_data().data(), bundle->program_data().size()));
-    return Error::Ok;
+    return options.verify_digest ? program->program().verify_digest() : Error::Ok;
   }
 
   Error load_program(const Options& options) {
     RL_REQUIRE(options.testset_idx < 0, InvalidArgument, "--testset_idx needs a bundled program, a .bpte file");
     RL_ASSIGN(program, LoadedProgram::from_file(options.model_path.c_str()));
-    return Error::Ok;
+    return options.verify_digest ? program->program().verify_digest() : Error::Ok;
   }
 
   std::unique_ptr<MmapDataLoader> loader;

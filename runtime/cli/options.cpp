@@ -24,6 +24,7 @@ constexpr char kHelp[] =
     "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
     "  --max_instructions N     instructions that a run may execute (default: 1073741824)\n"
     "  --max_memory N           bytes of planned memory, structures, scratch and outputs (default: no limit)\n"
+    "  --verify_digest          refuse a program whose bytes differ from its SHA-256 digest, or that carries none\n"
     "  --print_output MODE      all, summary or none (default: summary)\n"
     "  --etdump_path FILE       write the events of loading and running as an ETDump\n"
     "  --etdump_buffer_size N   bytes for events (default: 16777216)\n"
@@ -139,6 +140,10 @@ ParseResult parse_options(int argc, char** argv, Options* options) {
     if (std::strcmp(argument, "--help") == 0 || std::strcmp(argument, "-h") == 0) {
       std::fputs(kHelp, stdout);
       return ParseResult::Help;
+    }
+    if (std::strcmp(argument, "--verify_digest") == 0) {
+      options->verify_digest = true;
+      continue;
     }
     if (std::strcmp(argument, "--list") == 0) {
       options->list = true;

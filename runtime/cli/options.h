@@ -25,6 +25,7 @@ struct Options {
   long max_instructions = 0, max_memory = 0;  // 0: the default
   PrintMode print = PrintMode::Summary;
   bool list = false;
+  bool verify_digest = false;
 };
 
 enum class ParseResult { Run, Help, Wrong };

@@ -184,6 +184,9 @@ RUSHLIGHT_API rushlight_status rushlight_program_read(const char* path, rushligh
 RUSHLIGHT_API rushlight_status rushlight_program_load_buffer(const void* data, size_t size,
                                                              void (*release)(void* context), void* context,
                                                              rushlight_program** program);
+/* Compares the bytes of the file with the SHA-256 digest that the program carries. The error is
+ * RUSHLIGHT_INVALID_PROGRAM if they differ or if the program carries none. */
+RUSHLIGHT_API rushlight_status rushlight_program_verify_digest(const rushlight_program* program);
 RUSHLIGHT_API void rushlight_program_free(rushlight_program* program);
 
 /* The methods of a program. A name is valid as long as the program; it is null if `index` is too large. */

@@ -96,6 +96,8 @@ ProgramObject load_buffer(nb::handle program, nb::handle data, std::optional<siz
   return object;
 }
 
+void verify_digest(const ProgramObject& object) { raise_if(object.program->program().verify_digest()); }
+
 nb::list method_names(const ProgramObject& object) {
   nb::list names;
   const Program& program = object.program->program();
@@ -207,6 +209,8 @@ void bind_program(nb::module_& module) {
           "Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, "
           "the\n"
           "outputs of instructions are recorded too, and allocations on request.")
+      .def("verify_digest", &verify_digest,
+           "Compares the bytes of the file with the SHA-256 digest that it carries, or raises InvalidProgramError.")
       .def(
           "set_limits",
           [](ProgramObject& object, std::optional<uint64_t> instructions, std::optional<size_t> memory) {

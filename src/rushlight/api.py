@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -80,6 +81,7 @@ def compile(
     compact: bool = False,
     weights: torch.dtype | None = None,
     generate_etrecord: bool = False,
+    digest: bool = False,
     exact: bool | None = None,
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
@@ -111,6 +113,8 @@ def compile(
         weights: torch.float16 or torch.bfloat16 stores float32 weights in half the bytes. An option of the
             default partitioner.
         generate_etrecord: keep what the developer tools need, see `CompiledProgram.get_etrecord`.
+        digest: write a SHA-256 digest of the file into it, which `rushlight.load(..., verify_digest=True)`
+            compares with the bytes of the file.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Returns:
@@ -152,6 +156,8 @@ def compile(
         backend_config = ExecutorchBackendConfig(
             memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
         )
+    if digest:
+        backend_config = replace(backend_config or ExecutorchBackendConfig(), digest=True)
     return CompiledProgram(edge.to_executorch(backend_config))
 
 

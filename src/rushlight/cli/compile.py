@@ -41,6 +41,11 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="also write an ETRecord, with which the developer tools name the lines of the model",
     )
+    parser.add_argument(
+        "--digest",
+        action="store_true",
+        help="write a SHA-256 digest into the program, which a loader that asks for it checks",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_library_option(parser)
     parser.set_defaults(command=run)
@@ -56,7 +61,9 @@ def run(options: argparse.Namespace) -> None:
     output = options.output or Path(f"{name}.pte")
     has_record = options.etrecord is not None
     with rushlight.show_progress():
-        program = rushlight.compile(model, example_inputs, partitioner=chosen, generate_etrecord=has_record)
+        program = rushlight.compile(
+            model, example_inputs, partitioner=chosen, generate_etrecord=has_record, digest=options.digest
+        )
     program.save(output)
     if has_record:
         program.get_etrecord().save(options.etrecord)

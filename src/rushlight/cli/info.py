@@ -46,6 +46,8 @@ def print_header(facts: JsonObject) -> None:
     print(f"{facts['file']}: {size_text(facts['bytes'])}, {size_text(facts['constant_bytes'])} of constants")
     if facts["named_data"]:
         print(f"  named data: {_named_data_text(facts['named_data'])}")
+    if facts["digest"]:
+        print("  digest: SHA-256 of the file")
     for method in facts["methods"]:
         print(f"method {method['name']}: {method['instructions']} instructions")
         for kind in ("inputs", "outputs"):
@@ -86,6 +88,7 @@ def collect(path: Path) -> JsonObject:
         "bytes": path.stat().st_size,
         "constant_bytes": sum(len(memoryview(constant)) for constant in file.constants),
         "delegate_bytes": sum(len(memoryview(blob)) for blob in file.delegate_data),
+        "digest": file.digest,
         "named_data": {key: len(memoryview(entry.data)) for key, entry in file.named_data.items()},
         "methods": [_method(file, plan, program.metadata(plan.name)) for plan in file.program.execution_plan],
     }

@@ -136,6 +136,7 @@ class ExecutorchBackendConfig:
         enable_non_cpu_memory_planning: only True is taken, since all memory is that of the CPU.
         reinplace_extra_ops: only None is taken, since the memory planner decides.
         optimize: fold constants and batch norm.
+        digest: write a SHA-256 digest of the file into it, which a loader that asks for it checks.
         target: the kernel table that the program must run on, by default that of this package's runtime; None
             leaves kernels unchecked, as for programs that only another runtime will load.
     """
@@ -160,6 +161,7 @@ class ExecutorchBackendConfig:
     enable_non_cpu_memory_planning: bool = True
     reinplace_extra_ops: frozenset[OpOverload] | None = None
     optimize: bool = True
+    digest: bool = False
     target: KernelTable | None = field(default_factory=host_kernel_table)
 
     def has_kernel(self, operator: str, dtype: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -103,6 +104,7 @@ class ExecutorchProgramManager:
             "delegate_alignment": config.delegate_alignment,
             "extract_delegate_segments": config.extract_delegate_segments,
         }
+        self._pte = replace(emitter_output.pte, digest=config.digest)
         self._etrecord: ETRecord | None = None
         self._buffer: bytes | None = None
         self._data_files: dict[str, bytes] | None = None
@@ -170,7 +172,7 @@ class ExecutorchProgramManager:
     def buffer(self) -> bytes:
         """The bytes of the .pte file. They are made at the first use."""
         if self._buffer is None:
-            self._buffer = write_pte(self._emitter_output.pte, **self._write_options)
+            self._buffer = write_pte(self._pte, **self._write_options)
         return self._buffer
 
     @property
@@ -189,7 +191,7 @@ class ExecutorchProgramManager:
 
     def write_to_file(self, open_file: BinaryIO) -> None:
         """Writes the .pte file to an open binary file, without a copy in memory."""
-        write_pte_to_file(self._emitter_output.pte, open_file, **self._write_options)
+        write_pte_to_file(self._pte, open_file, **self._write_options)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
         """Writes each .ptd file into a folder."""
@@ -210,7 +212,7 @@ class ExecutorchProgramManager:
         """
         if not str(path).endswith(".pte"):
             raise ValueError(f"Path {path} does not end with .pte")
-        write_pte_to_file(self._emitter_output.pte, path, **self._write_options)
+        write_pte_to_file(self._pte, path, **self._write_options)
 
     def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
         """Prints the program.

@@ -5,6 +5,7 @@ named data.
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 import zlib
 from collections.abc import Sequence
@@ -63,6 +64,9 @@ __all__ = [
 # The newest known schema version.
 MAX_VERSION = 0
 
+DIGEST_KEY = "rushlight.sha256"
+"""The name of the digest among the named data. It is the last segment, and covers all bytes before it."""
+
 
 @dataclass
 class PTEFile:
@@ -73,6 +77,8 @@ class PTEFile:
     `processed.index` of a delegate is an index of `delegate_data`. The segment fields of `program` are empty.
     `constant_buffer` and `backend_delegate_data` are normally empty too; if they are not, they replace
     `constants` and `delegate_data`. Data are buffer objects, such as bytes, memoryviews and numpy arrays.
+    `digest` says whether the file carries a SHA-256 digest of its bytes, which is computed when the file is
+    written.
     """
 
     program: Program
@@ -80,6 +86,7 @@ class PTEFile:
     mutable_data: list[Any] = field(default_factory=list)
     delegate_data: list[Any] = field(default_factory=list)
     named_data: dict[str, NamedDataEntry] = field(default_factory=dict)
+    digest: bool = False
 
 
 def write_pte(
@@ -203,6 +210,9 @@ def read_pte(data: object) -> PTEFile:
     file.mutable_data = _read_mutable_data(program, segments)
     file.delegate_data = _read_delegates(file.program, program.backend_delegate_data, segments)
     for entry in program.named_data or []:
+        if entry.key == DIGEST_KEY:
+            file.digest = True
+            continue
         if entry.key in file.named_data:
             raise MalformedError(f"{entry.key!r} is there twice", table="Program", field="named_data")
         file.named_data[entry.key] = NamedDataEntry(_segment(segments, entry.segment_index, "named_data"))
@@ -255,7 +265,13 @@ def _assemble(
     _add_constants(file, program, writer, constant_tensor_alignment)
     _add_mutable_data(file, program, writer)
     _add_delegates(file, program, writer, extract_delegate_segments, delegate_alignment or 1)
+    if DIGEST_KEY in file.named_data:
+        raise EncodeError(f"the named data {DIGEST_KEY!r} are the digest; set PTEFile.digest instead")
     places = add_named(writer, file.named_data)
+    digest = bytearray(32 if file.digest else 0)
+    if file.digest:
+        places[DIGEST_KEY] = len(writer.segments)
+        writer.add([memoryview(digest)])
     program.named_data = [NamedData(key, place) for key, place in places.items()] or None
     program.segments = writer.segments
     if writer.size == 0:
@@ -266,7 +282,13 @@ def _assemble(
     base = align_up(len(tables), writer.base_alignment)
     layout = FileLayout(len(tables), base, writer.size)
     tables[START : START + PROGRAM_HEADER_SIZE] = program_header(layout)
-    return [tables, bytes(base - len(tables)), *writer.pieces()]
+    pieces: list[Piece] = [tables, bytes(base - len(tables)), *writer.pieces()]
+    if file.digest:
+        covered = hashlib.sha256()
+        for piece in pieces[:-1]:
+            covered.update(piece)
+        digest[:] = covered.digest()
+    return pieces
 
 
 def _either(name: str, given: list[Any], inside: list[Any]) -> list[Any]:

@@ -124,6 +124,11 @@ class Program:
         outputs of instructions are recorded too, and allocations on request.
         """
 
+    def verify_digest(self) -> None:
+        """
+        Compares the bytes of the file with the SHA-256 digest that it carries, or raises InvalidProgramError.
+        """
+
     def set_limits(self, instructions: int | None, memory: int | None) -> None:
         """
         Limits methods that are loaded later; None: no limit. `instructions`: of one call. `memory`: in bytes.

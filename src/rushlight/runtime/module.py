@@ -255,6 +255,7 @@ def load(
     etdump_buffer_size: int = ETDUMP_BUFFER_SIZE,
     max_instructions: int | None = MAX_INSTRUCTIONS,
     max_memory: int | None = None,
+    verify_digest: bool = False,
 ) -> Module:
     """Loads a .pte file as a module with the signature of the model.
 
@@ -271,13 +272,15 @@ def load(
             means no limit. A call beyond it raises LimitError.
         max_memory: the bytes that a method may use for planned memory, structures, workspaces, scratch and
             outputs; None means no limit. What needs more raises LimitError.
+        verify_digest: compare the bytes of the program with the SHA-256 digest that it carries, and refuse a
+            program that differs or carries none. `rushlight.compile(..., digest=True)` writes a digest.
 
     Returns:
         The module.
 
     Raises:
         FileMissingError: a file does not exist. The error is also a FileNotFoundError.
-        InvalidProgramError: the program is truncated, damaged, or not a .pte file.
+        InvalidProgramError: the program is truncated, damaged, or not a .pte file, or its digest is wrong.
     """
     held = contents(source)
     if held is not None:
@@ -287,7 +290,9 @@ def load(
     if isinstance(data_path, memoryview):
         data_path = bytes(data_path)
     trace = (etdump_buffer_size, debug_buffer_size) if enable_etdump else None
-    return _load(source, data_path, threads, backend_options, trace, (max_instructions, max_memory))
+    return _load(
+        source, data_path, threads, backend_options, trace, (max_instructions, max_memory), verify_digest
+    )
 
 
 def _load(
@@ -297,11 +302,15 @@ def _load(
     backend_options: BackendOptions | None,
     trace: tuple[int, int] | None,
     limits: tuple[int | None, int | None],
+    verify_digest: bool,
 ) -> Module:
     native = load_native(source, data_path, threads)
+    if verify_digest:
+        native.verify_digest()
     native.set_limits(*limits)
     if trace is not None:
         native.enable_etdump(*trace)
     return Module(
-        Program(native, backend_options), (source, data_path, threads, backend_options, trace, limits)
+        Program(native, backend_options),
+        (source, data_path, threads, backend_options, trace, limits, verify_digest),
     )

@@ -29,6 +29,10 @@ class Program final {
   // 32 bits. It is computed at each call.
   uint64_t fingerprint() const;
 
+  // Compares the bytes of the file with the SHA-256 digest that the file carries. Returns InvalidProgram if they differ
+  // or if the file carries no digest. Whoever can change the file can also write a new digest.
+  Error verify_digest() const;
+
   // Returns the number of methods.
   size_t num_methods() const;
   // Returns the name of a method, which ends with NUL, or InvalidArgument if `index` is too large.

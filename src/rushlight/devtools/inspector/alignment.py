@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
@@ -89,9 +89,11 @@ class Reference:
         if self._exported is not None:
             also = {twin: replaced[node] for node, twin in self._twins.items() if node in replaced}
             exported = run_graph(self._exported, self._inputs, also)
-            for node, twin in self._twins.items():
-                if _is_like(exported.get(twin), values[node]):
-                    values[node] = exported[twin]
+            # Names may be equal by chance: a node with another shape is no twin, and gets no values.
+            self._twins = {
+                node: twin for node, twin in self._twins.items() if _is_like(exported.get(twin), values[node])
+            }
+            values.update((node, exported[twin]) for node, twin in self._twins.items())
         return values
 
     def isolated(self, pairs: Sequence[Pair]) -> list[Pair]:
@@ -266,8 +268,8 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
     last: dict[Node, Node] = {}
     for node in program.graph.nodes:
         if node.op == "call_function":
-            origin = meta.origin_of(node).rpartition(".")[0] or node.name
-            history = tuple(meta.earlier_names_of(node)) or (origin,)
+            # A record that was read from a file has no history: equal names would be equal by chance.
+            history = tuple(meta.earlier_names_of(node))
             for place, name in enumerate(history):
                 found = by_history.get(history[place:])
                 named = by_name.get(name)
@@ -277,7 +279,22 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
                 if found is not None:
                     last[found] = node
                     break
-    return {node: twin for twin, node in last.items()}
+    outputs = zip(_user_outputs(program), _user_outputs(exported), strict=False)
+    return {
+        **{ours: theirs for ours, theirs in outputs if "call_function" == ours.op == theirs.op},
+        **{node: twin for twin, node in last.items()},
+    }
+
+
+def _user_outputs(program: ExportedProgram) -> list[Node]:
+    """The nodes whose values a program returns to the user."""
+    specs = program.graph_signature.output_specs
+    returned = pytree.tree_leaves(program.graph.output_node().args[0])
+    return [
+        node
+        for spec, node in zip(specs, returned, strict=True)
+        if spec.kind is OutputKind.USER_OUTPUT and isinstance(node, Node)
+    ]
 
 
 def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Replaced) -> dict[Node, Any]:
