@@ -232,6 +232,11 @@ CASES: dict[str, Case] = {
     "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),
     "gelu_tanh": Case(lambda x: F.gelu(x, approximate="tanh") * x, ROWS),
     "group_norm": Case(nn.GroupNorm(3, 6), IMAGE),
+    "instance_norm": Case(nn.InstanceNorm2d(6), IMAGE),
+    "instance_norm_after_conv": Case(
+        nn.Sequential(nn.Conv2d(6, 8, 3), nn.InstanceNorm2d(8, affine=True), nn.ReLU()), IMAGE
+    ),
+    "instance_norm_rows": Case(nn.InstanceNorm1d(6, affine=True), ((2, 6, 9),)),
     "group_norm_plain": Case(nn.GroupNorm(2, 6, affine=False), ((2, 6, 9),)),
     "group_norm_after_conv": Case(
         nn.Sequential(nn.Conv2d(6, 8, 3), nn.GroupNorm(4, 8), nn.SiLU(), nn.Conv2d(8, 4, 1)), IMAGE

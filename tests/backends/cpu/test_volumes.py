@@ -11,7 +11,7 @@ from tests.backends.cpu.support import assert_close, expected, lower, run
 from tests.backends.cpu.test_plan import kinds  # type: ignore[attr-defined]
 from torch import nn
 
-from rushlight.backends.cpu.plan.tables import Copy, DepthwiseConv2d, Gemm, Pool2d, Winograd
+from rushlight.backends.cpu.plan.tables import Copy, DepthwiseConv2d, Gemm, GroupNormStatistics, Pool2d, Winograd
 
 VOLUME = (1, 16, 5, 9, 7)
 BATCH = (2, 16, 5, 9, 7)
@@ -47,6 +47,48 @@ def test_convolution(name: str) -> None:
     inputs = (torch.randn(shape),)
     program, outside = lower(module, inputs)
     assert outside == []
+    assert_close(run(program, inputs), expected(module, inputs), 2e-6)
+
+
+TRANSPOSED: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "twice": (nn.ConvTranspose3d(16, 8, 2, 2), BATCH),
+    "overlapping": (nn.ConvTranspose3d(16, 8, 4, 2, 1), VOLUME),
+    "overlapping_batch": (nn.ConvTranspose3d(16, 9, 3, 2, 1, output_padding=1), BATCH),
+    "few_channels": (nn.ConvTranspose3d(3, 5, 5, 3, 2, output_padding=1), FEW),
+    "plain": (nn.ConvTranspose3d(16, 8, 3, padding=1, bias=False), VOLUME),
+    "images": (nn.ConvTranspose3d(16, 8, (1, 3, 3), (1, 2, 2), (0, 1, 1)), BATCH),
+    "depth": (nn.ConvTranspose3d(16, 8, (4, 1, 1), (2, 1, 1), (1, 0, 0)), BATCH),
+    "gaps": (nn.ConvTranspose3d(16, 8, 2, 3), BATCH),
+    "one": (nn.ConvTranspose3d(16, 8, 1), BATCH),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolution(name: str) -> None:
+    module, shape = TRANSPOSED[name]
+    inputs = (torch.randn(shape),)
+    program, outside = lower(module, inputs)
+    assert outside == []
+    assert_close(run(program, inputs), expected(module, inputs), 2e-6)
+
+
+@pytest.mark.parametrize("groups", [2, 16])
+def test_a_grouped_transposed_convolution_stays_outside(groups: int) -> None:
+    module, inputs = nn.ConvTranspose3d(16, 16, 2, 2, groups=groups), (torch.randn(VOLUME),)
+    program, outside = lower(module, inputs)
+    assert len(outside) == 1
+    assert_close(run(program, inputs), expected(module, inputs), 2e-6)
+
+
+@pytest.mark.parametrize("norm", [nn.InstanceNorm3d(16, affine=True), nn.GroupNorm(4, 16)])
+def test_norms(norm: nn.Module) -> None:
+    """Of volumes as a convolution writes them, by steps for images."""
+    for parameter in norm.parameters():
+        nn.init.uniform_(parameter, 0.5, 1.5)
+    module, inputs = nn.Sequential(nn.Conv3d(16, 16, 3), norm, nn.LeakyReLU()), (torch.randn(BATCH),)
+    program, outside = lower(module, inputs)
+    assert outside == []
+    assert Counter(kinds(program))[GroupNormStatistics] == 1
     assert_close(run(program, inputs), expected(module, inputs), 2e-6)
 
 

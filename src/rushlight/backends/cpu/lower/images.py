@@ -8,9 +8,9 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
-from rushlight.backends.cpu.lower.nodes import check_first_result_alone, is_empty, operation, rank_of
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
-from rushlight.backends.cpu.lower.transposed import transposed_convolution
+from rushlight.backends.cpu.lower.transposed import check_transposed, transposed_convolution
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
 from rushlight.backends.cpu.plan.node import Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import Size, product, same
@@ -242,22 +242,6 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
 
 
 # ---- Which nodes are taken: the reason why one is not, or None ----
-
-
-def check_transposed(node: Node, dilation: list[int]) -> str | None:
-    """Gives the reason why a transposed convolution is not taken.
-
-    Plans have none with quantized weights, with a dilation, or with a dynamic or empty image.
-    """
-    weight: Any = node.args[1]
-    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
-        return "it is transposed and its weights are quantized"
-    if any(d != 1 for d in dilation):
-        return "it is transposed and dilated"
-    result = meta.get_tensor(node)
-    if result is None or not all(isinstance(size, int) for size in result.shape[1:]):
-        return "it is transposed and its image has a dynamic size"
-    return "it is transposed and has no output" if 0 in result.shape[1:] else None
 
 
 def check_convolution(node: Node, constants: Constants) -> str | None:

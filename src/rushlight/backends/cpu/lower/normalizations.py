@@ -92,44 +92,69 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
     applies them; else each group is a row that is normalized, and a chain applies weight and bias.
     """
     source, weight, bias, _, _, _, groups, eps = node.args
-    if _is_in_rows(lowering.tensor(source)):
-        _scale_groups(lowering, node)
-        return
+    out = _group_norm(lowering, node, source, weight, bias, int(groups), float(eps))  # type: ignore[arg-type]
+    lowering.set_items(node, [out])
+
+
+def instance_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers instance norm of its input's own statistics: a group norm whose groups are the channels."""
+    source, weight, bias = node.args[:3]
+    channels = lowering.tensor(source).sizes[1]
+    assert isinstance(channels, int)
+    eps = float(argument(node, 7, 1e-5))
+    lowering.set(node, _group_norm(lowering, node, source, weight, bias, channels, eps))
+
+
+def _group_norm(
+    lowering: Lowering, node: Node, source: object, weight: object, bias: object, groups: int, eps: float
+) -> Tensor:
+    image = _as_image(lowering.tensor(source))
+    if image is not None:
+        return _scale_groups(lowering, node, source, image, weight, bias, groups, eps)
     x = lowering.contiguous(lowering.tensor(source), node)
     sizes = x.sizes
-    assert isinstance(groups, int) and isinstance(sizes[1], int)
+    assert isinstance(sizes[1], int)
     row = product((sizes[1] // groups, *sizes[2:]))
     flat = lowering.reshaped(x, (product((sizes[0], groups)), row), node)
     out = lowering.new(sizes)
     target = out.reshape(flat.sizes)
     assert target is not None
-    step = Normalize(input=flat, output=target, length=int(row), epsilon=float(eps))  # type: ignore[arg-type]
-    lowering.emit(step, node)
-    lowering.set_items(node, [out])
+    lowering.emit(Normalize(input=flat, output=target, length=int(row), epsilon=eps), node)
     shape = (-1, *(1,) * (x.rank - 2))
     for function, given in ((BinaryFunction.MUL, weight), (BinaryFunction.ADD, bias)):
         data = lowering.constant_value(given)
         if data is None:
             continue
         chain = ChainBuilder(lowering, node, sizes)
-        (before,) = lowering.items(node)
-        row = constant(data.float().view(shape))
-        chain.add(function, chain.operand(before), chain.operand(row))
+        chain.add(function, chain.operand(out), chain.operand(constant(data.float().view(shape))))
         chain.finish()
-        lowering.set_items(node, [lowering.tensor(node)])
+        out = lowering.tensor(node)
+    return out
 
 
-def _is_in_rows(x: Tensor) -> bool:
-    """Whether pixels follow each other, with their channels innermost."""
-    if x.rank not in (3, 4) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
-        return False
-    return x.rank == 3 or same(x.strides[2], x.sizes[3] * x.strides[3])
+def _as_image(x: Tensor) -> Tensor | None:
+    """The tensor as [n, h, w, c] if pixels follow each other, with their channels innermost."""
+    if x.rank not in (3, 4, 5) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
+        return None
+    for inner in range(3, x.rank):
+        if not same(x.strides[inner - 1], x.sizes[inner] * x.strides[inner]):
+            return None
+    if x.rank == 5:
+        return x.permute((0, 2, 3, 4, 1)).reshape((x.sizes[0], x.sizes[2], product(x.sizes[3:]), x.sizes[1]))
+    return (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
 
 
-def _scale_groups(lowering: Lowering, node: Node) -> None:
-    source, weight, bias, _, _, _, groups, eps = node.args
+def _scale_groups(
+    lowering: Lowering,
+    node: Node,
+    source: object,
+    image: Tensor,
+    weight: object,
+    bias: object,
+    groups: int,
+    eps: float,
+) -> Tensor:
     x = lowering.tensor(source)
-    image = (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
     scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
     step = GroupNormStatistics(
         input=image,
@@ -137,9 +162,9 @@ def _scale_groups(lowering: Lowering, node: Node) -> None:
         bias=_row(lowering, bias),
         scale=scale,
         shift=shift,
-        groups=int(groups),  # type: ignore[arg-type]
+        groups=groups,
         channels=int(x.sizes[1]),
-        epsilon=float(eps),  # type: ignore[arg-type]
+        epsilon=eps,
     )
     lowering.emit(step, node)
     chain = ChainBuilder(lowering, node, x.sizes)
@@ -149,7 +174,7 @@ def _scale_groups(lowering: Lowering, node: Node) -> None:
     scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
     chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
     chain.finish()
-    lowering.set_items(node, [lowering.tensor(node)])
+    return lowering.tensor(node)
 
 
 def softmax(lowering: Lowering, node: Node) -> None:
@@ -181,13 +206,24 @@ def check_native_layer_norm(node: Node, constants: Constants) -> str | None:
 
 def check_group_norm(node: Node, constants: Constants) -> str | None:
     """Gives the reason if the image has a dynamic or empty size, or weights are not constant."""
+    return _check_images(node, constants) or check_first_result_alone(node)
+
+
+def check_instance_norm(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the statistics are not those of the input, or that of check_group_norm."""
+    if not argument(node, 5, True):
+        return "its statistics are not those of its input"
+    return _check_images(node, constants)
+
+
+def _check_images(node: Node, constants: Constants) -> str | None:
     source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
     assert source is not None
     if not all(isinstance(size, int) for size in source.shape[1:]) or 0 in source.shape[1:]:
         return "its images have a dynamic size or none"
     if not all(a is None or constants.is_constant(a) for a in node.args[1:3]):
         return "its weights are not constant"
-    return check_first_result_alone(node)
+    return None
 
 
 def check_norm(node: Node, constants: Constants) -> str | None:
@@ -212,6 +248,7 @@ ROWS: dict[object, Row] = {
     aten.layer_norm.default: Row(check_norm, layer_norm),
     aten.rms_norm.default: Row(check_norm, rms_norm),
     aten.native_layer_norm.default: Row(check_native_layer_norm, native_layer_norm),
+    aten.instance_norm.default: Row(check_instance_norm, instance_norm),
     aten.native_group_norm.default: Row(check_group_norm, native_group_norm),
     aten._softmax.default: Row(check_softmax, softmax),
     aten._log_softmax.default: Row(check_softmax, softmax),

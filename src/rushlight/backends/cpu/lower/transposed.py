@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.cost import product_cycles
 from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.nodes import operation
 from rushlight.backends.cpu.plan.node import Convolution
-from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.backends.cpu.plan.sizes import Size
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.backends.cpu.target import Target
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument, aten_op
 
 
@@ -84,17 +89,115 @@ def transposed_convolution(
     """
     sizes = lowering.sizes(node)
     rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
-    outputs = sizes[1]
-    per_line = -(-columns // stride[1])
-    whole = lowering.new((sizes[0], rows, per_line * stride[1], outputs))
+    whole = lowering.new((sizes[0], rows, _round_up(columns, stride[1]), sizes[1]))
+    transpose_images(lowering, node, [image], whole, weight, bias, stride, padding, groups)
+    result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
+    lowering.set(node, result.without(2) if len(sizes) == 3 else result)
+
+
+def transposed_volume_convolution(
+    lowering: Lowering,
+    node: Node,
+    x: Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: tuple[int, int, int],
+    padding: tuple[int, int, int],
+    sources: Callable[[list[Tensor]], list[Tensor]],
+) -> None:
+    """node = the transposed convolution of volumes `x` [n, c, d, h, w] without groups.
+
+    The frames of a result at one phase along the depth read the same taps of the frames of `x`: they are the
+    transposed convolution of images whose channels are those of these frames.
+
+    Args:
+        lowering: the steps so far.
+        node: the convolution.
+        x: its input.
+        weight: [c, outputs, kd, kh, kw].
+        bias: of the outputs, or None.
+        stride: by depth, height and width.
+        padding: the same.
+        sources: makes images whose channels follow each other of volumes of one shape.
+    """
+    n, outputs, depth, rows, columns = lowering.sizes(node)
+    per_phase, width = -(-depth // stride[0]), _round_up(columns, stride[2])
+    whole = lowering.new((n, per_phase * stride[0], rows, width, outputs))
+    parts = phases(weight.shape[2], stride[0], padding[0])
+    before = max(-part.first for part in parts)
+    after = max(0, *(per_phase + part.first + part.taps - 1 - x.sizes[2] for part in parts))
+    frames = padded_frames(lowering, x, before, after, node)
+    for part in parts:
+        under = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
+        taps = taps_of(weight.float(), 2, part.begin, part, stride[0], padding[0])
+        joined_taps = taps.permute(2, 0, 1, 3, 4).flatten(0, 1)
+        output = whole.narrow(1, part.begin, per_phase, stride[0]).reshape(
+            (n * per_phase, rows, width, outputs)
+        )
+        assert output is not None
+        transpose_images(
+            lowering,
+            node,
+            sources(under),
+            output,
+            joined_taps.to(weight.dtype),
+            bias,
+            stride[1:],
+            padding[1:],
+            1,
+        )
+    lowering.set(node, whole.narrow(1, 0, depth).narrow(3, 0, columns).permute((0, 4, 1, 2, 3)))
+
+
+def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: Node) -> Tensor:
+    """A volume with frames of zeros before and behind it."""
+    if before == 0 and after == 0:
+        return x
+    n, c, d, h, w = x.sizes
+    out = lowering.new((n, c, d + before + after, h, w), (0, 2, 3, 4, 1), x.dtype)
+    for start, count in ((0, before), (d + before, after)):
+        if count:
+            edge = out.narrow(2, start, count)
+            lowering.copy(constant(torch.zeros((), dtype=x.dtype)).expand(edge.sizes), edge, node)
+    lowering.copy(x, out.narrow(2, before, d), node)
+    return out
+
+
+def transpose_images(
+    lowering: Lowering,
+    node: Node,
+    images: list[Tensor],
+    whole: Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    groups: int,
+) -> None:
+    """Emits the products of a transposed convolution.
+
+    Args:
+        lowering: the steps so far.
+        node: the node that they compute.
+        images: [n, h, w, c of each], whose channels follow each other.
+        whole: [n, h, w, outputs], whose width is a multiple of the stride.
+        weight: [channels, outputs of a group, kh, kw].
+        bias: of the outputs, or None.
+        stride: down and across.
+        padding: the same.
+        groups: of channels.
+    """
+    count, rows, columns, outputs = whole.sizes
+    assert isinstance(outputs, int)
+    per_line = columns // stride[1]
     # [outputs, channels of a group, kh, kw]
     grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = phases(weight.shape[2], stride[0], padding[0])
     across = phases(weight.shape[3], stride[1], padding[1])
     if groups == 1 and not _is_joined(node, outputs, lowering.options.target):
         depth = max(part.taps for part in down) * weight.shape[0]
-        count = lowering.symbols.upper(sizes[0]) * rows * per_line
-        across = _cheapest(across, count, depth, outputs, lowering.options.target)
+        upper = lowering.symbols.upper(count) * rows * per_line
+        across = _cheapest(across, upper, depth, outputs, lowering.options.target)
     for y in down:
         lines = whole.narrow(1, y.begin, -(-(rows - y.begin) // stride[0]), stride[0])
         if rows <= y.begin:
@@ -110,11 +213,12 @@ def transposed_convolution(
                 )
                 for r in range(x.begin, x.end)
             ]
-            side_by_side = lines.reshape((sizes[0], lines.sizes[1], per_line, stride[1] * outputs))
+            side_by_side = lines.reshape((count, lines.sizes[1], per_line, stride[1] * outputs))
             assert side_by_side is not None
             out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
             step = Convolution(
-                input=image,
+                input=images[0],
+                more=images[1:],
                 output=out,
                 weight=torch.cat(parts),
                 stored=lowering.stored_dtype(weight),
@@ -124,8 +228,10 @@ def transposed_convolution(
                 groups=groups,
             )
             lowering.emit(step, node)
-    result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
-    lowering.set(node, result.without(2) if len(sizes) == 3 else result)
+
+
+def _round_up(value: Size, step: int) -> Size:
+    return -(-value // step) * step
 
 
 def _is_joined(node: Node, outputs: int, target: Target) -> bool:
@@ -145,3 +251,22 @@ def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: 
         return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)
 
     return min(([joined(parts)], of_equal_windows(parts)), key=cycles)
+
+
+# ---- Which nodes are taken: the reason why one is not, or None ----
+
+
+def check_transposed(node: Node, dilation: list[int]) -> str | None:
+    """Gives the reason why a transposed convolution is not taken.
+
+    Plans have none with quantized weights, with a dilation, or with a dynamic or empty image.
+    """
+    weight: Any = node.args[1]
+    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
+        return "it is transposed and its weights are quantized"
+    if any(d != 1 for d in dilation):
+        return "it is transposed and dilated"
+    result = meta.get_tensor(node)
+    if result is None or not all(isinstance(size, int) for size in result.shape[1:]):
+        return "it is transposed and its image has a dynamic size"
+    return "it is transposed and has no output" if 0 in result.shape[1:] else None

@@ -35,6 +35,7 @@ MAX_RANK = 6
 PRESERVED_OPS = (
     aten.linear.default,
     aten.scaled_dot_product_attention.default,
+    aten.instance_norm.default,
     aten.layer_norm.default,
     aten.rms_norm.default,
     aten.silu.default,

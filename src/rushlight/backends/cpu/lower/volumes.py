@@ -11,10 +11,15 @@ from torch.fx import Node
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import check_first_result_alone, operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.lower.transposed import (
+    check_transposed,
+    padded_frames,
+    transposed_volume_convolution,
+)
 from rushlight.backends.cpu.plan.node import LEAST_PIECE, MOST_SOURCES, Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling
-from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
@@ -122,7 +127,7 @@ class _VolumeConvolution:
 
 
 def convolve_volume(lowering: Lowering, node: Node) -> None:
-    """Lowers a convolution of volumes to one of images.
+    """Lowers a convolution of volumes, or a transposed one, to convolutions of images.
 
     One whose windows have one frame, or one pixel of each frame, is a convolution of images as it is. Another
     one reads, for each frame of the result, the frames under its window as the channels of one image. If it
@@ -130,6 +135,18 @@ def convolve_volume(lowering: Lowering, node: Node) -> None:
     """
     x = lowering.tensor(node.args[0])
     convolution = _VolumeConvolution.of(lowering, node)
+    if node.args[6]:
+        transposed_volume_convolution(
+            lowering,
+            node,
+            x,
+            convolution.weight,
+            convolution.bias,
+            convolution.stride,
+            convolution.padding,
+            lambda volumes: _sources(lowering, volumes, node),
+        )
+        return
     out = lowering.new(lowering.sizes(node), _LAST)
     lowering.set(node, out)
     if convolution.is_along_depth:
@@ -150,22 +167,10 @@ def _frames_under(
     lowering: Lowering, x: Tensor, out: Tensor, convolution: _VolumeConvolution
 ) -> list[Tensor]:
     """For each frame of a window, the volume of those that the frames of `out` have there."""
-    x = _padded(lowering, x, convolution.padding[0], convolution.node)
+    padding = convolution.padding[0]
+    x = padded_frames(lowering, x, padding, padding, convolution.node)
     step, dilation = convolution.stride[0], convolution.dilation[0]
     return [x.narrow(2, i * dilation, out.sizes[2], step) for i in range(convolution.weight.shape[2])]
-
-
-def _padded(lowering: Lowering, x: Tensor, padding: int, node: Node) -> Tensor:
-    """A volume with `padding` frames of zeros before and behind it."""
-    if padding == 0:
-        return x
-    n, c, d, h, w = x.sizes
-    out = lowering.new((n, c, d + 2 * padding, h, w), _LAST, x.dtype)
-    for start in (0, d + padding):
-        edge = out.narrow(2, start, padding)
-        lowering.copy(constant(torch.zeros((), dtype=x.dtype)).expand(edge.sizes), edge, node)
-    lowering.copy(x, out.narrow(2, padding, d), node)
-    return out
 
 
 def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tensor]:
@@ -250,10 +255,12 @@ def check_volume_convolution(node: Node) -> str | None:
     """Gives the reason why a convolution of volumes with constant weights is not taken."""
     weight, groups = node.args[1], node.args[8]
     window = meta.get_tensor(weight)  # type: ignore[arg-type]
-    if node.args[6]:
-        return "it is transposed and its input is a volume"
     if getattr(operation(weight), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
         return "its input is a volume and its weights are quantized"
+    if node.args[6]:
+        return check_transposed(node, list(triple(node.args[5]))) or (
+            None if groups == 1 else "it is transposed and grouped, and its input is a volume"
+        )
     if groups != 1 and window is not None and window.shape[2] > MOST_GROUPED_FRAMES:
         return f"it is grouped and its window has {window.shape[2]} frames"
     return None
