@@ -33,6 +33,7 @@ class Row:
     system: str
     milliseconds: float | None = None  # median
     best: float | None = None  # milliseconds, the tenth percentile: what a shared machine disturbs least
+    cpu: float | None = None  # milliseconds of processor time of all threads, the tenth percentile
     first: float | None = None  # milliseconds of the first run
     load: float | None = None  # seconds to load, imports included
     cold: float | None = None  # seconds from the start of a process to its first result, median
@@ -62,7 +63,8 @@ class Plan:
 class _Worker:
     row: Row
     process: Process
-    milliseconds: list[float] = field(default_factory=list)
+    times: list[tuple[float, float]] = field(default_factory=list)
+    """Milliseconds, and milliseconds of processor time."""
 
 
 def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iterator[list[Row]]:
@@ -74,7 +76,7 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
         kind = "int8" if any(SYSTEMS[system].int8 for system in plan.systems) else "float"
         reference = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), kind, log=log)
         if reference.answer() is None:
-            raise SystemExit(f"{model} does not run: {last_line(log)}")
+            raise RuntimeError(f"{model} does not run: {last_line(log)}")
         reference.close()
         written = []
         for system in plan.systems:
@@ -84,7 +86,7 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
             block = [dataclasses.replace(row, threads=threads) for row in written]
             tell(f"{model}: {threads} thread{'s' if threads > 1 else ''}")
             _run(block, folder, plan)
-            if threads == plan.threads[-1]:
+            if threads == plan.threads[-1] and plan.cold_rounds:
                 tell(f"{model}: fresh processes")
                 _start_cold(block, folder, plan.cold_rounds)
             yield block
@@ -137,12 +139,13 @@ def _run(block: list[Row], folder: Path, plan: Plan) -> None:
     for turn in range(plan.rounds):
         for worker in workers:
             if not SYSTEMS[worker.row.system].is_slow or turn == 0:
-                worker.milliseconds += worker.process.ask({"run": plan.seconds}) or []
+                worker.times += worker.process.ask({"run": plan.seconds, "cpu": True}) or []
     for worker in workers:
         row = worker.row
-        if worker.milliseconds:
-            row.milliseconds = statistics.median(worker.milliseconds)
-            row.best = float(np.percentile(worker.milliseconds, 10))
+        if worker.times:
+            passed, used = zip(*worker.times, strict=True)
+            row.milliseconds = statistics.median(passed)
+            row.best, row.cpu = float(np.percentile(passed, 10)), float(np.percentile(used, 10))
         else:
             row.reason = "ended while it was running"
         if SYSTEMS[row.system].int8:

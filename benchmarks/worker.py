@@ -6,7 +6,8 @@ the kind "int8", more inputs and what eager gives for them in samples.npz.
 run system folder files threads: loads what was written in `files`, with the inputs of `folder`, and runs it
 once. The first answer is {"load": seconds, "first": milliseconds, "outputs": count, "resident": bytes at
 most} and the outputs are beside the files; then {"run": seconds} is answered by the milliseconds of every
-run and {"agree": true} by the share of samples whose largest output is eager's.
+run, {"run": seconds, "cpu": true} by pairs of these and the milliseconds of processor time of all threads,
+and {"agree": true} by the share of samples whose largest output is eager's.
 """
 
 from __future__ import annotations
@@ -100,16 +101,20 @@ def run(system: str, folder: str, files: str, threads: str) -> None:
         return {"load": loaded, "first": first * 1e3, "outputs": len(outputs), "resident": resident()}
 
     def answer(request: dict[str, float]) -> Any:
-        return agreement() if "agree" in request else measure(request["run"])
+        if "agree" in request:
+            return agreement()
+        pairs = measure(request["run"])
+        return pairs if "cpu" in request else [pair[0] for pair in pairs]
 
-    def measure(seconds: float) -> list[float]:
-        times: list[float] = []
+    def measure(seconds: float) -> list[tuple[float, float]]:
+        times: list[tuple[float, float]] = []
         call(inputs)
         end = time.perf_counter() + seconds
         while not times or time.perf_counter() < end:
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             call(inputs)
-            times.append((time.perf_counter() - start) * 1e3)
+            passed = time.perf_counter() - start
+            times.append((passed * 1e3, (time.process_time() - used) * 1e3))
         return times
 
     def agreement() -> float:

@@ -228,6 +228,14 @@ WIDE = (
 )
 """Networks for shapes that the default table lacks."""
 
+
+def import_field() -> dict[str, str]:
+    """Registers the networks of `models.field`, whose modules import this one, and returns their groups."""
+    from models.field import FIELD
+
+    return FIELD
+
+
 # The networks measured in 8 bits, and whether activations are quantized by calibration or at run time.
 INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
 
@@ -278,11 +286,25 @@ def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         module.eval()
 
 
-def _fill_heads(module: nn.Module) -> None:
-    """Random weights for classifiers that start as zeros, as torchvision's ViT: zeros would check nothing."""
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear) and not layer.weight.any():
-            nn.init.normal_(layer.weight, std=0.02)
+def _fill_constants(module: nn.Module) -> None:
+    """Random values for parameters that start as constants.
+
+    A batch norm or a layer scale of zero would let a system leave out a whole branch, a classifier of zeros
+    would check nothing, and a factor of one can be folded away.
+    """
+    for name, parameter in module.named_parameters():
+        first = parameter.flatten()[0]
+        if not parameter.is_floating_point() or parameter.numel() < 2 or not (parameter == first).all():
+            continue
+        with torch.no_grad():
+            if parameter.dim() > 1 and parameter.numel() > max(parameter.shape):
+                nn.init.normal_(parameter, std=0.02)
+            elif abs(first) >= 0.1:  # a factor, such as the weight of a norm
+                parameter.mul_(1 + 0.1 * torch.randn(parameter.shape))
+            elif name.rpartition(".")[2].endswith("bias"):
+                parameter.add_(0.02 * torch.randn(parameter.shape))
+            else:  # a factor that training starts near zero
+                nn.init.uniform_(parameter, 0.1, 0.3)
 
 
 def build(name: str, trained: bool = False) -> Case:
@@ -290,6 +312,7 @@ def build(name: str, trained: bool = False) -> Case:
 
     trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
     """
+    import_field()
     if name not in MODELS:
         raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
     torch.manual_seed(0)
@@ -297,6 +320,6 @@ def build(name: str, trained: bool = False) -> Case:
     if trained and INT8.get(name) == "static":
         inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
         return Case(name, load_trained(name, module), inputs, is_trained=True)
-    _fill_heads(module)
+    _fill_constants(module)
     _calibrate(module, inputs)
     return Case(name, module.eval(), inputs)

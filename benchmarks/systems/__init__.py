@@ -35,6 +35,9 @@ SYSTEMS = {
     "openvino": System("OpenVINO", "openvino", PEERS),
     "litert": System("LiteRT", "litert", PEERS),
     "torch_compile": System("torch.compile", "torch_compile", PEERS),
+    "torch_max_autotune": System(
+        "torch.compile, max-autotune", "torch_compile", PEERS, "max-autotune-no-cudagraphs"
+    ),
     "eager": System("PyTorch eager", "eager", PEERS),
     "rushlight_float": System("Rushlight, float32", "rushlight", MAIN, int8=True),
     "rushlight_int8": System("Rushlight", "rushlight", MAIN, "int8", int8=True),
@@ -53,5 +56,6 @@ OURS = ("rushlight", "rushlight_high", "rushlight_xnnpack")
 PEER_NAMES = ("executorch_xnnpack", "onnxruntime", "openvino", "litert", "torch_compile")
 DEFAULT = (*OURS, *PEER_NAMES, "eager")
 OURS_INT8 = ("rushlight_int8", "rushlight_xnnpack_int8")
+PEER_NAMES_FIELD = (*PEER_NAMES[:-1], "torch_max_autotune")
 PEER_NAMES_INT8 = ("executorch_xnnpack_int8", "onnxruntime_int8", "openvino_int8", "litert_int8")
 DEFAULT_INT8 = ("rushlight_float", *OURS_INT8, *PEER_NAMES_INT8)

@@ -18,6 +18,7 @@ def write(case: Case, folder: Path, options: str) -> None:
     import torch
 
     torch.save(case.module, folder / "module.pt")
+    (folder / "mode").write_text(options or "default")
 
 
 def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
@@ -25,5 +26,5 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
     from torch._inductor import config
 
     config.freezing = True
-    compiled = torch.compile(read_module(folder, threads))
+    compiled = torch.compile(read_module(folder, threads), mode=(folder / "mode").read_text())
     return as_arrays(torch.no_grad()(compiled))

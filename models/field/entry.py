@@ -1,0 +1,70 @@
+"""How a network of the field is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from models.catalog import MODELS
+
+Build = Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]
+
+FIELD: dict[str, str] = {}
+"""The group of each network, in the order in which they are measured."""
+
+
+def register(name: str, group: str, build: Build) -> None:
+    FIELD[name] = group
+    MODELS[name] = build
+
+
+def entry(group: str) -> Callable[[Build], Build]:
+    """Registers a function under its own name."""
+
+    def add(build: Build) -> Build:
+        register(build.__name__, group, build)
+        return build
+
+    return add
+
+
+def seeded(*shape: int) -> torch.Tensor:
+    """Normal values, the same in every process."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
+
+def tokens(below: int, *shape: int) -> torch.Tensor:
+    """Integers of [0, below), the same in every process."""
+    return torch.randint(0, below, shape, generator=torch.Generator().manual_seed(1))
+
+
+class First(nn.Module):
+    """A network that gives a dictionary, an object or a list, as one that gives a tuple of tensors.
+
+    Args:
+        network: the network.
+        names: the fields of its result; none takes all values of a dictionary or list.
+        inputs: the names of its arguments; none calls it by position.
+        fixed: arguments that are constants.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        names: tuple[str, ...] = (),
+        inputs: tuple[str, ...] = (),
+        **fixed: object,
+    ) -> None:
+        super().__init__()
+        self.network, self.names, self.inputs, self.fixed = network, names, inputs, fixed
+
+    def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if self.inputs:
+            result = self.network(**dict(zip(self.inputs, values, strict=True)), **self.fixed)
+        else:
+            result = self.network(*values, **self.fixed)
+        if self.names:
+            return tuple(result[name] for name in self.names)
+        return tuple(result.values()) if isinstance(result, dict) else tuple(result)
