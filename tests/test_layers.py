@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "ir": set(),
     "frontend": {"ir", "passes"},
     "passes": {"ir"},
-    "memory": {"ir", "passes"},
+    "memory": {"ir", "passes", "runtime"},
     "quantize": {"ir", "passes"},
     "delegate": {"ir", "passes"},
     "emit": {"ir", "memory", "format", "target"},

@@ -9,6 +9,7 @@ void bind_kernels(nanobind::module_& module);
 void bind_libraries(nanobind::module_& module);
 void bind_openvino(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
+void bind_memory_search(nanobind::module_& module);
 void bind_metadata(nanobind::module_& module);
 void bind_program(nanobind::module_& module);
 void bind_method(nanobind::module_& module);

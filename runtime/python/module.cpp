@@ -8,6 +8,7 @@ NB_MODULE(_native, module) {
   rushlight::python::bind_libraries(module);
   rushlight::python::bind_openvino(module);
   rushlight::python::bind_machine(module);
+  rushlight::python::bind_memory_search(module);
   rushlight::python::bind_metadata(module);
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);

@@ -224,7 +224,7 @@ def test_the_report_reads_well(builder: Any) -> None:
     x = g.input("x", [16, 16])
     text = str(plan_memory(g.output(g.mm(x, x)), options=PlanOptions(planner=naive)))
     assert text.splitlines()[0].split() == ["memory", "peak", "lower", "bound", "ratio", "buffers"]
-    assert text.splitlines()[1].split() == ["1", "2,048", "2,048", "1.000", "2"]
+    assert text.splitlines()[1].split() == ["1", "2,048", "2,048", "1.000", "2", "optimal"]
     assert "1,024 bytes in steps 0 to 2: x" in text
 
 

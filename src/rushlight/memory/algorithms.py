@@ -16,6 +16,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
 from rushlight.ir.spec import TensorSpec
+from rushlight.memory.exact import DEFAULT_SECONDS, ExactPlanner
 from rushlight.memory.first_fit import first_fit
 from rushlight.memory.naive import naive as naive_plan
 from rushlight.memory.problem import Buffer, PlanError, Planner, Problem
@@ -67,6 +68,19 @@ def greedy(
     """
     planner = first_fit if allow_overlapping_allocations else slots
     return _place(list(specs), planner, alignment, extra_padding)
+
+
+def exact(
+    alignment: int,
+    specs: Iterable[TensorSpec],
+    graph_module: GraphModule,
+    graph_signature: ExportGraphSignature | None,
+    extra_padding: int = 0,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+) -> MemoryAlgoResult:
+    """Plans with first fit, and searches each memory for the smallest peak for at most so many seconds."""
+    return _place(list(specs), ExactPlanner(seconds), alignment, extra_padding)
 
 
 def naive(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
@@ -12,9 +12,9 @@ from rushlight.ir.spec import DEFAULT_ALIGNMENT
 from rushlight.memory.alias_sets import AliasSet, Owner, check_alignment
 from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
+from rushlight.memory.exact import ExactPlanner
 from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
-from rushlight.memory.portfolio import best_first_fit
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
@@ -29,7 +29,7 @@ class PlanOptions:
     lets elementwise operators write over inputs that die with them.
     """
 
-    planner: Planner = best_first_fit
+    planner: Planner = ExactPlanner()
     alignment: int = DEFAULT_ALIGNMENT
     preferred_alignment: int = 64
     inputs: bool = True
@@ -131,22 +131,23 @@ def finish(graph_module: GraphModule, method: MethodProblem) -> None:
 
 
 def _run_planner(problem: Problem, options: PlanOptions) -> Plan:
-    preferred = options.preferred_alignment
-    if preferred > options.alignment and preferred % options.alignment == 0:
-        wide = Problem(
-            tuple(
-                Buffer(b.id, b.size, b.lower, b.upper, b.mem_id, preferred, b.name) for b in problem.buffers
-            )
-        )
-        plan = options.planner(wide)
-        check_plan(wide, plan)
-        if plan.peaks(problem) == lower_bound(problem):
-            return plan
-        narrow = options.planner(problem)
-        check_plan(problem, narrow)
-        better = sum(narrow.peaks(problem).values()) < sum(plan.peaks(problem).values())
-        return narrow if better else plan
-    return options.planner(problem)
+    """Plans at multiples of the preferred alignment if that costs no byte of the peak, else at the others."""
+    preferred, planner = options.preferred_alignment, options.planner
+    if preferred <= options.alignment or preferred % options.alignment:
+        return planner(problem)
+    wide = Problem(tuple(replace(buffer, alignment=preferred) for buffer in problem.buffers))
+    if all(buffer.size % preferred == 0 for buffer in problem.buffers):
+        return planner(wide)
+    # The search runs once, for the problem itself.
+    quick = replace(planner, seconds=0.0) if isinstance(planner, ExactPlanner) else planner
+    plan = quick(wide)
+    check_plan(wide, plan)
+    if plan.peaks(problem) == lower_bound(problem):
+        return plan
+    narrow = planner(problem)
+    check_plan(problem, narrow)
+    better = sum(narrow.peaks(problem).values()) < sum(plan.peaks(problem).values())
+    return narrow if better else Plan(plan.offsets, narrow.searches)
 
 
 def _graphs(graph_module: GraphModule) -> list[GraphModule]:

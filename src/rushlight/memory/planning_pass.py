@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,7 @@ from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
 from rushlight.memory.alias_sets import AliasSet
 from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
 from rushlight.memory.check import check_plan
+from rushlight.memory.exact import DEFAULT_SECONDS, ExactPlanner
 from rushlight.memory.problem import Plan, PlanError, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
@@ -48,6 +50,8 @@ class MemoryPlanningPass(PassBase):
     `memory_planning_algo` is a planner over plain data (`Problem -> Plan`), or an algorithm over TensorSpecs
     as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
     in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
+    The default planner searches each memory for the smallest peak for at most `search_seconds` if first fit
+    is above the lower bound; 0 turns the search off.
     With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
     without it those have for which `run` is given the name of a state.
     `reports` holds the outcome of each run.
@@ -62,7 +66,14 @@ class MemoryPlanningPass(PassBase):
         alloc_mutable_buffers: bool = True,
         share_mutable_buffers: bool = False,
         alignment: int = DEFAULT_ALIGNMENT,
+        search_seconds: float = DEFAULT_SECONDS,
     ) -> None:
+        if not 0 <= search_seconds < math.inf:
+            raise ValueError(f"search_seconds={search_seconds} is no time: give 0 or more seconds")
+        if memory_planning_algo is not None and search_seconds != DEFAULT_SECONDS:
+            raise ValueError(
+                "search_seconds has no effect with a memory_planning_algo, which has limits of its own"
+            )
         if share_mutable_buffers and not alloc_mutable_buffers:
             raise ValueError("share_mutable_buffers asks for alloc_mutable_buffers")
         self.memory_planning_algo = memory_planning_algo
@@ -72,6 +83,7 @@ class MemoryPlanningPass(PassBase):
         self.alloc_mutable_buffers = alloc_mutable_buffers
         self.share_mutable_buffers = share_mutable_buffers
         self.alignment = alignment
+        self.search_seconds = search_seconds
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -98,6 +110,7 @@ class MemoryPlanningPass(PassBase):
         state = shared_state or {}
         sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
         options = PlanOptions(
+            planner=ExactPlanner(self.search_seconds),
             alignment=self.alignment,
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,

@@ -79,10 +79,31 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySearch:
+    """What a planner knows of the peak of one memory.
+
+    Attributes:
+        bound: no plan has a smaller peak, in bytes.
+        ended_by: what has ended the search before it was complete: "steps", its limit of work; "time", the
+            clock, so that the plan depends on the speed of the machine; "size", since the problem is too
+            large to search; "build", since this build has no search.
+    """
+
+    bound: int
+    ended_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """The offset of each buffer in its memory, in bytes, by buffer id."""
+    """The places of the buffers.
+
+    Attributes:
+        offsets: the offset of each buffer in its memory, in bytes, by buffer id.
+        searches: what the planner has proven, by memory id; empty if it proves nothing.
+    """
 
     offsets: Mapping[int, int] = field(default_factory=dict)
+    searches: Mapping[int, MemorySearch] = field(default_factory=dict)
 
     def peaks(self, problem: Problem) -> dict[int, int]:
         """Returns the bytes that each memory needs under this plan."""

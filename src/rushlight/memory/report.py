@@ -6,17 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rushlight.memory.lower_bound import busiest_step, lower_bound
-from rushlight.memory.problem import Buffer, Plan, Problem
+from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem
+
+_ENDED_BY = {
+    "steps": "the search has reached its limit of work",
+    "time": "the search has reached its time limit: the plan depends on the speed of the machine",
+    "size": "too large to search",
+    "build": "this build has no search",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """The peak and the live-set lower bound of one memory, in bytes."""
+    """The result for one memory.
+
+    Attributes:
+        mem_id: the memory.
+        peak: its size in bytes.
+        lower_bound: no plan has fewer bytes, in this order of the nodes: the largest live set, or what the
+            planner has proven beyond that.
+        buffers: the number of buffers.
+        ended_by: what has ended the search for a better plan early, as in `MemorySearch`; "" if nothing has.
+    """
 
     mem_id: int
     peak: int
     lower_bound: int
     buffers: int
+    ended_by: str = ""
 
     @property
     def ratio(self) -> float:
@@ -25,6 +42,20 @@ class MemoryUse:
         1.0 means that no plan is better without another order of the nodes.
         """
         return self.peak / self.lower_bound if self.lower_bound else 1.0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no plan has fewer bytes."""
+        return self.peak <= self.lower_bound
+
+    @property
+    def verdict(self) -> str:
+        """What is known of the peak, as text."""
+        if self.optimal:
+            return "optimal"
+        reason = _ENDED_BY.get(self.ended_by)
+        gap = f"at most {self.ratio - 1:.1%} above the optimum"
+        return f"{gap} ({reason})" if reason else gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +85,7 @@ class PlanReport:
         for use in self.memories:
             lines.append(
                 f"{use.mem_id:<6} {use.peak:>13,} {use.lower_bound:>13,} {use.ratio:>6.3f} {use.buffers:>8}"
+                f"  {use.verdict}"
             )
         lines.append(f"{self.in_place} results in place, {self.views} views")
         for buffer in self.largest:
@@ -73,14 +105,15 @@ def make_report(
 ) -> PlanReport:
     """Makes a report of a plan. `sizes` returns the reserved bytes of a memory id."""
     bounds, busiest = lower_bound(problem), busiest_step(problem)
-    memories = tuple(
-        MemoryUse(mem_id, sizes(mem_id), bounds[mem_id], len(buffers))
-        for mem_id, buffers in problem.by_memory().items()
-    )
+    memories = []
+    for mem_id, buffers in problem.by_memory().items():
+        search = plan.searches.get(mem_id, MemorySearch(0))
+        bound = max(bounds[mem_id], search.bound)
+        memories.append(MemoryUse(mem_id, sizes(mem_id), bound, len(buffers), search.ended_by))
     alive = [
         buffer
         for buffer in problem.buffers
         if buffer.size and buffer.lower <= busiest[buffer.mem_id] < buffer.upper
     ]
     alive.sort(key=lambda buffer: (-buffer.size, buffer.lower))
-    return PlanReport(memories, in_place, views, tuple(alive[:shown]), problem, plan)
+    return PlanReport(tuple(memories), in_place, views, tuple(alive[:shown]), problem, plan)

@@ -24,6 +24,16 @@ def machine_peaks(threads: int) -> tuple[float, float, float]:
     tasks to those threads takes, until all have come back.
     """
 
+def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float) -> tuple[list[int], int, int, bool]:
+    """
+    Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its
+    lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a
+    known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds.
+
+    Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and
+    whether the seconds have ended the search.
+    """
+
 class TensorInfo:
     """What a program says about one of its tensors."""
 

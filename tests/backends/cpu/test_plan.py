@@ -196,8 +196,8 @@ def test_the_arena_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         plan = best(problem)  # type: ignore[arg-type]
         return replace(plan, offsets={key: 0 for key in plan.offsets})
 
-    best = arena.best_first_fit  # type: ignore[attr-defined]
-    monkeypatch.setattr(arena, "best_first_fit", overlapping)
+    best = arena.plan_exactly
+    monkeypatch.setattr(arena, "plan_exactly", overlapping)
     with pytest.raises(PlanError):
         lower(nn.Sequential(block(), block()), IMAGE)
 

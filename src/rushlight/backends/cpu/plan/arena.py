@@ -8,8 +8,10 @@ from rushlight.backends.cpu.plan.node import PlanNode
 from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage
 from rushlight.memory.check import check_plan
-from rushlight.memory.portfolio import best_first_fit
+from rushlight.memory.exact import ExactPlanner
 from rushlight.memory.problem import Buffer, Problem
+
+plan_exactly = ExactPlanner()
 
 
 def place(
@@ -35,7 +37,7 @@ def place(
         Buffer(i, max(sizes[head], 1), lower[head], upper[head] + 1, alignment=alignment)
         for i, head in enumerate(heads)
     )
-    plan = best_first_fit(problem)
+    plan = plan_exactly(problem)
     check_plan(problem, plan)
     offset = {head: plan.offsets[i] for i, head in enumerate(heads)}
     size = max(plan.peaks(problem).values(), default=0)

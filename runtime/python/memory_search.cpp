@@ -1,0 +1,72 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "python/bindings.h"
+#include "python/offset_search.h"
+
+namespace rushlight::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Row = std::tuple<int32_t, int32_t, int32_t, int32_t>;
+using Found = std::tuple<std::vector<int32_t>, int32_t, int64_t, bool>;
+
+// Larger problems would need more stack than a thread has.
+constexpr size_t kMostBuffers = 8192;
+// Sums of two heights stay within 32 bits.
+constexpr int32_t kMostUnits = 1 << 29;
+
+Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, int64_t steps, double seconds) {
+  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets takes at most 8192 buffers");
+  if (bound < 0 || peak < bound || peak > kMostUnits) {
+    throw nb::value_error("search_offsets takes 0 <= bound <= peak <= 2**29");
+  }
+  SearchProblem problem;
+  int64_t total = 0;
+  for (const auto& [size, first, end, alignment] : rows) {
+    const bool lives = 0 <= first && first < end && end <= static_cast<int32_t>(2 * rows.size());
+    if (size < 1 || size > peak || alignment < 1 || alignment > kMostUnits || !lives) {
+      throw nb::value_error("search_offsets: a buffer has no size, no lifetime or a wrong alignment");
+    }
+    total += int64_t{size} + alignment - 1;
+    problem.buffers.push_back({size, first, end, alignment});
+    problem.sections = std::max(problem.sections, end);
+  }
+  if (total > INT32_MAX) throw nb::value_error("search_offsets: the sizes of all buffers exceed 2**31 units");
+  SearchResult result;
+  {
+    nb::gil_scoped_release release;
+    const auto limit = std::chrono::duration<double>(std::min(seconds, 1e6));
+    const SearchBudget budget{steps, std::chrono::steady_clock::now() +
+                                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit)};
+    result = minimize_peak(problem, bound, peak, budget);
+  }
+  return {result.offsets, result.bound, result.steps, result.timed_out};
+}
+
+}  // namespace
+
+void bind_memory_search(nb::module_& module) {
+  using namespace nb::literals;
+  module.def(
+      "search_offsets", &search_offsets, "buffers"_a, "bound"_a, "peak"_a, "steps"_a, "seconds"_a,
+      nb::sig("def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, "
+              "steps: int, seconds: float) -> tuple[list[int], int, int, bool]"),
+      "Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its\n"
+      "lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a\n"
+      "known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds.\n"
+      "\n"
+      "Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and\n"
+      "whether the seconds have ended the search.");
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,131 @@
+"""`python -m rushlight.memory FOLDER...`: plans instances of the memory planning problem from CSV files.
+
+A file has the columns id, lower, upper (exclusive) and size, as MiniMalloc's instances have them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rushlight.memory.check import check_plan
+from rushlight.memory.exact import DEFAULT_SECONDS, ExactPlanner
+from rushlight.memory.lower_bound import lower_bound
+from rushlight.memory.portfolio import best_first_fit
+from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem
+from rushlight.memory.report import MemoryUse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plans the instances and prints a table. Returns 1 if an instance cannot be read, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rushlight.memory",
+        description="Plans instances of the memory planning problem and checks every plan. An instance is a "
+        "CSV file with the columns id, lower, upper (exclusive) and size.",
+    )
+    parser.add_argument("paths", nargs="+", type=Path, help="CSV files, and folders of them")
+    parser.add_argument(
+        "--seconds", type=float, default=DEFAULT_SECONDS, help="limit of the search (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--alignment", type=int, default=1, help="alignment of all offsets in bytes (default: %(default)s)"
+    )
+    parser.add_argument("--out", type=Path, help="a folder for the plans: the rows with their offsets")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    options = parser.parse_args(arguments)
+    files = [
+        file for path in options.paths for file in (sorted(path.glob("*.csv")) if path.is_dir() else [path])
+    ]
+    rows, failed = [], not files
+    if not files:
+        print("error: there is no CSV file", file=sys.stderr)
+    for file in files:
+        try:
+            problem = read_instance(file, options.alignment)
+        except (OSError, ValueError) as error:
+            print(f"error: {file}: {error}", file=sys.stderr)
+            failed = True
+            continue
+        start = time.perf_counter()
+        plan = ExactPlanner(options.seconds)(problem)
+        seconds = time.perf_counter() - start
+        check_plan(problem, plan)
+        search = plan.searches.get(1, MemorySearch(0))
+        peak = plan.peaks(problem).get(1, 0)
+        use = MemoryUse(1, peak, search.bound, len(problem.buffers), search.ended_by)
+        rows.append(
+            {
+                "instance": file.stem,
+                "buffers": len(problem.buffers),
+                "live_set": lower_bound(problem).get(1, 0),
+                "proven_bound": use.lower_bound,
+                "first_fit": best_first_fit(problem).peaks(problem).get(1, 0),
+                "peak": peak,
+                "optimal": use.optimal,
+                "verdict": use.verdict,
+                "seconds": round(seconds, 3),
+            }
+        )
+        if options.out is not None:
+            write_plan(options.out / file.name, problem, plan)
+        if not options.json:
+            _print_row(rows[-1], header=len(rows) == 1)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+    return int(failed)
+
+
+def read_instance(path: Path, alignment: int = 1) -> Problem:
+    """Reads the buffers of a CSV file.
+
+    Args:
+        path: the file.
+        alignment: of all offsets, in bytes.
+
+    Raises:
+        ValueError: a row is no buffer. The message names its line.
+    """
+    buffers = []
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        missing = {"id", "lower", "upper", "size"} - set(reader.fieldnames or ())
+        if missing:
+            raise ValueError(f"the header lacks the columns {', '.join(sorted(missing))}")
+        for index, row in enumerate(reader):
+            try:
+                size, lower, upper = int(row["size"]), int(row["lower"]), int(row["upper"])
+                buffers.append(Buffer(index, size, lower, upper, alignment=alignment, name=row["id"]))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"line {reader.line_num}: {error}") from error
+    return Problem.of(buffers)
+
+
+def write_plan(path: Path, problem: Problem, plan: Plan) -> None:
+    """Writes the rows of an instance with their offsets."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["id", "lower", "upper", "size", "offset"])
+        for b in problem.buffers:
+            writer.writerow([b.name, b.lower, b.upper, b.size, plan.offsets[b.id]])
+
+
+def _print_row(row: dict[str, object], header: bool) -> None:
+    sizes = ("live_set", "proven_bound", "first_fit", "peak")
+    columns = [("instance", 20), ("buffers", 8), *((name, 14) for name in sizes), ("seconds", 8)]
+    if header:
+        print(" ".join(f"{name.replace('_', ' '):>{width}}" for name, width in columns))
+    cells = [
+        f"{value:>{width},}" if isinstance(value := row[name], (int, float)) else f"{value!s:>{width}}"
+        for name, width in columns
+    ]
+    print(" ".join(cells), "", row["verdict"], flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""The exact planner: first fit, then a search for a smaller peak until none is left or a limit ends it.
+
+The search is native code (`runtime/python/offset_search.cpp`), since it visits some 100,000 states a second.
+This module brings a problem into its form: sizes in units, time in sections.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from rushlight.memory.lower_bound import lower_bound
+from rushlight.memory.portfolio import best_first_fit
+from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem, align_up
+
+DEFAULT_SECONDS = 1.0
+STEPS_PER_SECOND = 200_000_000
+"""The work that a search of one second does on every machine; it takes about 0.5 s of a Zen 4 core."""
+
+MOST_BUFFERS = 8192
+MOST_UNITS = 1 << 29
+
+
+@dataclass(frozen=True, slots=True)
+class ExactPlanner:
+    """Plans each memory by first fit, and searches for a better plan if the peak is above the lower bound.
+
+    Attributes:
+        seconds: the limit of the search of each memory, 0 for no search. The search ends after
+            `seconds * STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine.
+            It also ends after so many seconds of the clock, which only a machine reaches that is slower by
+            a factor of about two; its plan then depends on its speed, and the report says so.
+    """
+
+    seconds: float = DEFAULT_SECONDS
+
+    def __call__(self, problem: Problem) -> Plan:
+        """Plans the buffers, with the outcome of the search in `searches`."""
+        plan = best_first_fit(problem)
+        offsets = dict(plan.offsets)
+        searches: dict[int, MemorySearch] = {}
+        bounds, peaks = lower_bound(problem), plan.peaks(problem)
+        for mem_id, buffers in problem.by_memory().items():
+            if peaks[mem_id] <= bounds[mem_id]:
+                searches[mem_id] = MemorySearch(bounds[mem_id])
+            else:
+                searches[mem_id] = _improve([b for b in buffers if b.size], offsets, self.seconds)
+        return Plan(offsets, searches)
+
+
+def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> MemorySearch:
+    """Lowers the peak of one memory, and says what is known of it then. `offsets` is changed in place."""
+    parts = [_Part(part) for part in _independent(buffers)]
+    # The part with the largest bound decides how far the peaks of the others need to fall.
+    bound = max(part.bound for part in parts)
+    steps, deadline, ended_by = int(seconds * STEPS_PER_SECOND), time.monotonic() + seconds, ""
+    for part in sorted(parts, key=lambda part: -part.bound):
+        if _peak(part.buffers, offsets) <= bound:
+            continue
+        left = deadline - time.monotonic()
+        if not part.is_searchable(offsets):
+            ended_by = ended_by or "size"
+        elif steps <= 0 or left <= 0:
+            ended_by = ended_by or ("steps" if steps <= 0 else "time")
+        else:
+            outcome = part.search(offsets, bound, steps, left)
+            offsets.update(outcome.offsets)
+            steps -= outcome.steps
+            bound = max(bound, outcome.bound)
+            ended_by = ended_by or outcome.ended_by
+    return MemorySearch(bound, ended_by)
+
+
+def _independent(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
+    """The buffers in groups that are never alive together."""
+    groups: list[list[Buffer]] = []
+    end = 0
+    for buffer in sorted(buffers, key=lambda b: (b.lower, b.upper, b.id)):
+        if not groups or buffer.lower >= end:
+            groups.append([])
+        groups[-1].append(buffer)
+        end = max(end, buffer.upper)
+    return groups
+
+
+def _peak(buffers: Sequence[Buffer], offsets: Mapping[int, int]) -> int:
+    return max(offsets[b.id] + b.size for b in buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Better offsets, or none; a lower bound in bytes; the steps, and what has ended the search early."""
+
+    offsets: Mapping[int, int]
+    bound: int
+    steps: int
+    ended_by: str
+
+
+class _Part:
+    """Buffers of one memory in the form of the search.
+
+    Every offset is a multiple of the grain, so that a size counts as the next multiple of it. All sizes and
+    alignments are multiples of the unit. `bound` is a lower bound of the peak in bytes.
+    """
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.grain = gcd(*(b.alignment for b in buffers))
+        sizes = [align_up(b.size, self.grain) for b in buffers]
+        unit = gcd(*sizes)
+        self.unit = gcd(unit, *(b.alignment for b in buffers if unit % b.alignment))
+        self.sizes = [size // self.unit for size in sizes]
+        self.spans, sections = _sections(buffers)
+        live = [0] * (sections + 1)
+        for size, (first, end) in zip(self.sizes, self.spans, strict=True):
+            live[first] += size
+            live[end] -= size
+        self.units = total = 0
+        for change in live:
+            total += change
+            self.units = max(self.units, total)
+        # The peak is the end of a buffer, which may be less than a grain below the rounded one.
+        self.tail = self.grain - min((b.size - 1) % self.grain + 1 for b in buffers)
+        self.bound = self.units * self.unit - self.tail
+
+    def is_searchable(self, offsets: Mapping[int, int]) -> bool:
+        """Whether the problem has a size that the search takes."""
+        padding = sum(b.alignment for b in self.buffers) // self.unit
+        small = _peak(self.buffers, offsets) // self.unit < MOST_UNITS
+        return small and sum(self.sizes) + padding < 2 * MOST_UNITS and len(self.buffers) <= MOST_BUFFERS
+
+    def search(self, offsets: Mapping[int, int], bound: int, steps: int, seconds: float) -> _Outcome:
+        """Searches for a smaller peak. `bound` is a peak in bytes that is small enough."""
+        try:
+            from rushlight.runtime._native import search_offsets
+        except ImportError:
+            return _Outcome({}, bound, 0, "build")
+        rows = [
+            (size, first, end, b.alignment // gcd(b.alignment, self.unit))
+            for b, size, (first, end) in zip(self.buffers, self.sizes, self.spans, strict=True)
+        ]
+        peak = max(offsets[b.id] + align_up(b.size, self.grain) for b in self.buffers)
+        units = -(-peak // self.unit)
+        enough = max(self.units, (bound + self.tail) // self.unit)
+        if enough >= units:
+            return _Outcome({}, bound, 0, "")
+        places, proven, used, late = search_offsets(rows, enough, units, steps, seconds)
+        found = {b.id: place * self.unit for b, place in zip(self.buffers, places, strict=False)}
+        reached = _peak(self.buffers, found or offsets)
+        if proven > enough:
+            bound = proven * self.unit - self.tail
+        ended_by = "" if reached <= bound else "time" if late else "steps"
+        return _Outcome(found, bound, used, ended_by)
+
+
+def _sections(buffers: Sequence[Buffer]) -> tuple[list[tuple[int, int]], int]:
+    """The lifetime of each buffer in sections, and their number.
+
+    A section is a step at which buffers begin and after which one ends before others begin: the live set of
+    every other step is part of that of a section.
+    """
+    events = [(b.upper, 0, i) for i, b in enumerate(buffers)]
+    events += [(b.lower, 1, i) for i, b in enumerate(buffers)]
+    first, end = [0] * len(buffers), [0] * len(buffers)
+    sections, ended = 0, True
+    for _, begins, index in sorted(events):
+        if begins:
+            sections += ended
+            ended = False
+            first[index] = sections - 1
+        else:
+            ended = True
+            end[index] = sections
+    return list(zip(first, end, strict=True)), sections
