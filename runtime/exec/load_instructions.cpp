@@ -36,6 +36,15 @@ class NameList {
   bool is_full_ = false;
 };
 
+// Whether a kernel changes a part of its first argument, such as "aten::index_put_": the rest keeps its old value,
+// which counts as read. "aten::copy_" writes all of it.
+bool keeps_elements(const char* name) {
+  if (std::strcmp(name, "aten::copy_") == 0) return false;
+  const char* const overload = std::strchr(name, '.');
+  const size_t length = overload ? static_cast<size_t>(overload - name) : std::strlen(name);
+  return length > 0 && name[length - 1] == '_';
+}
+
 }  // namespace
 
 Error MethodLoader::find_operators() {
@@ -174,6 +183,7 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   const Kernel* kernel = nullptr;
   RL_TRY(choose_kernel(chain, index, view, out->arguments, &kernel));
   const BoxedKernel& boxed = kernel->boxed;
+  if (boxed.arity > 0 && keeps_elements(kernel->name)) note_read(static_cast<size_t>(view.args[0]));
   bool takes_values = false;
   for (uint16_t i = 0; i < boxed.arity; ++i) {
     if (!is_out(boxed.kinds[i])) note_read(static_cast<size_t>(view.args[i]));

@@ -78,7 +78,33 @@ def test_a_missing_name_is_named(tmp_path: Path) -> None:
     assert "AttributeError: executorch.exir.nothing_like_it" in result.stderr
     result = run(INSTALL + "from executorch.devtools import nothing_like_it", tmp_path)
     assert "cannot import name 'nothing_like_it' from 'executorch.devtools'" in result.stderr
+    assert "Rushlight does not provide it" in result.stderr
     assert str(Path("rushlight", "compat", "names.py")) in result.stderr
+
+
+def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
+    result = run(INSTALL + "from executorch.backends.qualcomm.utils import utils", tmp_path)
+    assert "it would need Qualcomm's AI Engine Direct (QNN) SDK" in result.stderr
+
+
+def test_code_of_the_user_lies_beside_every_module(tmp_path: Path) -> None:
+    """A folder in the path of a module holds submodules, and Rushlight's own names come first."""
+    for package in ("exir/emit", "runtime", "kernels/portable", "extension/pytree", "exir/schema"):
+        folder = tmp_path / "beside" / package / "tests"
+        folder.mkdir(parents=True)
+        (folder / "common.py").write_text("from executorch.exir import to_edge\nvalue = 7\n")
+    (tmp_path / "beside" / "runtime" / "__init__.py").write_text("raise ValueError('not this one')")
+    code = INSTALL + (
+        "import importlib\n"
+        "for name in ('exir.emit', 'runtime', 'kernels.portable', 'extension.pytree', 'exir.schema'):\n"
+        "    module = importlib.import_module('executorch.' + name)\n"
+        "    module.__path__.append('beside/' + name.replace('.', '/'))\n"
+        "    common = importlib.import_module(f'executorch.{name}.tests.common')\n"
+        "    assert common.value == 7\n"
+        "from executorch.runtime.tests import common\n"
+    )
+    result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_two_are_never_mixed(tmp_path: Path) -> None:

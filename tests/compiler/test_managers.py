@@ -18,11 +18,9 @@ from rushlight.compiler import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from rushlight.compiler.config import PropagateDeviceConfig
 from rushlight.format.pte import read_pte
 from rushlight.ir.errors import ExportError
 from rushlight.ir.verifier import DialectError
-from rushlight.memory.naive import naive
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.sym_shapes import HintBasedSymShapeEvalPass
 
@@ -247,17 +245,7 @@ DATA_DEPENDENT = ("data_dependent", "item")
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"reinplace_extra_ops": frozenset({torch.ops.aten.add.out})}, "reinplace_extra_ops has no effect"),
-        ({"enable_non_cpu_memory_planning": False}, "enable_non_cpu_memory_planning=False has no effect"),
         ({"dynamic_memory_planning_mode": None}, "dynamic_memory_planning_mode=None is not supported"),
-        (
-            {"run_reinplace_pass": True, "memory_planning_pass": MemoryPlanningPass(naive)},
-            "run_reinplace_pass has no effect with this memory planner",
-        ),
-        (
-            {"propagate_device_config": PropagateDeviceConfig(skip_h2d_for_method_inputs=True)},
-            "propagate_device_config has no effect",
-        ),
     ],
 )
 def test_an_option_without_effect_is_refused(export_case: Any, option: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from rushlight.compat import names
-from rushlight.compat.names import MODULES, Names
+from rushlight.compat.names import MODULES, VENDORS, Names
 
 _ROOT = "executorch"
 
@@ -102,6 +102,9 @@ class _FaceLoader(Loader):
 class _Finder(MetaPathFinder):
     """Finds `executorch` and its submodules, so that no other installation of ExecuTorch is used at the same
     time.
+
+    Every module is a package, so that code of the user can lie beside it: a folder in the `__path__` of a
+    module holds more submodules of it, and so does what other finders know. Rushlight's names come first.
     """
 
     stands_for_executorch = True
@@ -111,18 +114,29 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
-        if fullname not in MODULES:
-            raise ModuleNotFoundError(
-                f"{fullname} is a module that Rushlight does not provide "
-                f"(install_as_executorch() stands in for the whole of `{_ROOT}`)",
-                name=fullname,
-            )
-        is_package = any(name.startswith(fullname + ".") for name in MODULES)
-        spec = ModuleSpec(fullname, _FaceLoader(), origin=names.__file__, is_package=is_package)
-        spec.has_location = (
-            True  # Python's error of a name that a module lacks says where the names are listed
-        )
-        return spec
+        if fullname in MODULES:
+            spec = ModuleSpec(fullname, _FaceLoader(), origin=names.__file__, is_package=True)
+            spec.has_location = True  # the file of the module is the one that lists the names
+            return spec
+        for finder in sys.meta_path:
+            if not isinstance(finder, _Finder):
+                found = finder.find_spec(fullname, path, target)
+                if found is not None:
+                    return found
+        # Without the name of the module in the exception, `from package import name` raises it as well.
+        raise ModuleNotFoundError(_missing(fullname))
+
+
+def _missing(fullname: str) -> str:
+    """Says why a module or a name does not exist."""
+    for prefix, needed in VENDORS.items():
+        if fullname == prefix or fullname.startswith(prefix + "."):
+            return f"{fullname} is not part of Rushlight: it would need {needed}"
+    parent, _, name = fullname.rpartition(".")
+    return (
+        f"cannot import name {name!r} from {parent!r}: Rushlight does not provide it "
+        f"(install_as_executorch() stands in for the whole of `{_ROOT}`; {names.__file__} lists the names)"
+    )
 
 
 def is_installed() -> bool:

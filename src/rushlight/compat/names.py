@@ -99,6 +99,17 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.propagate_device_config": Names(
         names={"PropagateDeviceConfig": "rushlight.compiler.config:PropagateDeviceConfig"}
     ),
+    "executorch.exir.passes.propagate_device_pass": Names(
+        ("rushlight.passes.propagate_device",),
+        {
+            "PropagateDeviceConfig": "rushlight.compiler.config:PropagateDeviceConfig",
+            "_parse_device_spec_value": "rushlight.passes.propagate_device:parse_device",
+        },
+    ),
+    "executorch.exir.passes.reinplace": Names(
+        ("rushlight.passes.reinplace",),
+        {"_derive_edge_inplace_overload": "rushlight.passes.reinplace:inplace_operator"},
+    ),
     "executorch.exir.print_program": Names(("rushlight.ir.text",)),
     "executorch.exir.schema": Names(("rushlight.format.program",)),
     "executorch.exir.tensor": Names(("rushlight.ir.spec",)),
@@ -286,8 +297,26 @@ MODULES: dict[str, Names] = {
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
     "executorch.kernels": Names(),
+    "executorch.kernels.portable": Names(),
     "executorch.kernels.quantized": Names(effects=("rushlight.ir.quantized_ops",)),
     "executorch.util": Names(),
     "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
     "executorch.runtime": Names(("rushlight.runtime",)),
+}
+
+# What vendors' backends would need, by the start of the name of their modules.
+VENDORS: dict[str, str] = {
+    "executorch.backends.aoti": "a compiler of AOTInductor for the device",
+    "executorch.backends.apple": "Apple's Core ML tools (coremltools), or MLX or Metal of macOS",
+    "executorch.backends.arm": "Arm's tosa-tools, and the Vela compiler or the ML SDK for Vulkan",
+    "executorch.backends.cadence": "Cadence's Xtensa tools, and kernels of its DSP libraries",
+    "executorch.backends.cortex_m": "Arm's CMSIS-NN kernels for Cortex-M",
+    "executorch.backends.cuda": "NVIDIA's CUDA toolkit, and AOTInductor with Triton",
+    "executorch.backends.mediatek": "MediaTek's NeuroPilot SDK (mtk_converter, mtk_neuron)",
+    "executorch.backends.mlx": "Apple's MLX",
+    "executorch.backends.nxp": "NXP's eIQ Neutron SDK (neutron_converter)",
+    "executorch.backends.qualcomm": "Qualcomm's AI Engine Direct (QNN) SDK",
+    "executorch.backends.samsung": "Samsung's Exynos AI LiteCore (ENN) SDK",
+    "executorch.backends.vulkan": "a Vulkan device, and a compiler of its shaders (glslc)",
+    "executorch.backends.webgpu": "a WebGPU implementation such as Dawn",
 }

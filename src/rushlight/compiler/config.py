@@ -28,7 +28,12 @@ class DynamicMemoryPlanningMode(Enum):
 
 @dataclass
 class PropagateDeviceConfig:
-    """The copies between host and device memory that the caller of a program makes."""
+    """Which copies between host and device memory a program leaves out.
+
+    Args:
+        skip_h2d_for_method_inputs: inputs that only a delegate reads are given in memory of its device.
+        skip_d2h_for_method_outputs: outputs of delegates that are outputs of the method stay on the device.
+    """
 
     skip_h2d_for_method_inputs: bool = False
     skip_d2h_for_method_outputs: bool = False
@@ -118,7 +123,8 @@ class ExecutorchBackendConfig:
     Args:
         passes: passes that run over each graph first.
         memory_planning_pass: the planner of all methods, or a dict of planners by method name.
-        propagate_device_config: only the default is taken, since a program has one device.
+        propagate_device_config: which copies to and from devices are left out, for all methods or by method
+            name.
         to_out_var_pass: the pass that gives operators memory to write to.
         dynamic_memory_planning_mode: tensors of dynamic shape are planned at their upper bounds.
         emit_stacktrace: write the lines of the user's Python into the program.
@@ -131,10 +137,13 @@ class ExecutorchBackendConfig:
         external_mutable_weights: trained weights stay outside the program.
         emit_mutable_buffer_names: write the names of mutable buffers.
         do_quant_fusion_and_const_prop: the same as `optimize`.
-        run_reinplace_pass: asks that operators run in place where they may. The default memory planner always
-            does so; True is refused with another planner.
-        enable_non_cpu_memory_planning: only True is taken, since all memory is that of the CPU.
-        reinplace_extra_ops: only None is taken, since the memory planner decides.
+        run_reinplace_pass: operators that update a part of a large tensor (`index_put`) become their in-place
+            operators where the old value is not read later. The default memory planner has elementwise
+            operators compute in place without it.
+        enable_non_cpu_memory_planning: delegates that name a device (the compile spec "target_device") get
+            arguments and results in memory of the device, with copies at their borders. False plans all
+            tensors in memory of the host.
+        reinplace_extra_ops: further edge operators for which this is done.
         optimize: fold constants and batch norm.
         digest: write a SHA-256 digest of the file into it, which a loader that asks for it checks.
         target: the kernel table that the program must run on, by default that of this package's runtime; None
@@ -159,7 +168,7 @@ class ExecutorchBackendConfig:
     do_quant_fusion_and_const_prop: bool = False
     run_reinplace_pass: bool = False
     enable_non_cpu_memory_planning: bool = True
-    reinplace_extra_ops: frozenset[OpOverload] | None = None
+    reinplace_extra_ops: frozenset[object] | None = None
     optimize: bool = True
     digest: bool = False
     target: KernelTable | None = field(default_factory=host_kernel_table)
@@ -169,13 +178,6 @@ class ExecutorchBackendConfig:
         first argument."""
         target = self.target
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
-
-    def _plans_in_place(self) -> bool:
-        planners = self.memory_planning_pass
-        return all(
-            isinstance(planner, MemoryPlanningPass) and planner.memory_planning_algo is None
-            for planner in (planners.values() if isinstance(planners, dict) else (planners,))
-        )
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
         """Whether constants may change: not where their names are a contract, nor in training graphs."""
@@ -192,25 +194,6 @@ class ExecutorchBackendConfig:
             raise ValueError(
                 f"dynamic_memory_planning_mode={self.dynamic_memory_planning_mode!r} is not supported: "
                 "tensors of dynamic shape are planned at their upper bounds (UPPER_BOUND)"
-            )
-        if not self.enable_non_cpu_memory_planning:
-            raise ValueError(
-                "enable_non_cpu_memory_planning=False has no effect: all memory of a program is that of the "
-                "CPU; leave it True"
-            )
-        if self.run_reinplace_pass and not self._plans_in_place():
-            raise ValueError(
-                "run_reinplace_pass has no effect with this memory planner: the default one runs operators "
-                "in place; leave memory_planning_pass as it is or run_reinplace_pass False"
-            )
-        if self.reinplace_extra_ops is not None:
-            raise ValueError(
-                "reinplace_extra_ops has no effect: the memory planner decides which operators run in place; "
-                "leave it None"
-            )
-        if self.propagate_device_config != PropagateDeviceConfig():
-            raise ValueError(
-                "propagate_device_config has no effect: a program has one device; leave the default"
             )
 
 

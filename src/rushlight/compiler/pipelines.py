@@ -14,7 +14,12 @@ from dataclasses import replace
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig, for_method
+from rushlight.compiler.config import (
+    EdgeCompileConfig,
+    ExecutorchBackendConfig,
+    PropagateDeviceConfig,
+    for_method,
+)
 from rushlight.compiler.plan_memory import PlanMemoryPass, caller_owns_outputs, state_is_planned
 from rushlight.compiler.preserve import CoreProgram
 from rushlight.delegate.partitioner import Partitioner
@@ -42,7 +47,9 @@ from rushlight.passes.legalize_dim_order import LegalizeDimOrderPass
 from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
 from rushlight.passes.move_constants_to_files import MoveConstantsToFilesPass, default_file
 from rushlight.passes.promote_dtypes import PromoteDtypesPass
+from rushlight.passes.propagate_device import PropagateDevicePass
 from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
+from rushlight.passes.reinplace import ReinplacePass
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAssertsPass
 from rushlight.passes.remove_copies import RemoveCopiesPass
 from rushlight.passes.remove_dead_code import RemoveDeadCodePass
@@ -155,6 +162,8 @@ def edge_to_planned(
     facts = replace(facts_of(program), shared_state=dict(shared_state))
     planned = copy_program(program, facts)
     planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
+    if hasattr(planner, "enable_non_cpu_memory_planning"):
+        planner.enable_non_cpu_memory_planning = config.enable_non_cpu_memory_planning
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
     optimizations: list[AnyPass] = [
         SimplifyPermutesPass(),
@@ -164,6 +173,8 @@ def edge_to_planned(
         FoldConstantsPass(),
     ]
     views: list[AnyPass] = [NormalizeViewBasesPass(), RemoveDeadCodePass(), UseMemoryViewsPass()]
+    reinplaces = config.run_reinplace_pass or bool(config.reinplace_extra_ops)
+    device = for_method(config.propagate_device_config, method, PropagateDeviceConfig)
     file_of = default_file if config.external_constants is True else config.external_constants or None
     return _run(
         planned,
@@ -171,11 +182,17 @@ def edge_to_planned(
         None,
         [
             *(optimizations if config.may_optimize(program.graph_signature) else []),
+            *([ReinplacePass(config.reinplace_extra_ops or ())] if reinplaces else []),
             WeightsToOutputsPass(),
             *config.passes,
             *([LegalizeDimOrderPass()] if dim_order else []),
             SpecPropPass(),
             MarkConstantsPass(),
+            PropagateDevicePass(
+                device.skip_h2d_for_method_inputs,
+                device.skip_d2h_for_method_outputs,
+                config.enable_non_cpu_memory_planning,
+            ),
             UsePrimOpsPass(),
             RemoveAssertsPass(),
             *(views if config.remove_view_copy else []),

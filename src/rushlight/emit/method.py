@@ -25,8 +25,10 @@ from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import (
     Chain,
     ContainerMetadata,
+    DeviceType,
     ExecutionPlan,
     ExtraTensorInfo,
+    NonConstBufferDevice,
     TensorDataLocation,
 )
 from rushlight.format.segments import NamedDataEntry
@@ -97,6 +99,11 @@ class MethodEmitter(GraphEmitter):
             operators=state.operators,
             delegates=state.delegates,
             non_const_buffer_sizes=sizes,
+            non_const_buffer_device=[
+                NonConstBufferDevice(device.buffer_idx, DeviceType(device.device_type), device.device_index)
+                for device in meta.get_buffer_devices(self.graph_module)
+            ]
+            or None,
         )
 
     def _computed_integers(self) -> list[tuple[Node, int]]:

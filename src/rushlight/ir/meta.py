@@ -13,7 +13,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir.errors import InternalError
-from rushlight.ir.spec import TensorSpec
+from rushlight.ir.spec import BufferDevice, TensorSpec
 
 VAL = "val"
 SPEC = "spec"
@@ -26,8 +26,11 @@ DELEGATE_CONSTANT_TAG = "delegate_constant_tag"
 INITIAL_STATE = "et_init_buffer"
 CUSTOM = "custom"
 NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
+NON_CONST_BUFFER_DEVICE = "non_const_buffer_device"
 SHARED_MEMORY = "shared_memory"
 ORIGIN = "origin"
+SHARED_ARGUMENT = "_share_alloc_with_arg_idx"
+SHARED_OFFSET = "_shared_alloc_offset"
 FROM_NODE = "from_node"
 UNBACKED_BINDINGS = "unbacked_bindings"
 ANNOTATION = "quantization_annotation"
@@ -362,6 +365,39 @@ def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
 def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
     """Sets the bytes of each planned memory of a graph."""
     graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes
+
+
+def share_place_with_argument(node: Node, index: int) -> None:
+    """Asks the memory plan to give a result the place of the node's argument at an index."""
+    node.meta[SHARED_ARGUMENT] = index
+
+
+def shared_argument(node: Node) -> tuple[object, object] | None:
+    """(the index of the argument whose place the node's result shall have, the offset there in bytes).
+
+    None if no pass has asked for this. The values are those of the user's pass, unchecked.
+
+    Raises:
+        ValueError: there is an offset without an index.
+    """
+    index, offset = node.meta.get(SHARED_ARGUMENT), node.meta.get(SHARED_OFFSET)
+    if index is None:
+        if offset is not None:
+            raise ValueError(f"node {node.name} has {SHARED_OFFSET} but no {SHARED_ARGUMENT}")
+        return None
+    return index, 0 if offset is None else offset
+
+
+def get_buffer_devices(graph_module: torch.fx.GraphModule) -> list[BufferDevice]:
+    """The devices of the planned memories that are not memory of the host."""
+    return list(graph_module.meta.get(NON_CONST_BUFFER_DEVICE, ()))
+
+
+def set_buffer_devices(graph_module: torch.fx.GraphModule, devices: list[BufferDevice]) -> None:
+    """Sets the devices of the planned memories that are not memory of the host; none leaves no entry."""
+    graph_module.meta.pop(NON_CONST_BUFFER_DEVICE, None)
+    if devices:
+        graph_module.meta[NON_CONST_BUFFER_DEVICE] = devices
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:

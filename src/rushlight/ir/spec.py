@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
 
@@ -28,6 +29,15 @@ class DeviceType(enum.IntEnum):
 
     CPU = 0
     CUDA = 1
+
+
+@dataclass(frozen=True)
+class BufferDevice:
+    """The device of a planned memory; `buffer_idx` is its mem_id."""
+
+    buffer_idx: int
+    device_type: DeviceType
+    device_index: int
 
 
 def dtype_size(dtype: torch.dtype) -> int:

@@ -8,11 +8,12 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
 from rushlight.ir import meta
-from rushlight.ir.spec import DEFAULT_ALIGNMENT
+from rushlight.ir.spec import DEFAULT_ALIGNMENT, BufferDevice
 from rushlight.memory.alias_sets import AliasSet, Owner, check_alignment
 from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
 from rushlight.memory.exact import ExactPlanner
+from rushlight.memory.devices import separate_devices
 from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
@@ -26,7 +27,8 @@ class PlanOptions:
 
     Offsets are multiples of `alignment` bytes, and of `preferred_alignment` where that costs no byte of the
     peak. `inputs`, `outputs` and `state` (mutable buffers) are planned, or left to the caller. `in_place`
-    lets elementwise operators write over inputs that die with them.
+    lets elementwise operators write over inputs that die with them. `per_device` gives each device memories
+    of its own; otherwise all tensors are in memory of the host.
     """
 
     planner: Planner = ExactPlanner()
@@ -36,6 +38,7 @@ class PlanOptions:
     outputs: bool = True
     state: bool = True
     in_place: bool = True
+    per_device: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +54,7 @@ class MethodProblem:
     in_place: int
     alignment: int
     sizes: list[int] = field(default_factory=lambda: [0, 0])
+    devices: list[BufferDevice] = field(default_factory=list)
 
 
 def plan_memory(
@@ -85,11 +89,13 @@ def read_problem(
     alias_sets = [s for s in aliases.alias_sets.all() if s.owner is Owner.PLAN and s.last >= 0]
     for alias_set in alias_sets:
         check_alignment(alias_set)
+    devices = separate_devices(alias_sets) if options.per_device else []
     buffers = [
         Buffer(i, s.size, s.first, s.last + 1, s.mem_id or 1, options.alignment, s.name)
         for i, s in enumerate(alias_sets)
     ]
-    return MethodProblem(Problem.of(buffers), alias_sets, aliases, in_place, options.alignment)
+    problem = Problem.of(buffers)
+    return MethodProblem(problem, alias_sets, aliases, in_place, options.alignment, devices=devices)
 
 
 def share_in_place(aliases: Aliases) -> int:
@@ -128,6 +134,7 @@ def finish(graph_module: GraphModule, method: MethodProblem) -> None:
             for spec in meta.tensor_specs(node):
                 spec.realign(method.alignment)
         meta.set_planned_sizes(module, list(method.sizes))
+        meta.set_buffer_devices(module, list(method.devices))
 
 
 def _run_planner(problem: Problem, options: PlanOptions) -> Plan:

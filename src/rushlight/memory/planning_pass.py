@@ -17,12 +17,20 @@ from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
 from rushlight.memory.alias_sets import AliasSet
-from rushlight.memory.apply import PlanOptions, finish, plan_memory, read_problem, write_plan
+from rushlight.memory.apply import (
+    MethodProblem,
+    PlanOptions,
+    finish,
+    plan_memory,
+    read_problem,
+    write_plan,
+)
 from rushlight.memory.check import check_plan
 from rushlight.memory.exact import DEFAULT_SECONDS, ExactPlanner
 from rushlight.memory.problem import Plan, PlanError, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
+from rushlight.memory.shared_arguments import share_arguments
 
 SHARED_STATE_MEMORY = 2
 
@@ -54,6 +62,7 @@ class MemoryPlanningPass(PassBase):
     is above the lower bound; 0 turns the search off.
     With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
     without it those have for which `run` is given the name of a state.
+    `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device memories of its own.
     `reports` holds the outcome of each run.
     """
 
@@ -84,6 +93,7 @@ class MemoryPlanningPass(PassBase):
         self.share_mutable_buffers = share_mutable_buffers
         self.alignment = alignment
         self.search_seconds = search_seconds
+        self.enable_non_cpu_memory_planning = False
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -107,6 +117,7 @@ class MemoryPlanningPass(PassBase):
         Raises:
             PlanError: the plan is not right.
         """
+        share_arguments(graph_module)
         state = shared_state or {}
         sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
         options = PlanOptions(
@@ -115,6 +126,7 @@ class MemoryPlanningPass(PassBase):
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,
             state=self.alloc_mutable_buffers and not sharing,
+            per_device=self.enable_non_cpu_memory_planning,
         )
         algorithm = self.memory_planning_algo
         if algorithm is None:
@@ -157,10 +169,7 @@ class MemoryPlanningPass(PassBase):
         specs = [_representative(alias_set) for alias_set in method.alias_sets]
         for spec in specs:
             spec.realign(self.alignment)
-        result = algorithm(self.alignment, specs, graph_module, signature, 0)
-        if isinstance(result, MemoryAlgoResult):
-            write_result(result)
-            result = result.bufsizes
+        result = self._place_by_device(algorithm, specs, method, graph_module, signature)
         offsets: dict[int, int] = {}
         buffers = []
         for buffer, spec in zip(method.problem.buffers, specs, strict=True):
@@ -179,6 +188,41 @@ class MemoryPlanningPass(PassBase):
         return make_report(
             method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views
         )
+
+    def _place_by_device(
+        self,
+        algorithm: Callable[..., Any],
+        specs: list[TensorSpec],
+        method: MethodProblem,
+        graph_module: GraphModule,
+        signature: ExportGraphSignature | None,
+    ) -> list[int]:
+        """Run an algorithm for each device, with memories that it counts from 1; returns the memory sizes."""
+        groups: dict[int | None, list[TensorSpec]] = {None: specs}
+        if method.devices:
+            groups = {}
+            for spec in sorted(specs, key=lambda spec: spec.mem_id or 0):
+                groups.setdefault(spec.mem_id, []).append(spec)
+        device_of = {device.buffer_idx: device for device in method.devices}
+        method.devices, sizes = [], [0]
+        for mem_id, members in groups.items():
+            if mem_id is not None:
+                for spec in members:
+                    spec.mem_id = None
+            result = algorithm(self.alignment, members, graph_module, signature, 0)
+            if isinstance(result, MemoryAlgoResult):
+                write_result(result)
+                result = result.bufsizes
+            before = len(sizes) - 1
+            sizes.extend(result[1:])
+            for spec in members:
+                spec.mem_id = None if spec.mem_id is None else spec.mem_id + before
+            if mem_id in device_of:
+                device = device_of[mem_id]
+                method.devices.extend(
+                    replace(device, buffer_idx=index) for index in range(before + 1, len(sizes))
+                )
+        return sizes
 
     def _collect_shared(
         self, graph_module: GraphModule, signature: ExportGraphSignature, shared_state: Mapping[str, str]

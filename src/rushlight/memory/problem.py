@@ -11,6 +11,10 @@ class PlanError(ValueError):
     """A planning problem is invalid, or a plan violates the rules of its problem."""
 
 
+class DeviceMemoryError(PlanError, NotImplementedError):
+    """Tensors of devices and tensors with a memory that a pass chose are in one program."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """An alias set that a plan must place.

@@ -1,0 +1,49 @@
+"""Each device has memories of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rushlight.ir.spec import BufferDevice, DeviceType
+from rushlight.memory.alias_sets import AliasSet
+from rushlight.memory.problem import DeviceMemoryError, PlanError
+
+_HOST = (DeviceType.CPU, 0)
+
+
+def separate_devices(alias_sets: Sequence[AliasSet]) -> list[BufferDevice]:
+    """Gives the alias sets of each device a memory: first the host, then devices by type and index.
+
+    Args:
+        alias_sets: the sets to plan; their `mem_id` is written if any lies on a device.
+
+    Returns:
+        The memories of devices. None if all sets lie in memory of the host, whose memories a pass may have
+        chosen.
+
+    Raises:
+        DeviceMemoryError: some sets lie on a device, and a pass has chosen a memory for some.
+        PlanError: tensors that share bytes are on different devices.
+    """
+    device_of = {id(alias_set): _device_of(alias_set) for alias_set in alias_sets}
+    devices = sorted(set(device_of.values()), key=lambda device: (device != _HOST, device))
+    if devices in ([], [_HOST]):
+        return []
+    if any(alias_set.mem_id is not None for alias_set in alias_sets):
+        raise DeviceMemoryError(
+            "a pass has chosen memories (mem_id) in a program with tensors on other devices, whose memories "
+            "have the numbers after those of the host; choose no memories, or set "
+            "enable_non_cpu_memory_planning=False"
+        )
+    memory_of = {device: mem_id for mem_id, device in enumerate(devices, start=1)}
+    for alias_set in alias_sets:
+        alias_set.mem_id = memory_of[device_of[id(alias_set)]]
+    return [BufferDevice(mem_id, *device) for device, mem_id in memory_of.items() if device != _HOST]
+
+
+def _device_of(alias_set: AliasSet) -> tuple[DeviceType, int]:
+    devices = {(DeviceType(spec.device), spec.device_index) for spec in alias_set.offsets}
+    if len(devices) != 1:
+        raise PlanError(f"tensors that share the bytes of {alias_set.name} are on different devices")
+    (device,) = devices
+    return device
