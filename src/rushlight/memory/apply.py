@@ -12,8 +12,8 @@ from rushlight.ir.spec import DEFAULT_ALIGNMENT, BufferDevice
 from rushlight.memory.alias_sets import AliasSet, Owner, check_alignment
 from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
-from rushlight.memory.exact import ExactPlanner
 from rushlight.memory.devices import separate_devices
+from rushlight.memory.exact import ExactPlanner
 from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem

@@ -11,7 +11,14 @@ from tests.backends.cpu.support import assert_close, expected, lower, run
 from tests.backends.cpu.test_plan import kinds  # type: ignore[attr-defined]
 from torch import nn
 
-from rushlight.backends.cpu.plan.tables import Copy, DepthwiseConv2d, Gemm, GroupNormStatistics, Pool2d, Winograd
+from rushlight.backends.cpu.plan.tables import (
+    Copy,
+    DepthwiseConv2d,
+    Gemm,
+    GroupNormStatistics,
+    Pool2d,
+    Winograd,
+)
 
 VOLUME = (1, 16, 5, 9, 7)
 BATCH = (2, 16, 5, 9, 7)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind
 from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
@@ -269,7 +269,8 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
     for node in program.graph.nodes:
         if node.op == "call_function":
             # A record that was read from a file has no history: equal names would be equal by chance.
-            history = tuple(meta.earlier_names_of(node))
+            origin = meta.origin_of(node).rpartition(".")[0]
+            history = tuple(meta.earlier_names_of(node)) or ((origin,) if origin else ())
             for place, name in enumerate(history):
                 found = by_history.get(history[place:])
                 named = by_name.get(name)
@@ -279,22 +280,7 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
                 if found is not None:
                     last[found] = node
                     break
-    outputs = zip(_user_outputs(program), _user_outputs(exported), strict=False)
-    return {
-        **{ours: theirs for ours, theirs in outputs if "call_function" == ours.op == theirs.op},
-        **{node: twin for twin, node in last.items()},
-    }
-
-
-def _user_outputs(program: ExportedProgram) -> list[Node]:
-    """The nodes whose values a program returns to the user."""
-    specs = program.graph_signature.output_specs
-    returned = pytree.tree_leaves(program.graph.output_node().args[0])
-    return [
-        node
-        for spec, node in zip(specs, returned, strict=True)
-        if spec.kind is OutputKind.USER_OUTPUT and isinstance(node, Node)
-    ]
+    return {node: twin for twin, node in last.items()}
 
 
 def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Replaced) -> dict[Node, Any]:
