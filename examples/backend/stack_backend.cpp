@@ -68,7 +68,7 @@ class StackBackend final : public BackendInterface {
       destroy(machine);
       return error;
     }
-    processed->release();  // all is copied
+    processed->Free();  // all is copied
     return static_cast<DelegateHandle*>(machine);
   }
 
@@ -120,7 +120,7 @@ class StackBackend final : public BackendInterface {
 
  private:
   static Error take(const BackendOption& option, bool* check_finite) {
-    RL_REQUIRE(option.key == "check_finite" && option.value.tag() == Tag::Bool, NotSupported,
+    RL_REQUIRE(option.key == "check_finite" && option.value.tag == Tag::Bool, NotSupported,
                "StackBackend has one option, check_finite, a bool; not '%.*s'", static_cast<int>(option.key.size()),
                option.key.data());
     *check_finite = option.value.to_bool();

@@ -42,7 +42,7 @@ static_assert(RUSHLIGHT_MAX_RANK == rushlight::kMaxDim);
 static_assert(RUSHLIGHT_CANCELLED == static_cast<int>(Error::Cancelled));
 static_assert(RUSHLIGHT_DELEGATE_INVALID_HANDLE == static_cast<int>(Error::DelegateInvalidHandle));
 static_assert(RUSHLIGHT_UINT64 == static_cast<int>(rushlight::ScalarType::UInt64));
-static_assert(RUSHLIGHT_DYNAMIC_UNBOUND == static_cast<int>(rushlight::ShapeDynamism::DynamicUnbound));
+static_assert(RUSHLIGHT_DYNAMIC_UNBOUND == static_cast<int>(rushlight::ShapeDynamism::DYNAMIC_UNBOUND));
 
 rushlight_status status_of(Error error) { return static_cast<rushlight_status>(error); }
 
@@ -121,7 +121,7 @@ void write_tensor(const rushlight::Tensor& tensor, rushlight_value* value) {
 
 void write_value(const rushlight::EValue& from, rushlight_value* value) {
   *value = {};
-  value->kind = kind_of(from.tag());
+  value->kind = kind_of(from.tag);
   switch (value->kind) {
     case RUSHLIGHT_TENSOR:
       write_tensor(from.to_tensor(), value);

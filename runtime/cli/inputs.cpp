@@ -33,7 +33,7 @@ Error InputFiles::set_one(Method& method, size_t index, const char* path) {
   }
   RL_ASSIGN(const auto loader, FileDataLoader::open(path));
   RL_ASSIGN(const size_t nbytes, loader->size());
-  if (info.dynamism != ShapeDynamism::Static && !sizes.empty() && nbytes < info.nbytes) {
+  if (info.dynamism != ShapeDynamism::STATIC && !sizes.empty() && nbytes < info.nbytes) {
     const size_t row = info.nbytes / static_cast<size_t>(sizes[0]);
     if (row > 0 && nbytes % row == 0) sizes[0] = static_cast<SizesType>(nbytes / row);
   }
@@ -49,7 +49,7 @@ Error InputFiles::set_elements(Method& method, size_t index, TensorPtr elements,
                                const std::vector<DimOrderType>& order) {
   const auto sizes = elements->sizes();
   const TensorPtr input =
-      from_blob(elements->mutable_data_ptr(), {sizes.begin(), sizes.end()}, order, elements->scalar_type());
+      make_tensor_ptr({sizes.begin(), sizes.end()}, elements->mutable_data_ptr(), order, {}, elements->scalar_type());
   if (input == nullptr) return Error::InvalidProgram;
   elements_.push_back(std::move(elements));
   return method.set_input(index, EValue(*input));

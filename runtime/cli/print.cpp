@@ -88,7 +88,7 @@ void print_tensor(const Tensor& tensor, PrintMode mode) {
 }
 
 void print_value(const EValue& value, PrintMode mode) {
-  switch (value.tag()) {
+  switch (value.tag) {
     case Tag::Tensor:
       print_tensor(value.to_tensor(), mode);
       return;
@@ -105,7 +105,7 @@ void print_value(const EValue& value, PrintMode mode) {
       std::printf("\"%.*s\"", static_cast<int>(value.to_string_view().size()), value.to_string_view().data());
       return;
     default:
-      std::printf("%s", to_string(value.tag()));
+      std::printf("%s", to_string(value.tag));
   }
 }
 
@@ -113,7 +113,7 @@ void print_end(const char* what, size_t index, const Result<Tag>& tag, const Res
   std::printf("  %s %zu: ", what, index);
   if (info.ok()) {
     print_shape(info->dtype, info->sizes);
-    if (info->dynamism != ShapeDynamism::Static) std::printf(" at most");
+    if (info->dynamism != ShapeDynamism::STATIC) std::printf(" at most");
   } else {
     std::printf("%s", tag.ok() ? to_string(*tag) : "?");
   }

@@ -34,6 +34,8 @@ const char* to_string(Error error) noexcept {
       return "InvalidState";
     case Error::EndOfMethod:
       return "EndOfMethod";
+    case Error::AlreadyLoaded:
+      return "AlreadyLoaded";
     case Error::NotSupported:
       return "NotSupported";
     case Error::NotImplemented:
@@ -44,6 +46,10 @@ const char* to_string(Error error) noexcept {
       return "InvalidType";
     case Error::OperatorMissing:
       return "OperatorMissing";
+    case Error::RegistrationExceedingMaxKernels:
+      return "RegistrationExceedingMaxKernels";
+    case Error::RegistrationAlreadyRegistered:
+      return "RegistrationAlreadyRegistered";
     case Error::NotFound:
       return "NotFound";
     case Error::MemoryAllocationFailed:

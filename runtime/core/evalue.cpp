@@ -16,15 +16,17 @@ const char* to_string(Tag tag) noexcept {
       return "Bool";
     case Tag::String:
       return "String";
-    case Tag::IntList:
+    case Tag::ListInt:
       return "IntList";
-    case Tag::DoubleList:
+    case Tag::ListDouble:
       return "DoubleList";
-    case Tag::BoolList:
+    case Tag::ListBool:
       return "BoolList";
-    case Tag::TensorList:
+    case Tag::ListTensor:
       return "TensorList";
-    case Tag::OptionalTensorList:
+    case Tag::ListScalar:
+      return "ScalarList";
+    case Tag::ListOptionalTensor:
       return "OptionalTensorList";
   }
   return "?";

@@ -14,9 +14,9 @@ bool accepts(ArgKind kind, Tag tag) {
       return tag == Tag::Tensor;
     case ArgKind::TensorList:
     case ArgKind::OutTensorList:
-      return tag == Tag::TensorList;
+      return tag == Tag::ListTensor;
     case ArgKind::OptionalTensorList:
-      return tag == Tag::OptionalTensorList;
+      return tag == Tag::ListOptionalTensor;
     case ArgKind::OptionalScalar:
       return tag == Tag::None || tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool;
     case ArgKind::Scalar:
@@ -34,15 +34,15 @@ bool accepts(ArgKind kind, Tag tag) {
     case ArgKind::Bool:
       return tag == Tag::Bool;
     case ArgKind::OptionalIntList:
-      return tag == Tag::None || tag == Tag::IntList;
+      return tag == Tag::None || tag == Tag::ListInt;
     case ArgKind::IntList:
-      return tag == Tag::IntList;
+      return tag == Tag::ListInt;
     case ArgKind::OptionalDoubleList:
-      return tag == Tag::None || tag == Tag::DoubleList;
+      return tag == Tag::None || tag == Tag::ListDouble;
     case ArgKind::DoubleList:
-      return tag == Tag::DoubleList;
+      return tag == Tag::ListDouble;
     case ArgKind::BoolList:
-      return tag == Tag::BoolList;
+      return tag == Tag::ListBool;
     case ArgKind::OptionalString:
       return tag == Tag::None || tag == Tag::String;
     case ArgKind::String:
@@ -128,6 +128,47 @@ bool covers(const Kernel& row, const Kernel& other) {
     if (wanted == 0 || (taken & wanted) != wanted) return false;
   }
   return true;
+}
+
+namespace {
+
+// Reads one tensor of a kernel's key, "<dtype>;<axis>,<axis>", and the separator after it. Returns whether it is that
+// of the given tensor.
+bool read_key_entry(const char** text, const Tensor& tensor) {
+  const auto number = [text]() {
+    int value = 0;
+    while (**text >= '0' && **text <= '9' && value < 1000) value = value * 10 + (*(*text)++ - '0');
+    return value;
+  };
+  bool fits = number() == static_cast<int>(tensor.scalar_type());
+  int64_t dim = 0;
+  while (**text == ';' || **text == ',') {
+    ++*text;
+    if (**text == '\0' || **text == '|') break;  // a tensor without dimensions
+    const int axis = number();
+    fits = fits && dim < tensor.dim() && tensor.dim_order()[static_cast<size_t>(dim)] == axis;
+    ++dim;
+  }
+  if (**text == '|') ++*text;
+  return fits && dim == tensor.dim();
+}
+
+}  // namespace
+
+bool fits_key(const Kernel& kernel, const EValue* const* arguments) {
+  constexpr std::string_view kVersion = "v1/";
+  if (!kernel.key) return true;
+  if (std::string_view(kernel.key).substr(0, kVersion.size()) != kVersion) return false;
+  const char* text = kernel.key + kVersion.size();
+  // After the arguments a key may name the results, which are the written arguments again.
+  for (const bool results : {false, true}) {
+    if (results && *text == '\0') break;
+    for (uint16_t i = 0; i < kernel.boxed.arity; ++i) {
+      const bool counts = results ? kernel.boxed.kinds[i] == ArgKind::OutTensor : arguments[i]->tag == Tag::Tensor;
+      if (counts && (*text == '\0' || !read_key_entry(&text, arguments[i]->to_tensor()))) return false;
+    }
+  }
+  return *text == '\0';
 }
 
 DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments) {

@@ -55,7 +55,7 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
              sizes.size());
   if (sizes_are(impl, sizes)) return Error::Ok;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (impl.dynamism == ShapeDynamism::Static) {
+    if (impl.dynamism == ShapeDynamism::STATIC) {
       RL_REQUIRE(sizes[i] == impl.sizes[i], InvalidArgument,
                  "dim %zu of a tensor of static shape has %d elements, not %d", i, static_cast<int>(impl.sizes[i]),
                  static_cast<int>(sizes[i]));

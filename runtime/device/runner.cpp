@@ -65,7 +65,7 @@ void show_bits(const Tensor& tensor) {
 void show_outputs(const Method& method) {
   for (size_t i = 0; i < method.outputs_size(); ++i) {
     const EValue& value = method.get_output(i);
-    if (value.tag() != Tag::Tensor) continue;
+    if (value.tag != Tag::Tensor) continue;
     show("output %zu: %s", i, dtype_name(value.to_tensor().scalar_type()));
     show_bits(value.to_tensor());
     show("\n");
@@ -95,7 +95,7 @@ Error place_values(Method& method, MemoryAllocator& memory) {
 // Sets the numbers of float32 inputs to ones, and the bytes of others to zeros.
 void fill_inputs(const Method& method) {
   for (size_t i = 0; i < method.inputs_size(); ++i) {
-    if (method.get_input(i).tag() != Tag::Tensor) continue;
+    if (method.get_input(i).tag != Tag::Tensor) continue;
     Tensor tensor = method.get_input(i).to_tensor();
     std::memset(tensor.mutable_data_ptr(), 0, tensor.nbytes());
     if (tensor.scalar_type() != ScalarType::Float) continue;

@@ -120,16 +120,16 @@ Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolera
 }
 
 double as_double(const EValue& value) {
-  if (value.tag() == Tag::Int) return static_cast<double>(value.to_int());
-  return value.tag() == Tag::Double ? value.to_double() : static_cast<double>(value.to_bool());
+  if (value.tag == Tag::Int) return static_cast<double>(value.to_int());
+  return value.tag == Tag::Double ? value.to_double() : static_cast<double>(value.to_bool());
 }
 
 Error compare_values(const EValue& actual, const BundledValue& expected, const Tolerance& tolerance,
                      const Place& place) {
-  const Tag tag = expected.is_tensor() ? Tag::Tensor : expected.number.tag();
-  RL_REQUIRE(actual.tag() == tag, InvalidType,
+  const Tag tag = expected.is_tensor() ? Tag::Tensor : expected.number.tag;
+  RL_REQUIRE(actual.tag == tag, InvalidType,
              "output %zu of method '%.80s' is a %s, but test case %zu expects a value of type %s", place.output,
-             place.method, to_string(actual.tag()), place.test_case, to_string(tag));
+             place.method, to_string(actual.tag), place.test_case, to_string(tag));
   if (expected.is_tensor()) {
     BundledTensor tensor(expected);
     return compare_tensors(actual.to_tensor(), Tensor(&tensor.impl), tolerance, place);

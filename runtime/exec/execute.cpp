@@ -86,11 +86,11 @@ Error call_guarded(const MethodState& state, const Instruction& instruction, Ker
   instruction.kernel(context, instruction.arguments);
   for (uint8_t i = 0; i < instruction.arity; ++i) {
     EValue& value = *instruction.arguments[i];
-    if (same_kind(value.tag(), before[i].tag())) continue;
-    const Tag tag = value.tag();
+    if (same_kind(value.tag, before[i].tag)) continue;
+    const Tag tag = value.tag;
     value = before[i];
     context.fail(Error::InvalidType, "argument %d is a %s and cannot hold the result, a %s", i,
-                 to_string(before[i].tag()), to_string(tag));
+                 to_string(before[i].tag), to_string(tag));
   }
   if (context.failure() != Error::Ok) return context.failure();
   if ((state.num_guards == 0 && state.num_relations == 0) || instruction.arity == 0) return Error::Ok;
@@ -103,7 +103,7 @@ Error call_guarded(const MethodState& state, const Instruction& instruction, Ker
 void free_value(EValue& value) {
   if (!value.is_tensor()) return;
   TensorImpl& tensor = *value.to_tensor().impl();
-  if (tensor.dynamism != ShapeDynamism::DynamicUnbound) return;
+  if (tensor.dynamism != ShapeDynamism::DYNAMIC_UNBOUND) return;
   for (int i = 0; i < tensor.dim; ++i) tensor.sizes[i] = 0;
   tensor.numel = 0;
 }

@@ -207,19 +207,22 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   return Error::Ok;
 }
 
-// The row of the first table that has the operator for the element types of all of its tensors.
+// The row of the first table that has the operator for the element types and dim orders of all of its tensors.
 Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionView& view, EValue* const* arguments,
                                   const Kernel** kernel) const {
   *kernel = operators_[view.first];
   const DtypeMismatch mismatch = find_dtype_mismatch(**kernel, arguments);
-  if (!mismatch.found) return Error::Ok;
+  if (!mismatch.found && fits_key(**kernel, arguments)) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
     const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
     if (!other || other == *kernel || !have_same_kinds(other->boxed, (*kernel)->boxed)) continue;
-    if (find_dtype_mismatch(*other, arguments).found) continue;
+    if (find_dtype_mismatch(*other, arguments).found || !fits_key(*other, arguments)) continue;
     *kernel = other;
     return Error::Ok;
   }
+  RL_REQUIRE(mismatch.found, NotSupported,
+             "method '%.80s', instruction %zu of chain %zu: %.200s has kernels for other dtypes and dim orders only",
+             method_name(), index, chain, (*kernel)->name);
   return fail(Error::NotSupported,
               "method '%.80s', instruction %zu of chain %zu: the kernel of %.200s does not take tensors of %s as "
               "argument %u",
@@ -236,7 +239,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
              "method '%.80s', instruction %zu of chain %zu: %.200s takes %d arguments, but %zu are given",
              method_name(), index, chain, kernel.name, boxed.arity, view.args.size());
   for (uint16_t i = 0; i < boxed.arity; ++i) {
-    const Tag tag = state_.values[view.args[i]].tag();
+    const Tag tag = state_.values[view.args[i]].tag;
     RL_REQUIRE(accepts(boxed.kinds[i], tag), InvalidProgram,
                "method '%.80s', instruction %zu of chain %zu: argument %d of %.200s is a %s, but value %d is a %s",
                method_name(), index, chain, i, kernel.name, to_string(boxed.kinds[i]), view.args[i], to_string(tag));
@@ -246,7 +249,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
 
 Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kernel, size_t value) {
   bool is_constant = (flags_[value] & kReadOnly) != 0;
-  if (plan_.tag(value) == Tag::TensorList) {
+  if (plan_.tag(value) == Tag::ListTensor) {
     for (const int32_t item : plan_.tensor_list(value)) is_constant = is_constant || (flags_[item] & kReadOnly);
   }
   RL_REQUIRE(!is_constant, InvalidProgram,
@@ -259,7 +262,7 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
 // and what methods share may hold another one's already.
 void MethodLoader::note_read(size_t value) {
   const Tag tag = plan_.tag(value);
-  if (tag == Tag::TensorList || tag == Tag::OptionalTensorList) {
+  if (tag == Tag::ListTensor || tag == Tag::ListOptionalTensor) {
     for (const int32_t item : plan_.tensor_list(value)) {
       if (item >= 0) note_read(static_cast<size_t>(item));
     }
@@ -277,7 +280,7 @@ void MethodLoader::note_read(size_t value) {
 
 void MethodLoader::note_written(size_t value) {
   flags_[value] |= kWritten;
-  if (plan_.tag(value) != Tag::TensorList) return;
+  if (plan_.tag(value) != Tag::ListTensor) return;
   for (const int32_t item : plan_.tensor_list(value)) flags_[item] |= kWritten;
 }
 

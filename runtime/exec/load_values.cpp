@@ -16,9 +16,9 @@ Error MethodLoader::mark_references() {
   for (const int32_t input : plan_.inputs()) flags_[input] |= kInput;
   for (size_t i = 0; i < count; ++i) {
     const Tag tag = plan_.tag(i);
-    if (tag == Tag::IntList) {
+    if (tag == Tag::ListInt) {
       for (const int64_t item : plan_.int_list(i)) flags_[item] |= kRead;
-    } else if (tag == Tag::TensorList || tag == Tag::OptionalTensorList) {
+    } else if (tag == Tag::ListTensor || tag == Tag::ListOptionalTensor) {
       for (const int32_t item : plan_.tensor_list(i)) {
         if (item >= 0) flags_[item] |= kRead;
       }
@@ -88,11 +88,11 @@ Error MethodLoader::load_values() {
       case Tag::Tensor:
         RL_TRY(load_tensor(i));
         break;
-      case Tag::IntList:
-      case Tag::DoubleList:
-      case Tag::BoolList:
-      case Tag::TensorList:
-      case Tag::OptionalTensorList:
+      case Tag::ListInt:
+      case Tag::ListDouble:
+      case Tag::ListBool:
+      case Tag::ListTensor:
+      case Tag::ListOptionalTensor:
         RL_TRY(load_list(i));
         break;
       default:
@@ -141,14 +141,14 @@ Error MethodLoader::load_tensor(size_t index) {
   tensor->numel = view.numel;
   tensor->capacity = view.nbytes;
   RL_TRY(take(dim, &tensor->strides));
-  if (view.dynamism == ShapeDynamism::Static) {
+  if (view.dynamism == ShapeDynamism::STATIC) {
     tensor->sizes = const_cast<SizesType*>(view.sizes.data());  // resize_tensor() never writes a static shape
   } else {
     RL_TRY(take(dim, &tensor->sizes));
     for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = view.sizes[i];
-    if (view.dynamism == ShapeDynamism::DynamicBound) tensor->max_sizes = view.sizes.data();
+    if (view.dynamism == ShapeDynamism::DYNAMIC_BOUND) tensor->max_sizes = view.sizes.data();
   }
-  if (view.dynamism == ShapeDynamism::DynamicUnbound && !view.is_planned()) {
+  if (view.dynamism == ShapeDynamism::DYNAMIC_UNBOUND && !view.is_planned()) {
     // The tensor has no upper bound, so it is empty until it is resized.
     if (!(flags_[index] & kInput)) tensor->growth = state_.memory.method;
     for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = 0;
@@ -276,13 +276,13 @@ Error MethodLoader::load_boxed_list(size_t index, Span<const Item> items) {
 
 Error MethodLoader::load_list(size_t index) {
   switch (plan_.tag(index)) {
-    case Tag::IntList:
+    case Tag::ListInt:
       return load_boxed_list<int64_t>(index, plan_.int_list(index));
-    case Tag::TensorList:
+    case Tag::ListTensor:
       return load_boxed_list<Tensor>(index, plan_.tensor_list(index));
-    case Tag::OptionalTensorList:
+    case Tag::ListOptionalTensor:
       return load_boxed_list<std::optional<Tensor>>(index, plan_.tensor_list(index));
-    case Tag::DoubleList: {
+    case Tag::ListDouble: {
       Span<const double>* list = nullptr;
       RL_TRY(take(1, &list));
       state_.values[index] = EValue(new (list) Span<const double>(plan_.double_list(index)));

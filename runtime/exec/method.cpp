@@ -78,7 +78,7 @@ Error Method::set_input(size_t index, const EValue& given) {
   const MethodEnd& input = state_->inputs[index];
   if (input.tensor) {
     RL_REQUIRE(given.is_tensor(), InvalidType, "input %zu of method '%.80s' is a tensor, but a %s is given", index,
-               name, to_string(given.tag()));
+               name, to_string(given.tag));
     return set_tensor_input(index, given.to_tensor());
   }
   return set_plain_input(index, given);
@@ -97,7 +97,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
   RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), given.sizes(), 0));
   for (int i = 0; i < tensor.dim; ++i) {
     const auto size = static_cast<int>(given.size(i));
-    RL_REQUIRE(tensor.dynamism != ShapeDynamism::Static || size == tensor.sizes[i], InvalidArgument,
+    RL_REQUIRE(tensor.dynamism != ShapeDynamism::STATIC || size == tensor.sizes[i], InvalidArgument,
                "dim %d of input %zu of method '%.80s' has %d elements, but the tensor given has %d", i, index, name,
                static_cast<int>(tensor.sizes[i]), size);
     RL_REQUIRE(size >= 0 && (!tensor.max_sizes || size <= tensor.max_sizes[i]), InvalidArgument,
@@ -127,18 +127,18 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
 Error Method::set_plain_input(size_t index, const EValue& given) {
   const char* name = state_->plan.name().data();
   EValue& value = *state_->inputs[index].value;
-  const bool is_free = value.is_none() && given.tag() == Tag::Int;  // an integer that nothing reads
-  RL_REQUIRE(given.tag() == value.tag() || is_free, InvalidType,
-             "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag()),
-             to_string(given.tag()));
-  if (given.tag() == Tag::Int) {
+  const bool is_free = value.is_none() && given.tag == Tag::Int;  // an integer that nothing reads
+  RL_REQUIRE(given.tag == value.tag || is_free, InvalidType,
+             "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag),
+             to_string(given.tag));
+  if (given.tag == Tag::Int) {
     RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), {}, given.to_int()));
   }
   if (!state_->inputs[index].is_fixed) {
     value = given;
     return Error::Ok;
   }
-  switch (value.tag()) {
+  switch (value.tag) {
     case Tag::Int:
       RL_REQUIRE(given.to_int() == value.to_int(), InvalidArgument,
                  "input %zu of method '%.80s' was fixed to %lld when it was exported, but %lld is given", index, name,
@@ -180,7 +180,7 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
              name, state_->num_outputs, index);
   const MethodEnd& output = state_->outputs[index];
   RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor but a %s", index, name,
-             to_string(output.value->tag()));
+             to_string(output.value->tag));
   RL_REQUIRE(output.from_caller, InvalidState,
              "output %zu of method '%.80s' has planned memory, so that the caller cannot set its memory", index, name);
   TensorImpl& tensor = *output.tensor;

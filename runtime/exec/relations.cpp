@@ -30,9 +30,9 @@ bool is_sound(const MethodState& state, const RelationStep& step, size_t size) {
              step.dim < state.inputs[step.index].tensor->dim;
     case RelationStep::kInteger:
       return step.index < state.num_inputs && !state.inputs[step.index].tensor &&
-             state.inputs[step.index].value->tag() == Tag::Int;
+             state.inputs[step.index].value->tag == Tag::Int;
     case RelationStep::kValue:
-      return step.index < state.plan.num_values() && state.values[step.index].tag() == Tag::Int;
+      return step.index < state.plan.num_values() && state.values[step.index].tag == Tag::Int;
     default:
       return true;
   }

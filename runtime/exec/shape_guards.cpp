@@ -47,12 +47,12 @@ bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index,
   }
   if (guard.dim == ShapeGuard::kValue) {
     return guard.first == index && guard.scale == 1 && guard.offset == 0 && guard.input < state.plan.num_values() &&
-           state.values[guard.input].tag() == Tag::Int;
+           state.values[guard.input].tag == Tag::Int;
   }
   if (guard.input >= state.num_inputs) return false;
   const MethodEnd& input = state.inputs[guard.input];
   if (guard.dim != ShapeGuard::kInteger) return input.tensor && guard.dim < input.tensor->dim;
-  return !input.tensor && input.value->tag() == Tag::Int;
+  return !input.tensor && input.value->tag == Tag::Int;
 }
 
 // Returns the number of guards in the data, or 0 if the data were written for a newer runtime.
@@ -133,7 +133,7 @@ Error check_input_range(const MethodState& state, uint32_t input, Span<const Siz
 Error check_value_range(const MethodState& state, const EValue& value) {
   for (uint32_t i = 0; i < state.num_guards; ++i) {
     const ShapeGuard& guard = state.guards[i];
-    if (guard.dim != ShapeGuard::kValue || &state.values[guard.input] != &value || value.tag() != Tag::Int) continue;
+    if (guard.dim != ShapeGuard::kValue || &state.values[guard.input] != &value || value.tag != Tag::Int) continue;
     RL_TRY(check_bounds(state, guard, value.to_int()));
   }
   return Error::Ok;

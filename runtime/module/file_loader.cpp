@@ -51,7 +51,7 @@ Error read_range(int file, size_t offset, size_t size, void* buffer) {
   return Error::Ok;
 }
 
-void release_memory(void*, const void* data, size_t) { platform::release(const_cast<void*>(data)); }
+void release_memory(void*, void* data, size_t) { platform::release(data); }
 
 }  // namespace
 
@@ -80,9 +80,9 @@ Error FileDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* b
   return read_range(file_, offset, size, buffer);
 }
 
-Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path) {
+Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path, MlockConfig lock) {
   RL_ASSIGN(const OpenFile opened, open_file(path));
-  return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size));
+  return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size, lock));
 }
 
 MmapDataLoader::~MmapDataLoader() { ::close(file_); }
@@ -90,7 +90,7 @@ MmapDataLoader::~MmapDataLoader() { ::close(file_); }
 Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentKind) {
   RL_TRY(check_range(offset, size, size_));
   if (size == 0) return FreeableBuffer("", 0);
-  return map_file(file_, offset, size);
+  return map_file(file_, offset, size, lock_);
 }
 
 Error MmapDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {

@@ -13,7 +13,8 @@ constexpr size_t kArenaAlignment = 64;
 
 Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedProgram> program, std::string_view name,
                                                          const Environment& environment,
-                                                         std::shared_ptr<LoadedData> data) {
+                                                         std::shared_ptr<LoadedData> data,
+                                                         const MemoryManager& memory) {
   std::unique_ptr<LoadedMethod> loaded(new LoadedMethod());
   loaded->program_ = std::move(program);
   loaded->data_ = std::move(data);
@@ -21,13 +22,18 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   RL_ASSIGN(const MethodMeta meta, source.method_meta(name));
   RL_TRY(require_backends(meta, environment.backends));
   loaded->budget_.limit = environment.limits.memory;
-  RL_TRY(loaded->allocate_planned(meta));
   Environment own = environment;
-  own.state = &loaded->program_->state();
+  if (!memory.planned) {
+    RL_TRY(loaded->allocate_planned(meta));
+    own.state = &loaded->program_->state();
+  }
   if (loaded->data_) own.data = loaded->data_.get();
-  const MemoryManager memory{&loaded->method_memory_, loaded->planned_memory_.get(), &loaded->temporary_memory_};
-  RL_ASSIGN(Method method, Method::load(source, name, memory, own));
+  const MemoryManager used{memory.method ? memory.method : &loaded->method_memory_,
+                           memory.planned ? memory.planned : loaded->planned_memory_.get(),
+                           memory.temporary ? memory.temporary : &loaded->temporary_memory_};
+  RL_ASSIGN(Method method, Method::load(source, name, used, own));
   loaded->method_ = std::make_unique<Method>(std::move(method));
+  loaded->inputs_set_.resize(loaded->method_->inputs_size());
   return loaded;
 }
 
@@ -69,6 +75,8 @@ Error LoadedMethod::count_output(size_t index, size_t size) {
 Error LoadedMethod::allocate_outputs() {
   for (size_t i = 0; i < method_->outputs_size(); ++i) {
     if (!method_->output_needs_memory(i)) continue;
+    const EValue& output = method_->get_output(i);
+    if (output.is_tensor() && output.to_tensor().const_data_ptr()) continue;
     RL_ASSIGN(const TensorInfo info, method_->meta().output_tensor_meta(i));
     RL_TRY(count_output(i, info.nbytes));
     void* memory = platform::allocate(info.nbytes, kArenaAlignment);
@@ -79,8 +87,18 @@ Error LoadedMethod::allocate_outputs() {
   return Error::Ok;
 }
 
+Error LoadedMethod::set_input(size_t index, const EValue& value) {
+  RL_TRY(method_->set_input(index, value));
+  inputs_set_[index] = true;
+  return Error::Ok;
+}
+
 Error LoadedMethod::run(Span<const EValue> inputs) {
-  RL_TRY(method_->set_inputs(inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(set_input(i, inputs[i]));
+  for (size_t i = 0; i < inputs_set_.size(); ++i) {
+    RL_REQUIRE(inputs_set_[i], InvalidArgument, "method '%.80s' has %zu inputs, but %zu are given",
+               method_->meta().name().data(), inputs_set_.size(), inputs.size());
+  }
   return method_->execute();
 }
 

@@ -22,6 +22,7 @@ struct LoadedProgram::Source {
   std::unique_ptr<FileDataLoader> file;
   std::unique_ptr<MmapDataLoader> map;
   std::unique_ptr<BufferDataLoader> buffer;
+  DataLoader* given = nullptr;
   std::shared_ptr<void> keep_alive;
   void* copy = nullptr;
 
@@ -29,6 +30,7 @@ struct LoadedProgram::Source {
     if (copy) platform::release(copy);
   }
   DataLoader* loader() const {
+    if (given) return given;
     if (file) return file.get();
     if (map) return map.get();
     return buffer.get();
@@ -48,10 +50,13 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::load(std::unique_ptr<Sourc
 
 Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_file(const char* path, Mode mode) {
   auto source = std::make_unique<Source>();
-  if (mode == Mode::Mmap) {
-    RL_ASSIGN(source->map, MmapDataLoader::open(path));
-  } else {
+  if (mode == Mode::File) {
     RL_ASSIGN(source->file, FileDataLoader::open(path));
+  } else {
+    const MlockConfig lock = mode == Mode::MmapUseMlock               ? MlockConfig::UseMlock
+                             : mode == Mode::MmapUseMlockIgnoreErrors ? MlockConfig::UseMlockIgnoreErrors
+                                                                      : MlockConfig::NoMlock;
+    RL_ASSIGN(source->map, MmapDataLoader::open(path, lock));
   }
   auto loaded = load(std::move(source));
   if (!loaded.ok()) return named(path, loaded.error());
@@ -70,6 +75,14 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_buffer(const void* da
     source->keep_alive = std::move(keep_alive);
   }
   source->buffer = std::make_unique<BufferDataLoader>(data, size);
+  return load(std::move(source));
+}
+
+Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_loader(DataLoader* loader,
+                                                                  std::shared_ptr<void> keep_alive) {
+  auto source = std::make_unique<Source>();
+  source->given = loader;
+  source->keep_alive = std::move(keep_alive);
   return load(std::move(source));
 }
 

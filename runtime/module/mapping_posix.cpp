@@ -15,7 +15,7 @@ size_t page_size() {
   return size;
 }
 
-void unmap(void*, const void* data, size_t size) {
+void unmap(void*, void* data, size_t size) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(data);
   const size_t lead = address % page_size();
   ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
@@ -23,16 +23,25 @@ void unmap(void*, const void* data, size_t size) {
 
 }  // namespace
 
-Result<FreeableBuffer> map_file(int file, size_t offset, size_t size) {
+Result<FreeableBuffer> map_file(int file, size_t offset, size_t size, MlockConfig lock) {
   const size_t lead = offset % page_size();
   void* mapped = ::mmap(nullptr, size + lead, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file,
                         static_cast<off_t>(offset - lead));
   RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
              std::strerror(errno));
+  FreeableBuffer buffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+  if (lock == MlockConfig::UseMlock || lock == MlockConfig::UseMlockIgnoreErrors) {
+    const bool is_locked = ::mlock(mapped, size + lead) == 0;
+    RL_REQUIRE(is_locked || lock == MlockConfig::UseMlockIgnoreErrors, NotSupported,
+               "cannot keep %zu bytes of a file in memory: %s (raise the limit of locked memory, or use "
+               "UseMlockIgnoreErrors)",
+               size, std::strerror(errno));
+    return buffer;
+  }
 #if defined(MADV_WILLNEED)
   ::madvise(mapped, size + lead, MADV_WILLNEED);  // the system reads the file while the program computes
 #endif
-  return FreeableBuffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+  return buffer;
 }
 
 }  // namespace rushlight

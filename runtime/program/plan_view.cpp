@@ -19,15 +19,15 @@ Tag tag_of(schema::KernelTypes type) {
     case schema::KernelTypes::String:
       return Tag::String;
     case schema::KernelTypes::IntList:
-      return Tag::IntList;
+      return Tag::ListInt;
     case schema::KernelTypes::DoubleList:
-      return Tag::DoubleList;
+      return Tag::ListDouble;
     case schema::KernelTypes::BoolList:
-      return Tag::BoolList;
+      return Tag::ListBool;
     case schema::KernelTypes::TensorList:
-      return Tag::TensorList;
+      return Tag::ListTensor;
     case schema::KernelTypes::OptionalTensorList:
-      return Tag::OptionalTensorList;
+      return Tag::ListOptionalTensor;
     case schema::KernelTypes::NONE:
     case schema::KernelTypes::Null:
       break;

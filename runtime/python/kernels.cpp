@@ -213,7 +213,7 @@ class Arguments {
     impl.numel = view.numel();
     impl.capacity = view.nbytes();
     impl.dtype = view.dtype;
-    impl.dynamism = ShapeDynamism::DynamicUnbound;
+    impl.dynamism = ShapeDynamism::DYNAMIC_UNBOUND;
     impl.dim = view.dim;
     return &values_.emplace_back(&impl);
   }
@@ -362,8 +362,8 @@ nb::tuple shape_of(const Tensor& tensor) {
 }
 
 nb::object number_of(const EValue& value) {
-  if (value.tag() == Tag::Double) return nb::float_(value.to_double());
-  if (value.tag() == Tag::Bool) return nb::bool_(value.to_bool());
+  if (value.tag == Tag::Double) return nb::float_(value.to_double());
+  if (value.tag == Tag::Bool) return nb::bool_(value.to_bool());
   return nb::int_(value.to_int());
 }
 

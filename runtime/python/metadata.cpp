@@ -106,7 +106,7 @@ std::string describe(ScalarType dtype, Span<const SizesType> sizes) {
 }
 
 std::string describe(const TensorInfo& info, const std::vector<SizeRange>& ranges) {
-  if (info.dynamism == ShapeDynamism::Static) return describe(info.dtype, info.sizes);
+  if (info.dynamism == ShapeDynamism::STATIC) return describe(info.dtype, info.sizes);
   std::string text = std::string(dtype_name(info.dtype)) + '[';
   for (size_t i = 0; i < info.sizes.size(); ++i) {
     if (i > 0) text += ", ";
@@ -124,7 +124,7 @@ std::string describe(const TensorInfo& info, const std::vector<SizeRange>& range
 std::vector<SizeRange> input_ranges(const Program& program, std::string_view method, size_t input,
                                     const TensorInfo& info) {
   std::vector<SizeRange> ranges(info.sizes.size(), SizeRange{-1, -1});
-  if (info.dynamism == ShapeDynamism::Static) return ranges;
+  if (info.dynamism == ShapeDynamism::STATIC) return ranges;
   const Error error = read_input_ranges(program, method, input, Span<SizeRange>(ranges.data(), ranges.size()));
   if (error != Error::Ok) raise_if(error);
   return ranges;
@@ -149,7 +149,7 @@ void bind_metadata(nb::module_& module) {
       .def(
           "description", [](const TensorMeta& t) { return describe(t.info, t.ranges); },
           "Such as 'float32[2..16, 8]'; 'float32[<=16, <=8]' where the program gives upper bounds alone.")
-      .def("is_dynamic", [](const TensorMeta& t) { return t.info.dynamism != ShapeDynamism::Static; })
+      .def("is_dynamic", [](const TensorMeta& t) { return t.info.dynamism != ShapeDynamism::STATIC; })
       .def(
           "is_memory_planned", [](const TensorMeta& t) { return t.info.is_memory_planned; },
           "False if the caller gives the memory.")

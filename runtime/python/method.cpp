@@ -221,7 +221,7 @@ class MethodObject {
       seen.push_back(impl);
       output.info = meta.output_tensor_meta(i).get();
       check(loaded_->count_output(i, output.info.nbytes));
-      output.is_direct = output.info.dynamism == ShapeDynamism::Static;
+      output.is_direct = output.info.dynamism == ShapeDynamism::STATIC;
       if (output.is_direct) continue;
       output.memory.reset(new uint8_t[output.info.nbytes]);
       check(method().set_output_data_ptr(i, output.memory.get(), output.info.nbytes));

@@ -146,7 +146,7 @@ nb::object list_of(const Items& items, const Convert& convert) {
 }  // namespace
 
 nb::object to_python(const EValue& value, const ExchangeApi* api) {
-  switch (value.tag()) {
+  switch (value.tag) {
     case Tag::None:
       return nb::none();
     case Tag::Tensor:
@@ -159,15 +159,15 @@ nb::object to_python(const EValue& value, const ExchangeApi* api) {
       return nb::bool_(value.to_bool());
     case Tag::String:
       return to_str(value.to_string_view());
-    case Tag::IntList:
+    case Tag::ListInt:
       return list_of(value.to_int_list(), [](int64_t item) { return nb::int_(item); });
-    case Tag::DoubleList:
+    case Tag::ListDouble:
       return list_of(value.to_double_list(), [](double item) { return nb::float_(item); });
-    case Tag::BoolList:
+    case Tag::ListBool:
       return list_of(value.to_bool_list(), [](bool item) { return nb::bool_(item); });
-    case Tag::TensorList:
+    case Tag::ListTensor:
       return list_of(value.to_tensor_list(), [api](const Tensor& item) { return array_of(item, api); });
-    case Tag::OptionalTensorList:
+    case Tag::ListOptionalTensor:
       return list_of(value.to_optional_tensor_list(), [api](const std::optional<Tensor>& item) {
         return item ? array_of(*item, api) : nb::object(nb::none());
       });

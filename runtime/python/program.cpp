@@ -162,10 +162,10 @@ void set_backend_option(std::string_view name, nb::handle key, nb::handle value)
 nb::object get_backend_option(std::string_view name, std::string_view key) {
   clear_last_error_message();
   const EValue value = value_of(backend_of(name).get_option(key));
-  if (value.tag() == Tag::Bool) return nb::bool_(value.to_bool());
-  if (value.tag() == Tag::Int) return nb::int_(value.to_int());
-  if (value.tag() == Tag::String) return to_str(value.to_string_view());
-  raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag()));
+  if (value.tag == Tag::Bool) return nb::bool_(value.to_bool());
+  if (value.tag == Tag::Int) return nb::int_(value.to_int());
+  if (value.tag == Tag::String) return to_str(value.to_string_view());
+  raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag));
 }
 
 // Returns [(backend, method, what provides it)].

@@ -487,14 +487,14 @@ ETDumpGen::Place ETDumpGen::add_value(const EValue& given, LoggedEValueType type
   if (given.is_tensor()) {
     kind = ValueType::Tensor, slot = 1;
     content = add_tensor(given.to_tensor());
-  } else if (given.tag() == Tag::TensorList) {
+  } else if (given.tag == Tag::ListTensor) {
     kind = ValueType::TensorList, slot = 2;
     const Span<Tensor> tensors = given.to_tensor_list();
     content = add_tensors({tensors.data(), tensors.size()});
-  } else if (given.tag() == Tag::Int) {
+  } else if (given.tag == Tag::Int) {
     kind = ValueType::Int, slot = 3;
     content = add_number(given.to_int());
-  } else if (given.tag() == Tag::Double) {
+  } else if (given.tag == Tag::Double) {
     kind = ValueType::Double, slot = 5;
     const double number = given.to_double();
     int64_t bits = 0;
@@ -520,9 +520,9 @@ ETDumpGen::Place ETDumpGen::add_value(const EValue& given, LoggedEValueType type
 }
 
 void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValue& value, LoggedEValueType type) {
-  switch (value.tag()) {
+  switch (value.tag) {
     case Tag::Tensor:
-    case Tag::TensorList:
+    case Tag::ListTensor:
     case Tag::Int:
     case Tag::Double:
     case Tag::Bool:

@@ -21,7 +21,7 @@ class CpuBackend final : public BackendInterface {
     for (const BackendOption& option : context.options) RL_TRY(take(option, &set));
     RL_ASSIGN(Plan * plan,
               cpu::read_plan(processed->data(), processed->size(), context.named_data, *context.allocator));
-    processed->release();
+    processed->Free();
     const cpu::Packing own = cpu::packing_of(*set);
     if (plan->table.vector_floats() != own.vector || plan->table.panel_floats() != own.panel) {
       platform::log(platform::LogLevel::Warning,
@@ -46,8 +46,8 @@ class CpuBackend final : public BackendInterface {
   static Error take(const BackendOption& option, const F32Microkernels** set) {
     RL_REQUIRE(option.key == "isa", NotSupported, "CpuBackend has no option '%.*s'; it has isa",
                static_cast<int>(option.key.size()), option.key.data());
-    RL_REQUIRE(option.value.tag() == Tag::String, InvalidArgument, "option isa is a string, not %s",
-               to_string(option.value.tag()));
+    RL_REQUIRE(option.value.tag == Tag::String, InvalidArgument, "option isa is a string, not %s",
+               to_string(option.value.tag));
     char name[16] = {};
     const std::string_view wanted = option.value.to_string_view();
     if (wanted.size() < sizeof(name)) std::memcpy(name, wanted.data(), wanted.size());

@@ -121,7 +121,7 @@ Error Executor::make_state(uint32_t index, MemoryAllocator& allocator) {
     std::memset(bases_[index], 0, bytes);
   } else {
     std::memcpy(bases_[index], first.data(), bytes);
-    first.release();
+    first.Free();
   }
   return Error::Ok;
 }
@@ -246,8 +246,7 @@ Error Executor::take_symbols(Span<EValue* const> arguments) {
     const EValue& argument = *arguments[symbol.argument()];
     int64_t size = 0;
     if (symbol.axis() < 0) {
-      RL_REQUIRE(argument.tag() == Tag::Int, InvalidArgument, "argument %u of the delegate is no int",
-                 symbol.argument());
+      RL_REQUIRE(argument.tag == Tag::Int, InvalidArgument, "argument %u of the delegate is no int", symbol.argument());
       size = argument.to_int();
     } else {
       RL_REQUIRE(argument.is_tensor() && symbol.axis() < argument.to_tensor().dim(), InvalidArgument,

@@ -21,7 +21,7 @@ struct Plan {
   Span<FreeableBuffer> constants;  // by storage, and what state is at first; empty for other kinds
 
   ~Plan() {
-    for (FreeableBuffer& buffer : constants) buffer.release();
+    for (FreeableBuffer& buffer : constants) buffer.Free();
   }
 };
 

@@ -100,7 +100,7 @@ Error Model::execute(Span<EValue* const> arguments) {
   RL_REQUIRE(arguments.size() == ports_.size(), InvalidArgument, "the OpenVINO model has %zu ports, not %zu",
              ports_.size(), arguments.size());
   for (size_t i = 0; i < ports_.size(); ++i) {
-    RL_REQUIRE(arguments[i]->tag() == Tag::Tensor, InvalidType, "argument %zu of the OpenVINO model is no tensor", i);
+    RL_REQUIRE(arguments[i]->tag == Tag::Tensor, InvalidType, "argument %zu of the OpenVINO model is no tensor", i);
     const Tensor tensor = arguments[i]->to_tensor();
     RL_REQUIRE(is_contiguous_dim_order(tensor.dim_order()), NotSupported,
                "argument %zu of the OpenVINO model is not contiguous", i);

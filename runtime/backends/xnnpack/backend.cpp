@@ -31,7 +31,7 @@ class XnnpackBackend final : public BackendInterface {
                                                           *context.allocator, &keeps_payload));
     const size_t threads = context.threads ? context.threads->thread_count() : 1;
     RL_ASSIGN(Executor * executor, Executor::make(graph, options, threads, *context.allocator));
-    if (!keeps_payload) processed->release();
+    if (!keeps_payload) processed->Free();
     return static_cast<DelegateHandle*>(executor);
   }
 
@@ -52,8 +52,8 @@ class XnnpackBackend final : public BackendInterface {
         {"own_kernels", &options->own_kernels}, {"microkernels", &options->microkernels}, {"exact", &options->exact}};
     for (const auto& row : known) {
       if (option.key != row.key) continue;
-      RL_REQUIRE(option.value.tag() == Tag::Bool, InvalidArgument, "option %s is a bool, not %s", row.key.data(),
-                 to_string(option.value.tag()));
+      RL_REQUIRE(option.value.tag == Tag::Bool, InvalidArgument, "option %s is a bool, not %s", row.key.data(),
+                 to_string(option.value.tag));
       *row.value = option.value.to_bool();
       return Error::Ok;
     }

@@ -232,7 +232,7 @@ void Executor::release_packed() const {
       const uint8_t* data = static_cast<const uint8_t*>(operands_[use.root].data);
       is_read = is_read || (!use.writes && data >= begin && data < end);
     }
-    if (!is_read) buffer.release();
+    if (!is_read) buffer.Free();
   }
 }
 

@@ -111,11 +111,11 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
   if (!resize_out(context, out, {bags, width})) return;
   // offset2bag is written if its memory is large enough.
   const bool maps = offset2bag.numel() == indices.numel() ||
-                    (offset2bag.dynamism() != ShapeDynamism::Static &&
+                    (offset2bag.shape_dynamism() != ShapeDynamism::STATIC &&
                      offset2bag.impl()->capacity / offset2bag.element_size() >= static_cast<size_t>(indices.numel()));
   if (maps && !resize_out(context, offset2bag, {indices.numel()})) return;
   const bool is_max = mode == kMax;
-  if (bag_size.dynamism() != ShapeDynamism::Static && !resize_out(context, bag_size, {bags})) return;
+  if (bag_size.shape_dynamism() != ShapeDynamism::STATIC && !resize_out(context, bag_size, {bags})) return;
   if (is_max && !resize_out(context, max_indices, {bags, width})) return;
   fill_tensor(context, out, 0);
   fill_tensor(context, bag_size, 0);

@@ -13,7 +13,7 @@ void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from
   if (!require_same_dtype(context, to, from)) return;
   // A tensor of dynamic shape grows by one item with each call.
   Shape shape;
-  shape.push(to.dynamism() == ShapeDynamism::Static ? to.size(0) : index + 1);
+  shape.push(to.shape_dynamism() == ShapeDynamism::STATIC ? to.size(0) : index + 1);
   for (int64_t i = 0; i < from.dim(); ++i) shape.push(from.size(i));
   if (!resize_out(context, to, shape.span())) return;
   RL_KERNEL_REQUIRE(context, index < to.size(0), InvalidArgument, "the index %lld is not below %lld",

@@ -34,8 +34,8 @@ class Call {
   // Copies an argument if a write can change it. Returns false if there is no memory.
   bool steady(uint16_t argument) {
     EValue& value = *given_[argument];
-    if (value.tag() == Tag::Tensor) return steady(value, &arguments_[argument]);
-    return value.tag() != Tag::OptionalTensorList || steady_list(argument, *value.optional_tensor_list());
+    if (value.tag == Tag::Tensor) return steady(value, &arguments_[argument]);
+    return value.tag != Tag::ListOptionalTensor || steady_list(argument, *value.optional_tensor_list());
   }
 
   void run() { kernel_.call(context_, arguments_); }
@@ -55,7 +55,7 @@ class Call {
   // Sets *place to `value` or a copy of it.
   bool steady(EValue& value, EValue** place) {
     *place = &value;
-    if (value.tag() != Tag::Tensor || !is_written(value.to_tensor())) return true;
+    if (value.tag != Tag::Tensor || !is_written(value.to_tensor())) return true;
     const Tensor tensor = value.to_tensor();
     void* memory = context_.allocate_temporary(sizeof(Copy));
     void* data = memory ? context_.allocate_temporary(tensor.nbytes() + 1) : nullptr;

@@ -41,6 +41,34 @@ TEST(Dtypes, AreDeclaredForAllTensors) {
   EXPECT_FALSE(find_dtype_mismatch(any, arguments).found);
 }
 
+TEST(Keys, ChooseByDtypeAndDimOrder) {
+  SizesType sizes[] = {2, 3};
+  const DimOrderType rows[] = {0, 1};
+  const DimOrderType columns[] = {1, 0};
+  TensorImpl x, out;
+  for (TensorImpl* impl : {&x, &out}) {
+    impl->sizes = sizes;
+    impl->dim_order = rows;
+    impl->dim = 2;
+  }
+  EValue values[] = {EValue(&x), EValue(&out)};
+  EValue* arguments[] = {&values[0], &values[1]};
+  const auto fits = [&](const char* key) {
+    Kernel row = {"a::x.out", boxed<&nothing>, {}};
+    row.key = key;
+    return fits_key(row, arguments);
+  };
+  EXPECT_TRUE(fits(nullptr));
+  EXPECT_TRUE(fits("v1/6;0,1|6;0,1"));
+  EXPECT_TRUE(fits("v1/6;0,1|6;0,1|6;0,1")) << "the out again, as a result";
+  for (const char* other : {"", "v1/", "v2/6;0,1|6;0,1", "v1/7;0,1|6;0,1", "v1/6;1,0|6;0,1", "v1/6;0,1", "v1/6;0|6;0,1",
+                            "v1/6;0,1|6;0,1|7;0,1", "v1/6;0,1|6;0,1,2", "v1/6;0,1|6;0,1|6;0,1|6;0,1"}) {
+    EXPECT_FALSE(fits(other)) << other;
+  }
+  x.dim_order = columns;
+  EXPECT_TRUE(fits("v1/6;1,0|6;0,1"));
+}
+
 TEST(Dtypes, OfOneRowMayCoverThoseOfAnother) {
   const Kernel narrow = {"a::x.out", boxed<&nothing>, DtypeSet(ScalarType::Float), {{args(1), dtypes::kIndex}}};
   const Kernel wide = {"a::x.out", boxed<&nothing>, dtypes::kFloat, {{args(1), dtypes::kInt}}};
@@ -141,14 +169,14 @@ TEST(Accepts, IsATable) {
   EXPECT_TRUE(accepts(ArgKind::Scalar, Tag::Bool));
   EXPECT_FALSE(accepts(ArgKind::Scalar, Tag::None));
   EXPECT_TRUE(accepts(ArgKind::OptionalScalar, Tag::None));
-  EXPECT_FALSE(accepts(ArgKind::TensorList, Tag::OptionalTensorList));
+  EXPECT_FALSE(accepts(ArgKind::TensorList, Tag::ListOptionalTensor));
   EXPECT_FALSE(accepts(ArgKind::OutTensor, Tag::None));
-  EXPECT_TRUE(accepts(ArgKind::OutTensorList, Tag::TensorList));
+  EXPECT_TRUE(accepts(ArgKind::OutTensorList, Tag::ListTensor));
   EXPECT_TRUE(accepts(ArgKind::Value, Tag::String));
   // No kind takes a tag whose payload it would read as something else.
   for (int kind = 0; kind <= static_cast<int>(ArgKind::OutTensorList); ++kind) {
-    for (const Tag tag : {Tag::Tensor, Tag::String, Tag::IntList, Tag::DoubleList, Tag::BoolList, Tag::TensorList,
-                          Tag::OptionalTensorList}) {
+    for (const Tag tag : {Tag::Tensor, Tag::String, Tag::ListInt, Tag::ListDouble, Tag::ListBool, Tag::ListTensor,
+                          Tag::ListOptionalTensor}) {
       const auto argument = static_cast<ArgKind>(kind);
       if (argument == ArgKind::Value || !accepts(argument, tag)) continue;
       EXPECT_NE(std::string(to_string(argument)).find(to_string(tag)), std::string::npos)

@@ -22,7 +22,7 @@ struct Dynamic {
     impl.numel = checked_numel({sizes.data(), sizes.size()});
     impl.capacity = static_cast<size_t>(impl.numel) * 4;
     impl.dynamism = dynamism;
-    if (dynamism == ShapeDynamism::DynamicBound) impl.max_sizes = max_sizes.data();
+    if (dynamism == ShapeDynamism::DYNAMIC_BOUND) impl.max_sizes = max_sizes.data();
     strides_from_dim_order({sizes.data(), sizes.size()}, order.data(), strides.data());
   }
   Error resize(std::vector<SizesType> to) { return resize_tensor(Tensor(&impl), {to.data(), to.size()}); }
@@ -34,7 +34,7 @@ struct Dynamic {
 };
 
 TEST(Tensor, ResizesWithinItsBounds) {
-  Dynamic tensor({2, 3, 4}, {0, 2, 1}, ShapeDynamism::DynamicBound);
+  Dynamic tensor({2, 3, 4}, {0, 2, 1}, ShapeDynamism::DYNAMIC_BOUND);
   EXPECT_EQ(tensor.strides, (std::vector<StridesType>{12, 1, 3}));
   EXPECT_EQ(tensor.resize({1, 2, 4}), Error::Ok);
   EXPECT_EQ(tensor.impl.numel, 8);
@@ -49,14 +49,14 @@ TEST(Tensor, ResizesWithinItsBounds) {
 }
 
 TEST(Tensor, StaticShapesStay) {
-  Dynamic tensor({2, 3}, {0, 1}, ShapeDynamism::Static);
+  Dynamic tensor({2, 3}, {0, 1}, ShapeDynamism::STATIC);
   EXPECT_EQ(tensor.resize({2, 3}), Error::Ok);
   EXPECT_EQ(tensor.resize({3, 2}), Error::InvalidArgument);
   EXPECT_STREQ(last_error_message(), "dim 0 of a tensor of static shape has 2 elements, not 3");
 }
 
 TEST(Tensor, UnboundedShapesStayWithinTheirBytes) {
-  Dynamic tensor({2, 3}, {0, 1}, ShapeDynamism::DynamicUnbound);
+  Dynamic tensor({2, 3}, {0, 1}, ShapeDynamism::DYNAMIC_UNBOUND);
   EXPECT_EQ(tensor.resize({6, 1}), Error::Ok);
   EXPECT_EQ(tensor.resize({7, 1}), Error::OutOfResources);
   EXPECT_EQ(tensor.resize({INT32_MAX, INT32_MAX}), Error::OutOfResources);
@@ -65,7 +65,7 @@ TEST(Tensor, UnboundedShapesStayWithinTheirBytes) {
 TEST(Tensor, UnboundedShapesGrowWithTheirElements) {
   alignas(16) uint8_t memory[256];
   BufferAllocator allocator(memory, sizeof(memory));
-  Dynamic tensor({0, 2}, {0, 1}, ShapeDynamism::DynamicUnbound);
+  Dynamic tensor({0, 2}, {0, 1}, ShapeDynamism::DYNAMIC_UNBOUND);
   tensor.impl.growth = &allocator;
   ASSERT_EQ(tensor.resize({2, 2}), Error::Ok);
   ASSERT_EQ(tensor.impl.capacity, 16u);

@@ -29,7 +29,7 @@ class ScaleBackend final : public BackendInterface {
     handle->factor = static_cast<const uint8_t*>(processed->data())[0];
     auto named = context.named_data->data("bias");
     if (named.ok()) seen += "+" + std::to_string(named->size());
-    processed->release();
+    processed->Free();
     ++alive;
     return static_cast<DelegateHandle*>(handle);
   }

@@ -27,7 +27,7 @@ class Recorder final : public EventTracer {
   }
   void track_allocation(AllocatorId allocator, size_t size) override { allocated[allocators[allocator - 1]] += size; }
   void log_evalue(const EventId& id, std::string_view, const EValue& value, LoggedEValueType type) override {
-    log += (type == LoggedEValueType::ProgramOutput ? "!" : "=") + std::string(to_string(value.tag())) + "@" +
+    log += (type == LoggedEValueType::ProgramOutput ? "!" : "=") + std::string(to_string(value.tag)) + "@" +
            std::to_string(id.instruction);
   }
 

@@ -255,7 +255,7 @@ TEST(Module, DescribesMethods) {
   EXPECT_EQ(input->sizes.size(), 4u);
   EXPECT_EQ(input->nbytes, 864u);
   EXPECT_TRUE(input->is_memory_planned);
-  EXPECT_EQ(input->dynamism, ShapeDynamism::DynamicBound);
+  EXPECT_EQ(input->dynamism, ShapeDynamism::DYNAMIC_BOUND);
   EXPECT_EQ(meta.num_memory_planned_buffers(), 1u);
   EXPECT_EQ(*meta.memory_planned_buffer_size(0), 2208u);
   EXPECT_EQ(meta.memory_planned_buffer_size(1).error(), Error::InvalidArgument);

@@ -5,6 +5,7 @@
 #include "rushlight/core/half.h"
 #include "rushlight/module/defaults.h"
 #include "rushlight/module/module.h"
+#include "rushlight/module/tensor_accessor.h"
 #include "tests/support/loaded.h"
 #include "tests/support/small_net.h"
 
@@ -22,7 +23,7 @@ TEST(TensorPtr, TakesElementsOver) {
   const TensorPtr number = make_tensor_ptr<float>({}, {3.0f});
   EXPECT_EQ(number->dim(), 0);
   EXPECT_EQ(number->numel(), 1);
-  EXPECT_EQ(make_tensor_ptr<float>({0, 4}, {})->numel(), 0);
+  EXPECT_EQ(make_tensor_ptr({0, 4}, std::vector<float>{})->numel(), 0);
 }
 
 TEST(TensorPtr, CopiesOfTheHandleKeepTheElements) {
@@ -39,7 +40,7 @@ TEST(TensorPtr, LiesOverMemoryOfTheCallers) {
   const TensorPtr x = from_blob(data, {1, 3, 2, 2});
   EXPECT_EQ(x->mutable_data_ptr(), data);
   EXPECT_EQ(x->stride(1), 4);
-  const TensorPtr image = from_blob(data, {1, 3, 2, 2}, std::vector<DimOrderType>{0, 2, 3, 1});
+  const TensorPtr image = for_blob(data, {1, 3, 2, 2}).dim_order({0, 2, 3, 1});
   EXPECT_EQ(image->stride(1), 1);
   EXPECT_EQ(image->stride(3), 3);
 }
@@ -80,7 +81,7 @@ TEST(TensorPtr, FillsEveryDtype) {
 
 TEST(TensorPtr, Clones) {
   float data[6] = {1, 2, 3, 4, 5, 6};
-  const TensorPtr x = from_blob(data, {2, 3}, std::vector<DimOrderType>{1, 0});
+  const TensorPtr x = from_blob(data, {2, 3}, {1, 2});
   const TensorPtr copy = clone_tensor_ptr(*x);
   data[5] = 0;
   EXPECT_EQ(copy->const_data_ptr<float>()[5], 6.0f);
@@ -96,8 +97,80 @@ TEST(TensorPtr, RefusesImpossibleShapes) {
   EXPECT_EQ(make_tensor_ptr<float>({2, 3}, {1, 2}), nullptr);
   EXPECT_MESSAGE("2 elements are given for a tensor of 6");
   float data[6];
-  EXPECT_EQ(from_blob(data, {2, 3}, std::vector<DimOrderType>{0, 0}), nullptr);
+  EXPECT_EQ(for_blob(data, {2, 3}).dim_order({0, 0}).make_tensor_ptr(), nullptr);
   EXPECT_MESSAGE("each of the 2 dimensions once");
+}
+
+TEST(TensorPtr, ConvertsElements) {
+  const TensorPtr doubles = make_tensor_ptr<float>({2}, {1.5f, -2.5f}, {}, {}, ScalarType::Double);
+  EXPECT_EQ(doubles->const_data_ptr<double>()[1], -2.5);
+  const TensorPtr halves = make_tensor_ptr(std::vector<int32_t>{1, 2, 3}, ScalarType::Half);
+  EXPECT_EQ(static_cast<float>(halves->const_data_ptr<Half>()[2]), 3.0f);
+  EXPECT_EQ(clone_tensor_ptr(doubles, ScalarType::BFloat16)->nbytes(), 4u);
+  EXPECT_EQ(clone_tensor_ptr(doubles, ScalarType::Int), nullptr);
+  EXPECT_MESSAGE("elements of float64 cannot become elements of int32");
+  EXPECT_EQ(make_tensor_ptr({2}, std::vector<uint8_t>(8), ScalarType::Float)->numel(), 2);
+  EXPECT_EQ(make_tensor_ptr({2}, std::vector<uint8_t>(7), ScalarType::Float), nullptr);
+  EXPECT_MESSAGE("7 bytes are given for a tensor of 8");
+  EXPECT_EQ(make_tensor_ptr<bool>({2}, {true, false})->scalar_type(), ScalarType::Bool);
+}
+
+TEST(TensorPtr, TakesStridesOfDenseTensors) {
+  float data[12] = {};
+  EXPECT_EQ(from_blob(data, {2, 3}, {3, 1})->dim_order()[0], 0);
+  const TensorPtr column = from_blob(data, {2, 1, 3}, {1, 7, 2});
+  ASSERT_NE(column, nullptr) << last_error_message();
+  EXPECT_EQ(column->stride(2), 2);
+  EXPECT_EQ(from_blob(data, {2, 3}, {6, 2}), nullptr);
+  EXPECT_MESSAGE("dimension 1 has the stride 2, but 1 in a dense tensor");
+  EXPECT_EQ(from_blob(data, {2, 3}, {3}), nullptr);
+  EXPECT_EQ(full_like(column, 2)->stride(2), 2);
+}
+
+TEST(TensorPtr, ViewsAndResizes) {
+  TensorPtr x = make_tensor_ptr({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+  const TensorPtr view = make_tensor_ptr(x, {3, 2});
+  EXPECT_EQ(view->const_data_ptr(), x->const_data_ptr());
+  EXPECT_EQ(make_tensor_ptr(*x, {7}), nullptr);
+  EXPECT_MESSAGE("a view of 7 elements does not fit a tensor of 6");
+  EXPECT_EQ(resize_tensor_ptr(x, {1, 3}), Error::Ok);
+  EXPECT_EQ(x->numel(), 3);
+  EXPECT_EQ(resize_tensor_ptr(x, {3, 2}), Error::Ok);
+  EXPECT_NE(resize_tensor_ptr(x, {3, 3}), Error::Ok);
+  TensorPtr fixed = zeros({2}, ScalarType::Float, ShapeDynamism::STATIC);
+  EXPECT_EQ(resize_tensor_ptr(fixed, {1}), Error::InvalidArgument);
+}
+
+TEST(TensorPtr, IsRandom) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Half, ScalarType::BFloat16, ScalarType::Double}) {
+    const TensorPtr uniform = clone_tensor_ptr(rand({1000}, type), ScalarType::Double);
+    double sum = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const double item = uniform->const_data_ptr<double>()[i];
+      EXPECT_TRUE(item >= 0 && item < 1) << dtype_name(type) << " " << item;
+      sum += item;
+    }
+    EXPECT_NEAR(sum / 1000, 0.5, 0.1);
+  }
+  const TensorPtr dice = randint(1, 7, {600});
+  int counts[7] = {};
+  for (int i = 0; i < 600; ++i) ++counts[dice->const_data_ptr<int32_t>()[i]];
+  for (int side = 1; side < 7; ++side) EXPECT_GT(counts[side], 40);
+  EXPECT_EQ(randint(3, 3, {1}), nullptr);
+  EXPECT_NE(randn({4})->const_data_ptr<float>()[0], randn({4})->const_data_ptr<float>()[0]);
+}
+
+TEST(TensorPtr, HasAccessors) {
+  float data[6] = {1, 2, 3, 4, 5, 6};
+  const TensorPtr x = from_blob(data, {2, 3}, {1, 2});
+  auto accessor = make_tensor_accessor<float, 2>(*x);
+  ASSERT_TRUE(accessor.ok());
+  EXPECT_EQ((*accessor)[1][2], 6.0f);
+  EXPECT_EQ((*accessor)[0][1], 3.0f);
+  (*accessor)[0][1] = 30;
+  EXPECT_EQ(data[2], 30.0f);
+  EXPECT_EQ((make_tensor_accessor<float, 1>(*x).error()), Error::InvalidArgument);
+  EXPECT_EQ((make_tensor_accessor<double, 2>(*x).error()), Error::InvalidArgument);
 }
 
 TEST(TensorPtr, IsWhatModulesTake) {

@@ -25,7 +25,7 @@ class TestTensor {
     impl_.sizes = sizes_.data();
     impl_.strides = strides_.data();
     impl_.dim_order = order_.data();
-    impl_.dynamism = ShapeDynamism::DynamicUnbound;
+    impl_.dynamism = ShapeDynamism::DYNAMIC_UNBOUND;
     strides_from_dim_order({sizes_.data(), sizes_.size()}, order_.data(), strides_.data());
   }
   template <typename T>

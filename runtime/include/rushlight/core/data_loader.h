@@ -12,7 +12,7 @@ namespace rushlight {
 // Bytes with the function that frees them. The object owns the bytes and can only be moved.
 class FreeableBuffer {
  public:
-  using FreeFunction = void (*)(void* context, const void* data, size_t size);
+  using FreeFunction = void (*)(void* context, void* data, size_t size);
   // Makes an empty buffer.
   FreeableBuffer() = default;
   // Takes over `size` bytes at `data`. `free_function(context, data, size)` frees them; null frees nothing.
@@ -21,21 +21,22 @@ class FreeableBuffer {
   FreeableBuffer(FreeableBuffer&& other) noexcept { swap(other); }
   FreeableBuffer& operator=(FreeableBuffer&& other) noexcept {
     if (this != &other) {
-      release();
+      Free();
       swap(other);
     }
     return *this;
   }
-  ~FreeableBuffer() { release(); }
+  ~FreeableBuffer() { Free(); }
 
   // Frees the bytes now instead of in the destructor. The buffer is empty afterwards.
-  void release() {
-    if (data_ && free_) free_(context_, data_, size_);
+  void Free() {
+    if (data_ && free_) free_(context_, const_cast<void*>(data_), size_);
     data_ = nullptr;
     size_ = 0;
     free_ = nullptr;
   }
   const void* data() const { return data_; }
+  Result<const void*> data_safe() const { return data_; }  // ExecuTorch's name of data()
   size_t size() const { return size_; }
 
  private:

@@ -11,19 +11,20 @@
 
 namespace rushlight {
 
-// The type of a value.
-enum class Tag : uint8_t {
+// The type of a value. The numbers are those of the ExecuTorch runtime.
+enum class Tag : uint32_t {
   None,
   Tensor,
-  Int,
-  Double,
-  Bool,
   String,
-  IntList,
-  DoubleList,
-  BoolList,
-  TensorList,
-  OptionalTensorList,
+  Double,
+  Int,
+  Bool,
+  ListBool,
+  ListDouble,
+  ListInt,
+  ListTensor,
+  ListScalar,  // in no program
+  ListOptionalTensor,
 };
 
 // Returns the name of a tag, for example "Tensor".
@@ -50,28 +51,29 @@ Span<std::optional<Tensor>> BoxedList<std::optional<Tensor>>::read() const;
 // One value of a method: a tag and 8 bytes. A value does not own the tensor, text or list that it points to.
 class EValue {
  public:
-  EValue() { payload_.i = 0; }
-  explicit EValue(TensorImpl* tensor) : tag_(Tag::Tensor) { payload_.tensor = tensor; }
-  explicit EValue(const Tensor& tensor) : EValue(tensor.impl()) {}
-  explicit EValue(int64_t value) : tag_(Tag::Int) { payload_.i = value; }
-  explicit EValue(double value) : tag_(Tag::Double) { payload_.d = value; }
-  explicit EValue(bool value) : tag_(Tag::Bool) { payload_.i = value; }
-  explicit EValue(const std::string_view* text) : tag_(Tag::String) { payload_.string = text; }
-  explicit EValue(const BoxedList<int64_t>* list) : tag_(Tag::IntList) { payload_.ints = list; }
-  explicit EValue(const Span<const double>* list) : tag_(Tag::DoubleList) { payload_.doubles = list; }
-  explicit EValue(const Span<const bool>* list) : tag_(Tag::BoolList) { payload_.bools = list; }
-  explicit EValue(const BoxedList<Tensor>* list) : tag_(Tag::TensorList) { payload_.tensors = list; }
-  explicit EValue(const BoxedList<std::optional<Tensor>>* list) : tag_(Tag::OptionalTensorList) {
+  Tag tag = Tag::None;
+
+  EValue() = default;
+  explicit EValue(TensorImpl* tensor) : EValue(Tensor(tensor)) {}
+  explicit EValue(const Tensor& tensor) : tag(Tag::Tensor) { payload_.tensor = tensor; }
+  explicit EValue(int64_t value) : tag(Tag::Int) { payload_.i = value; }
+  explicit EValue(double value) : tag(Tag::Double) { payload_.d = value; }
+  explicit EValue(bool value) : tag(Tag::Bool) { payload_.i = value; }
+  explicit EValue(const std::string_view* text) : tag(Tag::String) { payload_.string = text; }
+  explicit EValue(const BoxedList<int64_t>* list) : tag(Tag::ListInt) { payload_.ints = list; }
+  explicit EValue(const Span<const double>* list) : tag(Tag::ListDouble) { payload_.doubles = list; }
+  explicit EValue(const Span<const bool>* list) : tag(Tag::ListBool) { payload_.bools = list; }
+  explicit EValue(const BoxedList<Tensor>* list) : tag(Tag::ListTensor) { payload_.tensors = list; }
+  explicit EValue(const BoxedList<std::optional<Tensor>>* list) : tag(Tag::ListOptionalTensor) {
     payload_.optional_tensors = list;
   }
 
-  Tag tag() const { return tag_; }
-  bool is_none() const { return tag_ == Tag::None; }
-  bool is_tensor() const { return tag_ == Tag::Tensor; }
-  bool is_scalar() const { return tag_ == Tag::Int || tag_ == Tag::Double || tag_ == Tag::Bool; }
+  bool is_none() const { return tag == Tag::None; }
+  bool is_tensor() const { return tag == Tag::Tensor; }
+  bool is_scalar() const { return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool; }
 
   // Each of these functions may be called only if the tag has the same type.
-  Tensor to_tensor() const { return Tensor(payload_.tensor); }
+  Tensor to_tensor() const { return payload_.tensor; }
   int64_t to_int() const { return payload_.i; }
   double to_double() const { return payload_.d; }
   bool to_bool() const { return payload_.i != 0; }
@@ -85,14 +87,15 @@ class EValue {
   const BoxedList<Tensor>* tensor_list() const { return payload_.tensors; }
   const BoxedList<std::optional<Tensor>>* optional_tensor_list() const { return payload_.optional_tensors; }
   Scalar to_scalar() const {
-    if (tag_ == Tag::Double) return Scalar(payload_.d);
-    if (tag_ == Tag::Bool) return Scalar(payload_.i != 0);
+    if (tag == Tag::Double) return Scalar(payload_.d);
+    if (tag == Tag::Bool) return Scalar(payload_.i != 0);
     return Scalar(payload_.i);
   }
 
- private:
-  union {
-    TensorImpl* tensor;
+ protected:
+  union Payload {
+    Payload() : i(0) {}
+    Tensor tensor;
     int64_t i;
     double d;
     const std::string_view* string;
@@ -102,7 +105,6 @@ class EValue {
     const BoxedList<Tensor>* tensors;
     const BoxedList<std::optional<Tensor>>* optional_tensors;
   } payload_;
-  Tag tag_ = Tag::None;
 };
 
 template <>

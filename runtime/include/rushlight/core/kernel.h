@@ -74,6 +74,9 @@ struct Kernel {
   BoxedKernel boxed;
   DtypeSet dtypes;                // the dtypes of all tensor arguments, list items and outs included; empty: any
   ArgumentDtypes others[3] = {};  // arguments with other dtypes than these
+  // Null, or the dtypes and dim orders of the tensors that this row is for, in the format of ExecuTorch's kernel keys:
+  // "v1/6;0,1|6;0,1" is for two float32 tensors of two contiguous dimensions.
+  const char* key = nullptr;
 
   // Returns the dtypes that the tensors of an argument may have; an empty set allows all.
   constexpr DtypeSet dtypes_of(size_t argument) const {
@@ -83,6 +86,9 @@ struct Kernel {
     return dtypes;
   }
 };
+
+// Returns whether the tensors of the arguments have the dtypes and dim orders of a kernel's key; true without a key.
+bool fits_key(const Kernel& kernel, const EValue* const* arguments);
 
 // A tensor argument whose dtype its kernel does not support.
 struct DtypeMismatch {
@@ -112,7 +118,7 @@ const Kernel* find_kernel(Span<const KernelTable> tables, std::string_view name)
 namespace detail {
 
 inline double as_double(const EValue& value) {
-  return value.tag() == Tag::Double ? value.to_double() : static_cast<double>(value.to_int());
+  return value.tag == Tag::Double ? value.to_double() : static_cast<double>(value.to_int());
 }
 // An Int and a Bool have the same payload.
 inline int64_t as_int(const EValue& value) { return value.to_int(); }

@@ -20,7 +20,7 @@ struct LibraryHost {
 
 // The version of the interface between applications and libraries. It increases if a structure changes its meaning but
 // not its size.
-inline constexpr uint64_t kLibraryAbiVersion = 3;
+inline constexpr uint64_t kLibraryAbiVersion = 4;
 
 // Returns a fingerprint of the structures that an application and its libraries share.
 constexpr uint64_t library_abi() {
@@ -40,7 +40,7 @@ constexpr uint64_t library_abi() {
                             sizeof(FreeableBuffer),
                             sizeof(Result<DelegateHandle*>),
                             static_cast<uint64_t>(ArgKind::OutTensorList),
-                            static_cast<uint64_t>(Tag::OptionalTensorList),
+                            static_cast<uint64_t>(Tag::ListOptionalTensor),
                             static_cast<uint64_t>(kScalarTypeCount),
                             static_cast<uint64_t>(kMaxDim)};
   uint64_t hash = 0xcbf29ce484222325u;

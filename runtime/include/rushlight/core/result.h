@@ -12,10 +12,12 @@ namespace rushlight {
 template <typename T>
 class [[nodiscard]] Result {
  public:
+  using value_type = T;
+
   Result(Error error) : error_(error == Error::Ok ? Error::Internal : error) {}  // NOLINT
-  Result(T value) : error_(Error::Ok) { new (&value_) T(std::move(value)); }     // NOLINT
+  Result(T value) : value_(std::move(value)), error_(Error::Ok) {}               // NOLINT
   Result(Result&& other) noexcept : error_(other.error_) {
-    if (ok()) new (&value_) T(std::move(other.value_));
+    if (ok()) new (const_cast<std::remove_cv_t<T>*>(&value_)) T(std::move(other.value_));
   }
   Result(const Result&) = delete;
   Result& operator=(const Result&) = delete;
@@ -36,10 +38,10 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value_; }
 
  private:
-  Error error_;
   union {
     T value_;
   };
+  Error error_;
 };
 
 }  // namespace rushlight

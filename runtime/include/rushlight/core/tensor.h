@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rushlight/core/device.h"
 #include "rushlight/core/error.h"
 #include "rushlight/core/scalar_type.h"
 #include "rushlight/core/span.h"
@@ -19,7 +20,7 @@ using DimOrderType = uint8_t;
 inline constexpr int kMaxDim = 16;
 
 // Whether the sizes of a tensor are fixed, have upper bounds, or have no bounds. The rank is always fixed.
-enum class ShapeDynamism : uint8_t { Static = 0, DynamicBound = 1, DynamicUnbound = 2 };
+enum class ShapeDynamism : uint8_t { STATIC = 0, DYNAMIC_BOUND = 1, DYNAMIC_UNBOUND = 2 };
 
 // The memory and shape of one tensor. It does not own its memory. Tensor is a handle to it.
 struct TensorImpl {
@@ -27,32 +28,39 @@ struct TensorImpl {
   SizesType* sizes = nullptr;               // [dim]
   StridesType* strides = nullptr;           // [dim], elements
   const DimOrderType* dim_order = nullptr;  // [dim], outermost first
-  const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DynamicBound tensor; null for others
+  const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DYNAMIC_BOUND tensor; null for others
   int64_t numel = 0;
   size_t capacity = 0;                // bytes at `data`
-  MemoryAllocator* growth = nullptr;  // gives a DynamicUnbound tensor more memory than at `data`; may be null
+  MemoryAllocator* growth = nullptr;  // gives a DYNAMIC_UNBOUND tensor more memory than at `data`; may be null
   ScalarType dtype = ScalarType::Float;
-  ShapeDynamism dynamism = ShapeDynamism::Static;
+  ShapeDynamism dynamism = ShapeDynamism::STATIC;
   uint8_t dim = 0;
+
+  void set_data(void* memory) { data = memory; }
 };
 
 // A handle to a tensor. Copies refer to the same tensor, which must outlive them.
 class Tensor {
  public:
+  using SizesType = rushlight::SizesType;
+  using StridesType = rushlight::StridesType;
+  using DimOrderType = rushlight::DimOrderType;
+
   explicit Tensor(TensorImpl* impl) : impl_(impl) {}
 
   ScalarType scalar_type() const { return impl_->dtype; }
+  ScalarType dtype() const { return impl_->dtype; }
   int64_t dim() const { return impl_->dim; }
   // `axis` must be from 0 to dim() - 1. Strides are in elements.
   int64_t size(int64_t axis) const { return impl_->sizes[axis]; }
   int64_t stride(int64_t axis) const { return impl_->strides[axis]; }
-  Span<const SizesType> sizes() const { return {impl_->sizes, impl_->dim}; }
-  Span<const StridesType> strides() const { return {impl_->strides, impl_->dim}; }
-  Span<const DimOrderType> dim_order() const { return {impl_->dim_order, impl_->dim}; }
+  Span<const SizesType> sizes() const { return {impl_->sizes, static_cast<size_t>(impl_->dim)}; }
+  Span<const StridesType> strides() const { return {impl_->strides, static_cast<size_t>(impl_->dim)}; }
+  Span<const DimOrderType> dim_order() const { return {impl_->dim_order, static_cast<size_t>(impl_->dim)}; }
   int64_t numel() const { return impl_->numel; }
   size_t element_size() const { return rushlight::element_size(impl_->dtype); }
   size_t nbytes() const { return static_cast<size_t>(impl_->numel) * element_size(); }
-  ShapeDynamism dynamism() const { return impl_->dynamism; }
+  ShapeDynamism shape_dynamism() const { return impl_->dynamism; }
 
   const void* const_data_ptr() const { return impl_->data; }
   void* mutable_data_ptr() const { return impl_->data; }
@@ -65,7 +73,15 @@ class Tensor {
     return static_cast<T*>(impl_->data);
   }
 
+  template <typename T = void>
+  T* data_ptr() const {  // ExecuTorch's older name of mutable_data_ptr()
+    return static_cast<T*>(impl_->data);
+  }
+  Device device() const { return Device(DeviceType::CPU, 0); }
+  DeviceType device_type() const { return DeviceType::CPU; }
+
   TensorImpl* impl() const { return impl_; }
+  TensorImpl* unsafeGetTensorImpl() const { return impl_; }  // ExecuTorch's name of impl()
 
  private:
   TensorImpl* impl_;
@@ -73,8 +89,8 @@ class Tensor {
 
 // Sets the shape of a tensor, with strides in its dim order.
 //
-// The rank cannot change, the sizes of a Static tensor cannot change, those of a DynamicBound tensor must be within
-// their bounds, and the bytes must be within its capacity. A DynamicUnbound tensor with an allocator may exceed its
+// The rank cannot change, the sizes of a STATIC tensor cannot change, those of a DYNAMIC_BOUND tensor must be within
+// their bounds, and the bytes must be within its capacity. A DYNAMIC_UNBOUND tensor with an allocator may exceed its
 // capacity: its elements then move to at least twice the memory, so that all moves together need at most four times the
 // memory of its largest shape. Returns InvalidArgument or NotSupported for a shape that is not allowed, and
 // MemoryAllocationFailed or OutOfResources if memory is missing.

@@ -23,14 +23,19 @@ namespace rushlight {
 class LoadedProgram {
  public:
   enum class Mode {
-    Mmap,  // the file is mapped, and constants are used in place
-    File,  // the file is read into memory
+    Mmap,                      // the file is mapped, and constants are used in place
+    File,                      // the file is read into memory
+    MmapUseMlock,              // as Mmap, and the pages stay in memory; see MlockConfig
+    MmapUseMlockIgnoreErrors,  // the same if the system allows it
   };
   // Loads a program from a file. Errors: those of Program::load(), and AccessFailed.
   static Result<std::shared_ptr<LoadedProgram>> from_file(const char* path, Mode mode = Mode::Mmap);
   // Loads a program from `size` bytes at `data`. `keep_alive` owns the bytes and is released with the program; null
   // means that the caller keeps them valid. Bytes that are not aligned to 16 are copied.
   static Result<std::shared_ptr<LoadedProgram>> from_buffer(const void* data, size_t size,
+                                                            std::shared_ptr<void> keep_alive = nullptr);
+  // Loads a program through a loader of the application's. `keep_alive` owns it; null means that the caller keeps it.
+  static Result<std::shared_ptr<LoadedProgram>> from_loader(DataLoader* loader,
                                                             std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedProgram();
   const Program& program() const { return *program_; }
@@ -89,10 +94,13 @@ class LoadedData final : public NamedDataMap {
 // alive. One thread uses it at a time.
 class LoadedMethod {
  public:
-  // Loads the method `name`. If `data` is not null, it replaces environment.data. Errors: those of Method::load().
+  // Loads the method `name`. If `data` is not null, it replaces environment.data. The members of `memory` that are not
+  // null take the place of the object's own memories; the caller owns them, and they outlive this object. With planned
+  // memories of the caller the method shares none with other methods. Errors: those of Method::load().
   static Result<std::unique_ptr<LoadedMethod>> load(std::shared_ptr<LoadedProgram> program, std::string_view name,
                                                     const Environment& environment,
-                                                    std::shared_ptr<LoadedData> data = nullptr);
+                                                    std::shared_ptr<LoadedData> data = nullptr,
+                                                    const MemoryManager& memory = {});
   ~LoadedMethod();
   LoadedMethod(const LoadedMethod&) = delete;
   LoadedMethod& operator=(const LoadedMethod&) = delete;
@@ -100,13 +108,19 @@ class LoadedMethod {
   Method& method() { return *method_; }
   const LoadedProgram& program() const { return *program_; }
 
-  // Allocates memory for outputs that have no planned memory. It is freed with this object.
+  // Allocates memory for outputs that have neither planned memory nor memory of the caller. It is freed with this
+  // object.
   Error allocate_outputs();
   // Counts `size` bytes of memory that the caller allocates for output `index` to the limit of memory, or returns
   // OutOfResources.
   Error count_output(size_t index, size_t size);
 
-  // Sets the inputs and executes the method. The outputs are those of method().
+  // Sets an input of the following runs.
+  Error set_input(size_t index, const EValue& value);
+  // Notes that all inputs of method() were set directly.
+  void note_inputs_set() { inputs_set_.assign(inputs_set_.size(), true); }
+  // Sets the first inputs and executes the method. Further inputs keep what set_input() or the last run gave them. The
+  // outputs are those of method(). Returns InvalidArgument if an input was never set.
   Error run(Span<const EValue> inputs);
 
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
@@ -127,6 +141,7 @@ class LoadedMethod {
   GrowingAllocator method_memory_{4096, &budget_};
   GrowingAllocator temporary_memory_{64 * 1024, &budget_};
   std::vector<void*> outputs_;
+  std::vector<bool> inputs_set_;
   std::unique_ptr<Method> method_;
   size_t planned_bytes_ = 0;
 };
@@ -146,6 +161,19 @@ class Module {
   const Program& program() const { return program_->program(); }
   // Returns a method, and loads it at the first call. The module owns it.
   Result<LoadedMethod*> method(std::string_view name);
+  // Loads a method with an environment and memories of its own; see LoadedMethod::load(). A method of this name that is
+  // loaded already is freed first.
+  Error load_method(std::string_view name, const Environment& environment, const MemoryManager& memory = {});
+  bool is_method_loaded(std::string_view name) const { return methods_.find(name) != methods_.end(); }
+  std::set<std::string> method_names() const;
+  Result<MethodMeta> method_meta(std::string_view name) const { return program().method_meta(name); }
+  // Set an input, or the first inputs, of the following executions, which then need no further inputs, and the memory
+  // of an output: a tensor over memory of the caller, for an output that has no planned memory.
+  Error set_input(std::string_view name, size_t index, const EValue& value);
+  Error set_inputs(std::string_view name, Span<const EValue> values);
+  Error set_output(std::string_view name, size_t index, const Tensor& output);
+  // Returns the outputs of the last execution.
+  Result<std::vector<EValue>> get_outputs(std::string_view name);
   // Frees a method. The next use loads it again, and its buffers have their first values then.
   void unload_method(std::string_view name);
   // Executes the method `name` and returns its outputs, which are valid until the next run of the method.

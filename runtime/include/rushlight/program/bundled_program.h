@@ -17,7 +17,7 @@ struct BundledValue {
   TensorLayout layout;         // of a tensor
   const void* data = nullptr;  // the elements of a tensor, in the order of layout.dim_order
 
-  bool is_tensor() const { return number.tag() == Tag::None; }
+  bool is_tensor() const { return number.tag == Tag::None; }
 };
 
 // A validated .bpte file: a program, and test cases of its methods. It never changes, and any number of threads may use

@@ -17,8 +17,8 @@ class Program;
 // The description of a tensor in a program. Its members are views into the program.
 struct TensorInfo {
   ScalarType dtype = ScalarType::Float;
-  ShapeDynamism dynamism = ShapeDynamism::Static;
-  Span<const SizesType> sizes;  // upper bounds unless Static
+  ShapeDynamism dynamism = ShapeDynamism::STATIC;
+  Span<const SizesType> sizes;  // upper bounds unless STATIC
   Span<const DimOrderType> dim_order;
   size_t nbytes = 0;               // bytes of a tensor with these sizes
   bool is_memory_planned = false;  // otherwise the caller provides its memory
