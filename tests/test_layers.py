@@ -57,7 +57,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "c": {"module", "core", "platform", "threads"},
     "module": {"platform", "core", "program", "kernels", "backends", "trace", "threads", "exec"},
 }
-CPP_ANYTHING = {"cli", "python", "tests"}
+CPP_ANYTHING = {"cli", "python", "executorch", "tests"}
 
 
 def package_of(path: Path, base: Path) -> str:

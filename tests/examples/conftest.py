@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,12 @@ def build_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], P
     def build(name: str) -> Path:
         if name not in built:
             folder = tmp_path_factory.mktemp(name.replace("/", "_"))
-            run(["cmake", "-S", str(EXAMPLES / name), "-B", str(folder), f"-Drushlight_DIR={cmake_dir()}"])
+            options = [
+                f"-Drushlight_DIR={cmake_dir()}",
+                f"-Dexecutorch_DIR={cmake_dir().parent / 'executorch'}",
+                f"-DPYTHON_EXECUTABLE={sys.executable}",
+            ]
+            run(["cmake", "--no-warn-unused-cli", "-S", str(EXAMPLES / name), "-B", str(folder), *options])
             run(["cmake", "--build", str(folder)])
             built[name] = folder
         return built[name]

@@ -193,16 +193,26 @@ def _usage_of_delegate(file: PTEFile, plan: ExecutionPlan, index: int, name: str
     return Usage(steps=steps, targets=frozenset({payload.target}))
 
 
-def _usage_of_yaml(path: Path) -> Usage:
-    """What ExecuTorch's selective build names in a file of this form."""
+def read_yaml(path: Path) -> Any:
+    """Reads a YAML file.
+
+    Raises:
+        ValueError: the file is no YAML, or PyYAML is not installed; the message names the file.
+        OSError: the file cannot be read.
+    """
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError as error:
         raise ValueError(f"{path}: reading YAML needs the package PyYAML; pip install pyyaml") from error
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is no YAML: {error}") from error
+
+
+def _usage_of_yaml(path: Path) -> Usage:
+    """What ExecuTorch's selective build names in a file of this form."""
+    content = read_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("operators", {}), dict):
         raise ValueError(f"{path} has no mapping `operators`, as selected_operators.yaml has")
     kernels: dict[str, Any] = content.get("et_kernel_metadata") or {}

@@ -1,0 +1,224 @@
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executorch/extension/threadpool/threadpool.h"
+#include "executorch/register_backend.h"
+#include "executorch/registry.h"
+#include "executorch/runtime/executor/method.h"
+#include "executorch/runtime/executor/program.h"
+#include "rushlight/module/module.h"
+
+namespace executorch {
+namespace runtime {
+
+// ---- Program ----
+
+Program::Program(std::shared_ptr<::rushlight::LoadedProgram> native)
+    : native_(std::move(native)), data_(std::make_unique<internal::ProgramDataMap>(&native_->program())) {}
+Program::Program(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Result<Program> Program::load(DataLoader* loader, Verification) {
+  auto native = ::rushlight::LoadedProgram::from_loader(loader->native());
+  if (!native.ok()) return internal::log_error(native.error());
+  return Program(std::move(*native));
+}
+
+size_t Program::num_methods() const { return native_->program().num_methods(); }
+
+Result<const char*> Program::get_method_name(size_t method_index) const {
+  auto name = native_->program().method_name(method_index);
+  if (!name.ok()) return internal::log_error(name.error());
+  return name->data();
+}
+
+Result<MethodMeta> Program::method_meta(const char* method_name) const {
+  auto meta = native_->program().method_meta(method_name);
+  if (!meta.ok()) return internal::log_error(meta.error());
+  return MethodMeta(*meta);
+}
+
+Result<const char*> Program::get_output_flattening_encoding(const char* method_name) const {
+  auto meta = native_->program().method_meta(method_name);
+  if (!meta.ok()) return internal::log_error(meta.error());
+  const std::string_view text = meta->encoded_output_spec();
+  return text.empty() ? "" : text.data();
+}
+
+Result<const NamedDataMap*> Program::get_named_data_map() const {
+  if (native_->program().num_named_data() == 0) return Error::NotFound;
+  return static_cast<const NamedDataMap*>(data_.get());
+}
+
+Program::HeaderStatus Program::check_header(const void* data, size_t size) {
+  if (size < kMinHeadBytes) return ShortData;
+  if (::rushlight::is_program_header(data, size)) return CompatibleVersion;
+  // The identifier of the format, and the digits of its version.
+  return std::memcmp(static_cast<const char*>(data) + 4, "ET", 2) == 0 ? IncompatibleVersion : NotPresent;
+}
+
+Result<const TensorLayout> internal::ProgramDataMap::get_tensor_layout(std::string_view) const {
+  return Error::NotImplemented;  // the data of a program are bytes
+}
+
+Error internal::ProgramDataMap::load_data_into(std::string_view key, void* buffer, size_t size) const {
+  RL_ASSIGN(FreeableBuffer data, get_data(key));
+  ET_CHECK_OR_RETURN_ERROR(size <= data.size(), InvalidArgument, "an entry has %zu bytes, but %zu are asked for",
+                           data.size(), size);
+  std::memcpy(buffer, data.data(), size);
+  return Error::Ok;
+}
+
+Result<const char*> internal::ProgramDataMap::get_key(uint32_t index) const {
+  auto key = program_->named_data_key(index);
+  if (!key.ok()) return key.error();
+  return key->data();
+}
+
+namespace {
+
+// The options of all backends of a method as the runtime's types.
+class NativeOptions {
+ public:
+  explicit NativeOptions(const LoadBackendOptionsMap& map) {
+    for (size_t i = 0; i < map.size(); ++i) {
+      const LoadBackendOptionsMap::EntryView entry = map.entry_at(i);
+      auto& rows = rows_.emplace_back();
+      for (const BackendOption& option : entry.options) {
+        owners_.push_back(std::make_unique<internal::NativeOption>(option));
+        rows.push_back(owners_.back()->option());
+      }
+      names_.push_back(entry.backend_id);
+    }
+    for (size_t i = 0; i < rows_.size(); ++i) all_.push_back({names_[i], rows_[i]});
+  }
+  Span<const ::rushlight::BackendOptions> view() const { return {all_.data(), all_.size()}; }
+
+ private:
+  std::vector<std::unique_ptr<internal::NativeOption>> owners_;
+  std::vector<std::vector<::rushlight::BackendOption>> rows_;
+  std::vector<const char*> names_;
+  std::vector<::rushlight::BackendOptions> all_;
+};
+
+}  // namespace
+
+// What the runtime's method refers to. It lives as long as the method.
+struct Method::Services {
+  internal::MethodKernels kernels;
+  std::unique_ptr<::rushlight::LoadedMethod> method;
+  ~Services() { method.reset(); }
+};
+
+Result<Method> Program::load_method(const char* method_name, MemoryManager* memory_manager, EventTracer* event_tracer,
+                                    const NamedDataMap* named_data_map, const LoadBackendOptionsMap* backend_options,
+                                    Span<const Kernel> kernel_registry) const {
+  ET_CHECK_OR_RETURN_ERROR(memory_manager != nullptr, InvalidArgument, "a method needs a MemoryManager");
+  auto services = std::make_unique<Method::Services>();
+  auto plan = native_->program().plan(method_name);
+  if (!plan.ok()) return internal::log_error(plan.error());
+  const Error found = services->kernels.find(*plan, kernel_registry);
+  if (found != Error::Ok) return internal::log_error(found);
+  ::rushlight::Environment environment;
+  environment.kernels = services->kernels.tables();
+  environment.backends = internal::backend_table();
+  environment.threads = extension::threadpool::native_threadpool();
+  environment.tracer = event_tracer ? event_tracer->native() : nullptr;
+  environment.data = named_data_map ? named_data_map->native() : nullptr;
+  const LoadBackendOptionsMap none;
+  const NativeOptions options(backend_options ? *backend_options : none);
+  environment.backend_options = options.view();
+  auto method = ::rushlight::LoadedMethod::load(native_, method_name, environment, nullptr, memory_manager->native());
+  if (!method.ok()) return internal::log_error(method.error());
+  services->method = std::move(*method);
+  return Method(std::move(services), event_tracer);
+}
+
+// ---- Method ----
+
+Method::Method(std::unique_ptr<Services> services, EventTracer* event_tracer)
+    : services_(std::move(services)), event_tracer_(event_tracer) {}
+Method::Method(Method&& other) noexcept = default;
+Method::~Method() = default;
+
+::rushlight::LoadedMethod& Method::native() { return *services_->method; }
+::rushlight::Method& Method::inner() const { return services_->method->method(); }
+
+Error Method::set_input(const EValue& input_evalue, size_t input_idx) {
+  return internal::log_error(services_->method->set_input(input_idx, input_evalue));
+}
+
+Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
+  ET_CHECK_OR_RETURN_ERROR(input_evalues.size() == inputs_size(), InvalidArgument,
+                           "the method has %zu inputs, but %zu are given", inputs_size(), input_evalues.size());
+  for (size_t i = 0; i < input_evalues.size(); ++i) RL_TRY(set_input(input_evalues[i], i));
+  return Error::Ok;
+}
+
+Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) {
+  return internal::log_error(inner().set_output_data_ptr(output_idx, buffer, size));
+}
+
+Error Method::get_outputs(EValue* output_evalues, size_t length) {
+  ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument,
+                           "the method has %zu outputs; there is room for %zu", outputs_size(), length);
+  for (size_t i = 0; i < length; ++i) output_evalues[i] = i < outputs_size() ? get_output(i) : EValue();
+  return Error::Ok;
+}
+
+Error Method::get_inputs(EValue* input_evalues, size_t length) {
+  ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument, "the method has %zu inputs; there is room for %zu",
+                           inputs_size(), length);
+  for (size_t i = 0; i < length; ++i) input_evalues[i] = i < inputs_size() ? get_input(i) : EValue();
+  return Error::Ok;
+}
+
+Result<aten::Tensor> Method::get_attribute(std::string_view name) { return inner().get_attribute(name); }
+
+Error Method::execute() {
+  const Error prepared = services_->method->allocate_outputs();
+  if (prepared != Error::Ok) return internal::log_error(prepared);
+  in_progress_ = false;
+  at_end_ = false;
+  return internal::log_error(services_->method->run({}));
+}
+
+Error Method::step() {
+  if (!in_progress_) {
+    const Error prepared = services_->method->allocate_outputs();
+    if (prepared != Error::Ok) return internal::log_error(prepared);
+  }
+  in_progress_ = true;
+  const Error error = inner().step();
+  at_end_ = error == Error::EndOfMethod;
+  return internal::log_error(error);
+}
+
+Error Method::reset_execution() {
+  ET_CHECK_OR_RETURN_ERROR(at_end_, InvalidState, "the method is not at its end");
+  in_progress_ = false;
+  at_end_ = false;
+  return internal::log_error(inner().reset_execution());
+}
+
+MethodMeta Method::method_meta() const { return MethodMeta(inner().meta()); }
+size_t Method::inputs_size() const { return inner().inputs_size(); }
+size_t Method::outputs_size() const { return inner().outputs_size(); }
+
+const EValue& Method::get_input(size_t i) const {
+  ET_CHECK_MSG(i < inputs_size(), "the method has %zu inputs; there is none of index %zu", inputs_size(), i);
+  return static_cast<const EValue&>(inner().get_input(i));
+}
+
+const EValue& Method::get_output(size_t i) const {
+  ET_CHECK_MSG(i < outputs_size(), "the method has %zu outputs; there is none of index %zu", outputs_size(), i);
+  return static_cast<const EValue&>(inner().get_output(i));
+}
+
+EValue& Method::mutable_input(size_t i) { return const_cast<EValue&>(get_input(i)); }
+EValue& Method::mutable_output(size_t i) { return const_cast<EValue&>(get_output(i)); }
+
+}  // namespace runtime
+}  // namespace executorch

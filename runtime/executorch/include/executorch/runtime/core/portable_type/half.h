@@ -1,0 +1,3 @@
+#pragma once
+
+#include "executorch/runtime/core/portable_type/scalar_type.h"

@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "executorch/registry.h"
+#include "executorch/runtime/kernel/operator_registry.h"
+#include "rushlight/platform/mutex.h"
+
+namespace executorch {
+namespace runtime {
+namespace {
+
+constexpr size_t kMaxKernels = 2000;
+constexpr size_t kMaxUntyped = 256;
+constexpr size_t kMaxArity = 16;  // of a kernel whose types are not known
+
+struct RankedTable {
+  ::rushlight::KernelTable table;
+  int rank;
+};
+
+struct Registry {
+  ::rushlight::platform::Mutex mutex;
+  std::vector<Kernel> kernels;
+  std::vector<RankedTable> tables;
+};
+
+Registry& registry() {
+  static Registry* const only = new Registry();
+  only->kernels.reserve(kMaxKernels);
+  return *only;
+}
+
+// ---- Kernels whose types are not known ----
+//
+// The runtime calls a kernel with its arguments alone, and an OpFunction takes their number too. Each pair of them has
+// a function of its own.
+
+struct Untyped {
+  OpFunction function;
+  size_t arity;
+};
+
+Untyped untyped[kMaxUntyped];
+size_t num_untyped = 0;
+::rushlight::platform::Mutex untyped_mutex;
+
+template <size_t index>
+void call_untyped(::rushlight::KernelRuntimeContext& native, ::rushlight::EValue* const* arguments) {
+  KernelRuntimeContext context(native);
+  EValue* stack[kMaxArity];
+  const Untyped& kernel = untyped[index];
+  for (size_t i = 0; i < kernel.arity; ++i) stack[i] = static_cast<EValue*>(arguments[i]);
+  kernel.function(context, Span<EValue*>(stack, kernel.arity));
+}
+
+template <size_t... indices>
+::rushlight::KernelFunction nth_untyped(size_t index, std::index_sequence<indices...>) {
+  static constexpr ::rushlight::KernelFunction functions[] = {&call_untyped<indices>...};
+  return functions[index];
+}
+
+constexpr ::rushlight::ArgKind kValues[kMaxArity] = {
+    ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value,
+    ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value,
+    ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value,
+    ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value};
+
+// Returns the runtime's form of a kernel that takes `arity` values.
+Result<::rushlight::BoxedKernel> box_untyped(const Kernel& kernel, size_t arity) {
+  RL_REQUIRE(arity <= kMaxArity, NotSupported, "the kernel of %.200s takes %zu values; without types the most are %zu",
+             kernel.name_, arity, kMaxArity);
+  const ::rushlight::platform::Lock lock(untyped_mutex);
+  size_t index = 0;
+  while (index < num_untyped && (untyped[index].function != kernel.op_ || untyped[index].arity != arity)) ++index;
+  RL_REQUIRE(index < kMaxUntyped, RegistrationExceedingMaxKernels, "more than %zu kernels without types", kMaxUntyped);
+  if (index == num_untyped) untyped[num_untyped++] = {kernel.op_, arity};
+  return ::rushlight::BoxedKernel{nth_untyped(index, std::make_index_sequence<kMaxUntyped>()), kValues,
+                                  static_cast<uint16_t>(arity)};
+}
+
+// Returns the number of values of the first call of an operator, 0 without one.
+size_t arity_of(const ::rushlight::PlanView& plan, size_t operator_index) {
+  for (size_t chain = 0; chain < plan.num_chains(); ++chain) {
+    for (size_t i = 0; i < plan.num_instructions(chain); ++i) {
+      const ::rushlight::InstructionView instruction = plan.instruction(chain, i);
+      if (instruction.kind == ::rushlight::InstructionKind::Kernel && instruction.first == operator_index) {
+        return instruction.args.size();
+      }
+    }
+  }
+  return 0;
+}
+
+std::string full_name(const ::rushlight::OperatorName& name) {
+  std::string text(name.name);
+  if (!name.overload.empty()) text.append(".").append(name.overload);
+  return text;
+}
+
+bool has_key(Span<const TensorMeta> metas, const Kernel& kernel) {
+  char key[internal::kKernelKeyBufSize];
+  if (internal::make_kernel_key_string(metas, key, sizeof(key)) != Error::Ok) return false;
+  return !kernel.kernel_key_.is_fallback() && std::strcmp(kernel.kernel_key_.data(), key) == 0;
+}
+
+// Returns the kernel for tensors of these dtypes and dim orders, else the one for all, else null.
+const Kernel* find_registered(const char* name, Span<const TensorMeta> metas) {
+  const Kernel* fallback = nullptr;
+  for (const Kernel& kernel : registry().kernels) {
+    if (std::strcmp(kernel.name_, name) != 0) continue;
+    if (has_key(metas, kernel)) return &kernel;
+    if (kernel.kernel_key_.is_fallback()) fallback = &kernel;
+  }
+  return fallback;
+}
+
+}  // namespace
+
+Error internal::make_kernel_key_string(Span<const TensorMeta> key, char* buf, size_t buf_size) {
+  size_t length = 0;
+  const auto add = [&](const char* format, int number) {
+    if (length >= buf_size) return;
+    length += static_cast<size_t>(std::snprintf(buf + length, buf_size - length, format, number));
+  };
+  if (key.empty()) {
+    if (buf_size > 0) buf[0] = '\0';
+    return Error::Ok;
+  }
+  add("v%d/", 1);
+  for (size_t i = 0; i < key.size(); ++i) {
+    add(i == 0 ? "%d;" : "|%d;", static_cast<int>(key[i].dtype_));
+    for (size_t j = 0; j < key[i].dim_order_.size(); ++j) add(j == 0 ? "%d" : ",%d", key[i].dim_order_[j]);
+  }
+  return length < buf_size ? Error::Ok : Error::InvalidArgument;
+}
+
+Error internal::register_table(::rushlight::KernelTable table, int rank) {
+  const ::rushlight::platform::Lock lock(registry().mutex);
+  std::vector<RankedTable>& tables = registry().tables;
+  for (const RankedTable& other : tables) {
+    if (other.table.data() == table.data()) return Error::Ok;
+  }
+  auto place = tables.begin();
+  while (place != tables.end() && place->rank <= rank) ++place;
+  tables.insert(place, {table, rank});
+  return Error::Ok;
+}
+
+Error register_kernels(const Span<const Kernel> kernels) {
+  const ::rushlight::platform::Lock lock(registry().mutex);
+  std::vector<Kernel>& all = registry().kernels;
+  ET_CHECK_OR_RETURN_ERROR(kernels.size() <= kMaxKernels - all.size(), RegistrationExceedingMaxKernels,
+                           "%zu kernels are registered; the most are %zu", all.size() + kernels.size(), kMaxKernels);
+  for (const Kernel& kernel : kernels) {
+    for (const Kernel& other : all) {
+      ET_CHECK_OR_RETURN_ERROR(std::strcmp(kernel.name_, other.name_) != 0 || kernel.kernel_key_ != other.kernel_key_,
+                               RegistrationAlreadyRegistered, "%s has a kernel with the key %s already", kernel.name_,
+                               kernel.kernel_key_.is_fallback() ? "(none)" : kernel.kernel_key_.data());
+    }
+  }
+  all.insert(all.end(), kernels.begin(), kernels.end());
+  return Error::Ok;
+}
+
+Span<const Kernel> get_registered_kernels() { return {registry().kernels.data(), registry().kernels.size()}; }
+
+bool registry_has_op_function(const char* name, Span<const TensorMeta> meta_list) {
+  if (find_registered(name, meta_list)) return true;
+  for (const RankedTable& ranked : registry().tables) {
+    if (::rushlight::find_kernel(Span<const ::rushlight::KernelTable>(&ranked.table, size_t{1}), name)) return true;
+  }
+  return false;
+}
+
+Result<OpFunction> get_op_function_from_registry(const char* name, Span<const TensorMeta> meta_list) {
+  const Kernel* kernel = find_registered(name, meta_list);
+  if (!kernel) return Error::OperatorMissing;
+  return kernel->op_;
+}
+
+namespace internal {
+
+Error MethodKernels::add(const Kernel& kernel, const ::rushlight::PlanView& plan, size_t index) {
+  ::rushlight::Kernel row{kernel.name_, {}, {}};
+  row.key = kernel.kernel_key_.data();
+  if (kernel.typed_) {
+    row.boxed = *kernel.typed_;
+  } else {
+    RL_ASSIGN(row.boxed, box_untyped(kernel, arity_of(plan, index)));
+  }
+  const auto has_name = [&](const std::vector<::rushlight::Kernel>& rows) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const ::rushlight::Kernel& other) { return std::strcmp(other.name, kernel.name_) == 0; });
+  };
+  auto rows = std::find_if_not(rows_.begin(), rows_.end(), has_name);
+  if (rows == rows_.end()) rows = rows_.insert(rows_.end(), std::vector<::rushlight::Kernel>());
+  rows->push_back(row);
+  return Error::Ok;
+}
+
+Error MethodKernels::find(const ::rushlight::PlanView& plan, Span<const Kernel> own) {
+  const ::rushlight::platform::Lock lock(registry().mutex);
+  for (size_t i = 0; i < plan.num_operators(); ++i) {
+    const std::string name = full_name(plan.operator_name(i));
+    for (const Span<const Kernel> kernels : {own, get_registered_kernels()}) {
+      for (const bool fallback : {false, true}) {
+        for (const Kernel& kernel : kernels) {
+          if (name == kernel.name_ && kernel.kernel_key_.is_fallback() == fallback) RL_TRY(add(kernel, plan, i));
+        }
+      }
+    }
+  }
+  for (std::vector<::rushlight::Kernel>& rows : rows_) {
+    std::sort(rows.begin(), rows.end(), [](const ::rushlight::Kernel& a, const ::rushlight::Kernel& b) {
+      return std::strcmp(a.name, b.name) < 0;
+    });
+    tables_.emplace_back(rows.data(), rows.size());
+  }
+  for (const RankedTable& ranked : registry().tables) tables_.push_back(ranked.table);
+  return Error::Ok;
+}
+
+}  // namespace internal
+}  // namespace runtime
+}  // namespace executorch

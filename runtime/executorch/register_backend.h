@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "executorch/runtime/backend/options.h"
+#include "rushlight/core/backend.h"
+
+namespace executorch {
+namespace runtime {
+namespace internal {
+
+// Registers a backend of the runtime. The application's own backends of this name come first.
+Error register_native_backend(const ::rushlight::Backend& row);
+
+// An option as the runtime's type. The option given outlives it.
+class NativeOption {
+ public:
+  explicit NativeOption(const BackendOption& option) {
+    native_.key = option.key;
+    if (const bool* truth = std::get_if<bool>(&option.value)) {
+      native_.value = ::rushlight::EValue(*truth);
+    } else if (const int* number = std::get_if<int>(&option.value)) {
+      native_.value = ::rushlight::EValue(static_cast<int64_t>(*number));
+    } else {
+      text_ = std::get_if<std::array<char, kMaxOptionValueLength>>(&option.value)->data();
+      native_.value = ::rushlight::EValue(&text_);
+    }
+  }
+  NativeOption(const NativeOption&) = delete;
+  NativeOption& operator=(const NativeOption&) = delete;
+  const ::rushlight::BackendOption& option() const { return native_; }
+
+ private:
+  std::string_view text_;
+  ::rushlight::BackendOption native_;
+};
+
+}  // namespace internal
+}  // namespace runtime
+}  // namespace executorch

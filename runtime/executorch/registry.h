@@ -1,0 +1,35 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "executorch/runtime/kernel/operator_registry.h"
+#include "program/plan_view.h"
+#include "rushlight/core/backend.h"
+#include "rushlight/core/kernel.h"
+
+namespace executorch {
+namespace runtime {
+namespace internal {
+
+// The kernels of one method, as tables of the runtime: those of the application, then those of the runtime. It outlives
+// the method.
+class MethodKernels {
+ public:
+  // Finds the kernels of a method among `own`, and then among the registered ones.
+  Error find(const ::rushlight::PlanView& plan, Span<const Kernel> own);
+  Span<const ::rushlight::KernelTable> tables() const { return {tables_.data(), tables_.size()}; }
+
+ private:
+  Error add(const Kernel& kernel, const ::rushlight::PlanView& plan, size_t index);
+  std::vector<std::vector<::rushlight::Kernel>> rows_;  // in each list the names differ
+  std::vector<::rushlight::KernelTable> tables_;
+};
+
+// Returns the registered backends as a table of the runtime, which lives as long as the process.
+::rushlight::BackendTable backend_table();
+
+}  // namespace internal
+}  // namespace runtime
+}  // namespace executorch

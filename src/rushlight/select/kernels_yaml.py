@@ -1,0 +1,549 @@
+"""Kernel tables from ExecuTorch's YAML files (`functions.yaml`, `custom_ops.yaml`).
+
+`python -m rushlight.select.kernels_yaml` is what the CMake functions `gen_selected_ops`,
+`generate_bindings_for_kernels`, `gen_operators_lib` and `gen_custom_ops_aot_lib` call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+from rushlight.format.program import ScalarType
+from rushlight.select.usage import Usage, read_usage, read_yaml
+
+RUNTIME_NAMESPACE = "torch::executor"  # kernels of this namespace are the runtime's own
+DTYPES = {
+    "Byte": ScalarType.BYTE,
+    "Char": ScalarType.CHAR,
+    "Short": ScalarType.SHORT,
+    "Int": ScalarType.INT,
+    "Long": ScalarType.LONG,
+    "Half": ScalarType.HALF,
+    "Float": ScalarType.FLOAT,
+    "Double": ScalarType.DOUBLE,
+    "Bool": ScalarType.BOOL,
+    "BFloat16": ScalarType.BFLOAT16,
+}
+# The C++ types of parameters, and those of the same parameter that may be None.
+_TYPES = {
+    "Tensor": ("const Tensor&", "const optional<Tensor>&"),
+    "Scalar": ("const Scalar&", "const optional<Scalar>&"),
+    "int": ("int64_t", "optional<int64_t>"),
+    "SymInt": ("int64_t", "optional<int64_t>"),
+    "float": ("double", "optional<double>"),
+    "bool": ("bool", "optional<bool>"),
+    "str": ("string_view", "optional<string_view>"),
+    "ScalarType": ("ScalarType", "optional<ScalarType>"),
+    "MemoryFormat": ("MemoryFormat", "optional<MemoryFormat>"),
+    "Layout": ("Layout", "optional<Layout>"),
+    "Device": ("Device", "optional<Device>"),
+}
+_LISTS = {
+    "Tensor": "TensorList",
+    "Tensor?": "ArrayRef<optional<Tensor>>",
+    "int": "ArrayRef<int64_t>",
+    "SymInt": "ArrayRef<int64_t>",
+    "float": "ArrayRef<double>",
+    "bool": "ArrayRef<bool>",
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of an operator.
+
+    Attributes:
+        name: its name.
+        cpp_type: the type of the kernel's parameter.
+        is_out: whether the kernel writes it.
+        is_tensor: whether it is one tensor, which always has a value.
+    """
+
+    name: str
+    cpp_type: str
+    is_out: bool
+    is_tensor: bool
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The signature of an operator.
+
+    Attributes:
+        text: the whole signature: `my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)`.
+        name: the operator with its overload: `my_ops::mul3.out`.
+        arguments: its parameters.
+    """
+
+    text: str
+    name: str
+    arguments: tuple[Argument, ...]
+
+    @property
+    def outs(self) -> list[Argument]:
+        """The written parameters."""
+        return [argument for argument in self.arguments if argument.is_out]
+
+    @property
+    def cpp_return(self) -> str:
+        """The type that a kernel returns."""
+        outs = self.outs
+        if len(outs) == 1 and outs[0].is_tensor:
+            return "Tensor&"
+        if len(outs) > 1 and all(out.is_tensor for out in outs):
+            return f"std::tuple<{', '.join(['Tensor&'] * len(outs))}>"
+        return "void"
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """A kernel of an operator.
+
+    Attributes:
+        function: the C++ function with its namespaces, or None for the runtime's own kernel.
+        key: the dtypes and dim orders that it is for, such as `v1/6;0,1|6;0,1`; None for all.
+    """
+
+    function: str | None
+    key: str | None = None
+
+
+@dataclass
+class KernelIndex:
+    """The kernels of YAML files.
+
+    Attributes:
+        kernels: by operator.
+        schemas: by operator; those of operators in `aten` are looked up when they are needed.
+    """
+
+    kernels: dict[str, list[KernelEntry]] = field(default_factory=dict)
+    schemas: dict[str, Schema] = field(default_factory=dict)
+
+
+def parse_schema(text: str) -> Schema:
+    """Reads a signature such as `my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)`.
+
+    Raises:
+        ValueError: the text is no signature, or has a type that kernels cannot take.
+    """
+    match = re.fullmatch(r"\s*([\w:]+(?:\.\w+)?)\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is no signature such as my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+        )
+    name = match[1] if "::" in match[1] else f"aten::{match[1]}"
+    arguments = [_argument(part, name) for part in _split(match[2]) if part != "*"]
+    return Schema(" ".join(text.split()), name, tuple(arguments))
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas outside of brackets."""
+    parts, depth, current = [], 0, ""
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += letter
+    if current.strip():
+        parts.append(current.strip())
+    return parts
+
+
+def _argument(text: str, operator: str) -> Argument:
+    declaration = re.sub(r"\s*=.*$", "", text)
+    match = re.fullmatch(
+        r"(\w+)(\((\w+)(!)?(?: -> [^)]*)?\))?(\?)?(\[\w*\](\([^)]*!\))?)?(\?)?\s+(\w+)", declaration
+    )
+    if match is None:
+        raise ValueError(f"{operator}: {text!r} is no parameter of a signature")
+    base, written = match[1], bool(match[4]) or bool(match[7])
+    inner_optional, is_list, outer_optional = bool(match[5]), match[6] is not None, bool(match[8])
+    cpp: str | None
+    if is_list:
+        cpp = _LISTS.get(base + "?" * inner_optional)
+        if cpp and outer_optional:
+            cpp = f"const optional<{cpp}>&" if base == "Tensor" else f"optional<{cpp}>"
+    else:
+        kinds = _TYPES.get(base)
+        cpp = kinds[inner_optional or outer_optional] if kinds else None
+    if cpp is None:
+        raise ValueError(f"{operator}: kernels take no parameter of the type in {text!r}")
+    is_tensor = base == "Tensor" and not is_list and not inner_optional
+    return Argument(match[9], "Tensor&" if written and is_tensor else cpp, written, is_tensor)
+
+
+def read_kernels(functions: Path | None, custom: Path | None) -> KernelIndex:
+    """Reads the kernels that YAML files name.
+
+    Args:
+        functions: kernels of ATen's operators: entries `op: add.out` with `kernels`.
+        custom: operators and their kernels: entries `func: <signature>` with `kernels`.
+
+    Raises:
+        ValueError: a file has another form; the message names the file and the entry.
+        OSError: a file cannot be read.
+    """
+    index = KernelIndex()
+    for path in (functions, custom):
+        for entry in _entries(path) if path else []:
+            try:
+                _add_entry(index, entry)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+    return index
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    content = read_yaml(path)
+    if content is None:
+        return []
+    if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
+        raise ValueError(f"{path} is not a list of operators")
+    return content
+
+
+def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
+    known = {"op", "func", "kernels", "type_alias", "dim_order_alias", "variants", "namespace", "tags"}
+    unknown = sorted(set(entry) - known)
+    if unknown:
+        raise ValueError(f"an entry has the unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    if ("op" in entry) == ("func" in entry):
+        raise ValueError("an entry needs either `op: <name>` or `func: <signature>`")
+    if "func" in entry:
+        schema = parse_schema(str(entry["func"]))
+        name = schema.name
+        index.schemas[name] = schema
+    else:
+        name = str(entry["op"])
+        name = name if "::" in name else f"aten::{name}"
+    kernels = entry.get("kernels")
+    if not isinstance(kernels, list) or not kernels:
+        raise ValueError(f"{name} has no list `kernels`")
+    entries = index.kernels.setdefault(name, [])
+    for kernel in kernels:
+        function = _cpp_function(str(kernel.get("kernel_name", "")), name)
+        for key in _keys(kernel.get("arg_meta"), entry, name):
+            if any(other.key == key for other in entries):
+                raise ValueError(f"{name} has two kernels for {key or 'all dtypes and dim orders'}")
+            entries.append(KernelEntry(function, key))
+
+
+def _cpp_function(kernel_name: str, operator: str) -> str | None:
+    if not re.fullmatch(r"\w+(::\w+)*", kernel_name):
+        raise ValueError(f"{operator}: `kernel_name` is {kernel_name!r}, and not the name of a C++ function")
+    namespace, _, function = kernel_name.rpartition("::")
+    # As in ExecuTorch, the functions are in a namespace `native` inside of the one that is written.
+    if namespace in ("", RUNTIME_NAMESPACE):
+        return None
+    return f"{namespace}::native::{function}"
+
+
+def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | None]:
+    """The keys of a kernel: one for each choice of the dtypes that its aliases stand for."""
+    if arg_meta is None:
+        return [None]
+    types, orders = entry.get("type_alias") or {}, entry.get("dim_order_alias") or {}
+    if not isinstance(arg_meta, dict):
+        raise ValueError(
+            f"{operator}: `arg_meta` is no mapping from parameters to [type alias, dim order alias]"
+        )
+    metas: list[tuple[str, list[int]]] = []
+    for parameter, meta in arg_meta.items():
+        if not isinstance(meta, list) or len(meta) != 2:
+            raise ValueError(f"{operator}: `arg_meta` of {parameter} is not [type alias, dim order alias]")
+        alias, order = str(meta[0]), str(meta[1])
+        if alias not in types:
+            raise ValueError(f"{operator}: {alias} is not in `type_alias`")
+        if order not in orders:
+            raise ValueError(f"{operator}: {order} is not in `dim_order_alias`")
+        metas.append((alias, [int(axis) for axis in orders[order]]))
+    used = list(dict.fromkeys(alias for alias, _ in metas))
+    keys: list[str | None] = []
+    for choice in itertools.product(*([_dtype(name, operator) for name in types[alias]] for alias in used)):
+        chosen = dict(zip(used, choice, strict=True))
+        parts = [f"{chosen[alias].value};{','.join(map(str, order))}" for alias, order in metas]
+        keys.append("v1/" + "|".join(parts))
+    return keys
+
+
+def _dtype(name: Any, operator: str) -> ScalarType:
+    if str(name) not in DTYPES:
+        raise ValueError(f"{operator}: {name} is no dtype; known are {', '.join(DTYPES)}")
+    return DTYPES[str(name)]
+
+
+def schema_of(index: KernelIndex, operator: str) -> Schema:
+    """The signature of an operator of the files, or of PyTorch's.
+
+    Raises:
+        ValueError: PyTorch does not have the operator, or is not installed.
+    """
+    if operator in index.schemas:
+        return index.schemas[operator]
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(
+            f"the signature of {operator} is PyTorch's, which is missing: pip install rushlight[compile]"
+        ) from error
+    name, _, overload = operator.partition(".")
+    for found in torch._C._jit_get_schemas_for_operator(name):
+        if found.overload_name == overload:
+            return parse_schema(str(found))
+    raise ValueError(f"PyTorch has no operator {operator}; describe it by `func: <signature>`")
+
+
+def selected_names(index: KernelIndex, usage: Usage) -> list[str]:
+    """The operators of the files and of the usage that a library is to have, in order."""
+    if usage.every_operator or not usage.operators:
+        return sorted(index.kernels)
+    return sorted(usage.operators)
+
+
+def selected_yaml(usage: Usage) -> str:
+    """The text of `selected_operators.yaml`, which `rushlight select` reads too."""
+    everything = "true" if usage.every_operator else "false"
+    if not usage.operators:
+        return f"include_all_operators: {everything}\noperators: {{}}\n"
+    lines = [f"include_all_operators: {everything}", "operators:"]
+    lines += [f'  "{name}": {{}}' for name in sorted(usage.operators)]
+    return "\n".join(lines) + "\n"
+
+
+def declarations(index: KernelIndex, names: Iterable[str]) -> str:
+    """`NativeFunctions.h`: the functions of kernels that a library registers, in their namespaces."""
+    lines = [
+        "#pragma once",
+        "",
+        "#include <tuple>",
+        "",
+        "#include <executorch/runtime/kernel/kernel_includes.h>",
+        "",
+        "// Generated from YAML files of kernels.",
+    ]
+    seen: set[str] = set()
+    for name in names:
+        for entry in index.kernels.get(name, []):
+            if entry.function is None or entry.function in seen:
+                continue
+            seen.add(entry.function)
+            namespace, _, function = entry.function.rpartition("::")
+            schema = schema_of(index, name)
+            parameters = "".join(f", {argument.cpp_type} {argument.name}" for argument in schema.arguments)
+            lines += [
+                f"namespace {namespace} {{",
+                "using namespace ::executorch::aten;",
+                f"{schema.cpp_return} {function}(",
+                f"    ::executorch::runtime::KernelRuntimeContext& context{parameters});",
+                f"}}  // namespace {namespace}",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str], library: str) -> str:
+    """The source file that registers a library's kernels when a program starts.
+
+    Args:
+        index: the kernels of the YAML files.
+        names: the operators of the library.
+        tables: where the kernels of the runtime come from, in order: `optimized`, `quantized`, `portable`.
+        library: the name of the library.
+
+    Raises:
+        ValueError: an operator has no kernel in the files, and there are no tables.
+    """
+    own = [(name, entry) for name in names for entry in index.kernels.get(name, []) if entry.function]
+    builtin = [
+        name
+        for name in names
+        if name not in index.kernels or any(entry.function is None for entry in index.kernels[name])
+    ]
+    if builtin and not tables:
+        raise ValueError(
+            f"{builtin[0]} is to have the runtime's kernel: add portable_kernels or optimized_kernels "
+            f"to KERNEL_LIBS"
+        )
+    lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
+    lines += [f"#include <rushlight/kernels/{table}.h>" for table in tables if builtin]
+    lines += ["#include <executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h>"]
+    lines += ["#include <executorch/runtime/kernel/operator_registry.h>", "", "namespace {", ""]
+    if own:
+        lines += ["using ::executorch::extension::make_boxed_kernel;", ""]
+        lines += ["const ::executorch::runtime::Kernel kernels[] = {"]
+        for name, entry in own:
+            key = f', "{entry.key}"' if entry.key else ""
+            lines += [f'    make_boxed_kernel("{name}", EXECUTORCH_FN({entry.function}){key}),']
+        lines += ["};", ""]
+    if builtin:
+        lines += ["// Operators whose kernels are the runtime's, sorted.", "const char* const names[] = {"]
+        lines += [f'    "{name}",' for name in builtin]
+        listed = ", ".join(f"::rushlight::{table}_kernels()" for table in tables)
+        lines += ["};", "::rushlight::Kernel rows[sizeof(names) / sizeof(names[0])];", ""]
+    symbol = f"rushlight_registered_{re.sub(r'[^A-Za-z0-9_]', '_', library)}"
+    lines += ["bool register_all() {", "  using ::executorch::runtime::Error;"]
+    if builtin:
+        lines += [
+            f"  const ::rushlight::KernelTable tables[] = {{{listed}}};",
+            "  size_t count = 0;",
+            "  for (const char* name : names) {",
+            "    const ::rushlight::Kernel* row = ::rushlight::find_kernel(tables, name);",
+            '    ET_CHECK_MSG(row != nullptr, "the runtime has no kernel of %s", name);',
+            "    rows[count++] = *row;",
+            "  }",
+            "  using ::executorch::runtime::internal::register_table;",
+            "  if (register_table({rows, count}, 0) != Error::Ok) return false;",
+        ]
+    if own:
+        lines += ["  if (::executorch::runtime::register_kernels(kernels) != Error::Ok) return false;"]
+    lines += ["  return true;", "}", "", "}  // namespace", ""]
+    lines += ["// The linker keeps this object because of its symbol."]
+    lines += [f'extern "C" const bool {symbol};', f'extern "C" const bool {symbol} = register_all();']
+    return "\n".join(lines) + "\n"
+
+
+def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
+    """The source file of a library of PyTorch's, which calls the kernels in eager mode.
+
+    Each operator `ns::op.out` also gets its functional form `ns::op`, whose out is a new tensor of the shape
+    and dtype of the first tensor; the kernel gives it its shape.
+
+    Raises:
+        ValueError: an operator has no kernel for all dtypes, or no out.
+    """
+    lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
+    lines += ["#include <executorch/extension/aten_util/make_aten_functor_from_et_functor.h>"]
+    lines += ["#include <torch/library.h>", ""]
+    spaces: dict[str, list[str]] = {}
+    for name in names:
+        function = next((entry.function for entry in index.kernels.get(name, []) if entry.key is None), None)
+        if function is None:
+            continue
+        schema = schema_of(index, name)
+        if len(schema.outs) != 1 or schema.cpp_return != "Tensor&":
+            raise ValueError(f"{name}: PyTorch calls kernels with one out tensor")
+        namespace, _, operator = name.partition("::")
+        text = schema.text.partition("::")[2]
+        out = schema.arguments.index(schema.outs[0])
+        rows = spaces.setdefault(namespace, [])
+        rows.append(f'  m.def("{text}", WRAP_TO_ATEN({function}, {out}));')
+        functional = _functional(schema, function, out)
+        if functional:
+            rows.append(functional)
+    for namespace, rows in spaces.items():
+        lines += [f"TORCH_LIBRARY_FRAGMENT({namespace}, m) {{", *rows, "}", ""]
+    return "\n".join(lines)
+
+
+def _functional(schema: Schema, function: str, out: int) -> str | None:
+    """The definition of an operator without its out, or None if it has no tensor to take the dtype from."""
+    inputs = [argument for argument in schema.arguments if not argument.is_out]
+    like = next((i for i, argument in enumerate(inputs) if argument.is_tensor), None)
+    base, _, overload = schema.name.partition(".")
+    if like is None or overload not in ("out", ""):
+        return None
+    signature = schema.text.partition("::")[2].partition("(")[2].rpartition("->")[0].strip().rstrip(")")
+    kept = [part for part in _split(signature) if "!" not in part]
+    if kept and kept[-1] == "*":
+        kept.pop()
+    wrapped = f"WRAP_TO_ATEN({function}, {out})"
+    types = [_aten_type(argument.cpp_type) for argument in inputs]
+    parameters = ", ".join(f"{kind} a{i}" for i, kind in enumerate(types))
+    arguments = "".join(f"a{i}, " for i in range(len(inputs)))
+    return (
+        f'  m.def("{base.partition("::")[2]}({", ".join(kept)}) -> Tensor", []({parameters}) {{\n'
+        f"    at::Tensor out = at::empty_like(a{like});\n"
+        f"    ({wrapped})({arguments}out);\n"
+        f"    return out;\n"
+        f"  }});"
+    )
+
+
+def _aten_type(cpp_type: str) -> str:
+    """ATen's type of a kernel's parameter."""
+    plain = {
+        "TensorList": "at::TensorList",
+        "string_view": "c10::string_view",
+        "ScalarType": "at::ScalarType",
+    }
+    text = plain.get(cpp_type, cpp_type)
+    text = re.sub(r"\b(Tensor|Scalar|ArrayRef)\b(?!List)", r"at::\1", text) if text == cpp_type else text
+    return re.sub(r"\boptional<", "std::optional<", text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file unless it has this text, so that nothing is built again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the commands that CMake calls. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m rushlight.select.kernels_yaml", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    chosen = commands.add_parser("select", help="write selected_operators.yaml")
+    chosen.add_argument("--ops-schema-yaml", type=Path)
+    chosen.add_argument("--root-ops", default="", help="names between commas")
+    chosen.add_argument("--ops-from-model", type=Path, nargs="*", default=[])
+    chosen.add_argument("--include-all-ops", action="store_true")
+    chosen.add_argument("--out", type=Path, required=True)
+    for name in ("bind", "torch"):
+        made = commands.add_parser(name, help="write the sources of a library")
+        made.add_argument("--functions-yaml", type=Path)
+        made.add_argument("--custom-ops-yaml", type=Path)
+        made.add_argument("--selected", type=Path, help="selected_operators.yaml")
+        made.add_argument("--tables", nargs="*", default=[], choices=("optimized", "quantized", "portable"))
+        made.add_argument("--library", required=True)
+        made.add_argument("--out", type=Path, required=True, help="a folder")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "select":
+            _select(options)
+        else:
+            _bind(options)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _select(options: argparse.Namespace) -> None:
+    usage = Usage(every_operator=options.include_all_ops)
+    names = [name.strip() for name in options.root_ops.replace(";", ",").split(",") if name.strip()]
+    usage |= Usage({name if "::" in name else f"aten::{name}": None for name in names})
+    usage = reduce(or_, [usage, *map(read_usage, options.ops_from_model)])
+    if options.ops_schema_yaml:
+        listed = read_kernels(None, options.ops_schema_yaml).kernels
+        usage |= Usage(dict.fromkeys(listed))
+    _write(options.out, selected_yaml(usage))
+
+
+def _bind(options: argparse.Namespace) -> None:
+    index = read_kernels(options.functions_yaml, options.custom_ops_yaml)
+    usage = read_usage(options.selected) if options.selected else Usage(every_operator=True)
+    names = selected_names(index, usage)
+    if not names:
+        raise ValueError(f"library {options.library} has no operators")
+    _write(options.out / "NativeFunctions.h", declarations(index, names))
+    if options.command == "torch":
+        _write(options.out / "register_torch.cpp", torch_library(index, names))
+    else:
+        _write(
+            options.out / "register_kernels.cpp", registration(index, names, options.tables, options.library)
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""examples/executorch_cpp: programs for ExecuTorch's C++ interface, built on Rushlight."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tests.examples.support import EXAMPLES, run
+
+from rushlight.devtools.etdump.serialize import deserialize_from_etdump_flatcc
+from rushlight.runtime.libraries import cmake_dir, include_dir
+
+EXAMPLE = EXAMPLES / "executorch_cpp"
+HEADERS = include_dir() / "rushlight-executorch"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs, written in a process of their own because of the operators that it registers."""
+    folder = tmp_path_factory.mktemp("programs")
+    run([sys.executable, str(EXAMPLE / "models.py"), str(folder)])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("program", "model", "expected"),
+    [
+        ("first_application", "add.pte", ["2", "4", "6", "8"]),
+        (
+            "module_and_tensors",
+            "add.pte",
+            ["inputs: 2, outputs: 1", "forward: 2 3 4 5", "get: 11 12 13 14"],
+        ),
+        ("custom_operator", "custom.pte", ["104", "108", "112"]),
+        ("yaml_operator", "scale.pte", ["2 1.5", "4 2"]),
+        ("custom_backend", "letters.pte", ["option precision of 1 bytes", "120", "460", "1020"]),
+    ],
+)
+def test_prints(
+    build_example: Callable[[str], Path], models: Path, program: str, model: str, expected: list[str]
+) -> None:
+    done = run([str(build_example("executorch_cpp") / program), str(models / model)])
+    assert done.stdout.splitlines() == expected
+
+
+def test_runner(build_example: Callable[[str], Path], models: Path, tmp_path: Path) -> None:
+    runner = str(build_example("executorch_cpp") / "portable_executor_runner")
+    dump = tmp_path / "trace.etdp"
+    done = run([runner, f"--model_path={models / 'add.pte'}", "--num_executions=2", f"--etdump={dump}"])
+    assert done.stdout.splitlines() == ["Output 0: tensor(sizes=[2, 2], [3., 3., 3., 3.])"]
+    blocks = deserialize_from_etdump_flatcc(dump.read_bytes()).run_data
+    assert len(blocks) >= 2
+
+
+def test_runner_on_test_cases(build_example: Callable[[str], Path], models: Path) -> None:
+    runner = str(build_example("executorch_cpp") / "portable_executor_runner")
+    done = run([runner, f"--model_path={models / 'add.bpte'}", "--testset_idx=1"])
+    assert done.stdout.splitlines()[-1] == "Test case 1 passed."
+    failed = subprocess.run(
+        [runner, f"--model_path={models / 'add.bpte'}", "--testset_idx=7"], capture_output=True, text=True
+    )
+    assert failed.returncode != 0 and "7" in failed.stderr
+
+
+def test_an_operator_without_kernel_is_an_error(build_example: Callable[[str], Path], models: Path) -> None:
+    program = str(build_example("executorch_cpp") / "first_application")
+    failed = subprocess.run([program, str(models / "custom.pte")], capture_output=True, text=True)
+    assert failed.returncode != 0
+    assert "my_ops::mul3.out" in failed.stderr and "OperatorMissing" in failed.stderr
+
+
+COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
+    """Every example, and all headers in one file. `make_aten_functor...` needs PyTorch's headers."""
+    headers = sorted(
+        path.relative_to(HEADERS) for path in HEADERS.rglob("*.h") if "aten_util" not in path.parts
+    )
+    assert len(headers) > 80
+    everything = tmp_path / "everything.cpp"
+    everything.write_text("".join(f"#include <{header.as_posix()}>\n" for header in headers))
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    folders = [f"-I{include_dir()}", f"-I{HEADERS}"]
+    for source in [everything, *sorted(EXAMPLE.glob("*.cpp"))]:
+        run([compiler, *flags, *folders, str(source)])
+
+
+def test_eager_pytorch_calls_the_kernels(tmp_path: Path) -> None:
+    """The same C++ kernels, as a library of PyTorch's."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(aot LANGUAGES CXX)\n"
+        "find_package(executorch CONFIG REQUIRED)\n"
+        f"gen_custom_ops_aot_lib(LIB_NAME ops_aot CUSTOM_OPS_YAML {EXAMPLE}/custom_ops.yaml\n"
+        f"  KERNEL_SOURCES {EXAMPLE}/yaml_kernels.cpp)\n"
+    )
+    build = tmp_path / "build"
+    run(
+        [
+            "cmake",
+            "-S",
+            str(tmp_path),
+            "-B",
+            str(build),
+            f"-Dexecutorch_DIR={cmake_dir().parent / 'executorch'}",
+            f"-DPYTHON_EXECUTABLE={sys.executable}",
+            f"-DCMAKE_PREFIX_PATH={torch.utils.cmake_prefix_path}",
+        ]
+    )
+    run(["cmake", "--build", str(build)])
+    code = (
+        "import sys, torch\n"
+        "torch.ops.load_library(sys.argv[1])\n"
+        "x = torch.arange(6.0).reshape(2, 3)\n"
+        "torch.testing.assert_close(torch.ops.yaml_ops.scale(x, 2.0), x * 2)\n"
+        "out = torch.empty(0)\n"
+        "assert torch.ops.yaml_ops.scale(x.t(), 3.0, out=out) is out\n"
+        "torch.testing.assert_close(out, x.t() * 3)\n"
+        "try:\n"
+        "    torch.ops.yaml_ops.scale(x.long(), 2.0)\n"
+        "except RuntimeError as error:\n"
+        "    assert 'InvalidArgument' in str(error)\n"
+        "else:\n"
+        "    raise SystemExit('int64 is refused')\n"
+    )
+    run([sys.executable, "-c", code, str(next(build.glob("libops_aot.*")))])
