@@ -17,6 +17,7 @@ from rushlight.memory.exact import ExactPlanner
 from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
 from rushlight.memory.problem import Buffer, Plan, Planner, Problem
+from rushlight.memory.reorder import reorder_nodes, restore_order
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
 
@@ -28,7 +29,8 @@ class PlanOptions:
     Offsets are multiples of `alignment` bytes, and of `preferred_alignment` where that costs no byte of the
     peak. `inputs`, `outputs` and `state` (mutable buffers) are planned, or left to the caller. `in_place`
     lets elementwise operators write over inputs that die with them. `per_device` gives each device memories
-    of its own; otherwise all tensors are in memory of the host.
+    of its own; otherwise all tensors are in memory of the host. `reorder` lets nodes change places where that
+    lowers the peak.
     """
 
     planner: Planner = ExactPlanner()
@@ -39,6 +41,7 @@ class PlanOptions:
     state: bool = True
     in_place: bool = True
     per_device: bool = False
+    reorder: bool = False
 
 
 @dataclass(slots=True)
@@ -66,17 +69,75 @@ def plan_memory(
 
     `graph_module` is a graph of out variants with TensorSpecs. The plan is written into the specs'
     `lifetime`, `alignment`, `mem_id` and `mem_offset`, dynamic shapes at their upper bounds; the graph stays
-    as it is. Tensors without a bound are left to the runtime. Raises PlanError if the planner's plan is not
-    right.
+    as it is, but for the order of its nodes. Tensors without a bound are left to the runtime. Raises
+    PlanError if the planner's plan is not right.
     """
     options = options or PlanOptions()
     method = read_problem(graph_module, signature, options)
-    plan = _run_planner(method.problem, options)
+    least, found = least_bytes(method), None
+    if options.reorder and sum(lower_bound(method.problem).values()) > least:
+        found = _plan_reordered(graph_module, signature, options, method)
+    method, plan, moved = found or (method, _run_planner(method.problem, options), 0)
     check_plan(method.problem, plan)
     write_plan(method, plan)
     finish(graph_module, method)
     replay_plan(graph_module, signature)
-    return make_report(method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views)
+    report = make_report(
+        method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views
+    )
+    return replace(report, moved=moved, least=least_bytes(method))
+
+
+def _plan_reordered(
+    graph_module: GraphModule,
+    signature: ExportGraphSignature | None,
+    options: PlanOptions,
+    given: MethodProblem,
+) -> tuple[MethodProblem, Plan, int] | None:
+    """Moves nodes if that lowers the peak. Returns the new problem, its plan and how many nodes have moved.
+
+    None means that the nodes are in the order `given`.
+    """
+    ownership = Ownership(options.inputs, options.outputs, options.state)
+    before = reorder_nodes(graph_module, signature, ownership, options.alignment)
+    if before is None:
+        return None
+    method = read_problem(graph_module, signature, options)
+    bound = sum(lower_bound(given.problem).values())
+    if sum(lower_bound(method.problem).values()) < bound:
+        plan = _run_planner(method.problem, options)
+        check_plan(method.problem, plan)
+        peak = sum(plan.peaks(method.problem).values())
+        if peak < bound or peak < sum(_run_planner(given.problem, options).peaks(given.problem).values()):
+            moved = sum(old is not new for old, new in zip(before, graph_module.graph.nodes, strict=True))
+            return method, plan, moved
+    restore_order(graph_module, before)
+    return None
+
+
+def least_bytes(method: MethodProblem) -> int:
+    """Returns the bytes that some node needs for its arguments and results in any order of the nodes."""
+    least = 0
+    always = sum(s.size for s in method.alias_sets if s.state)
+    for step in method.aliases.timeline.steps:
+        node = step.node
+        if node.op != "call_function":
+            continue
+        sets: dict[int, AliasSet] = {}
+        for value in (*node.all_input_nodes, node):
+            for spec in meta.tensor_specs(value):
+                alias_set = method.aliases.alias_sets.of(spec)
+                if alias_set.owner is Owner.PLAN and not alias_set.state:
+                    sets[id(alias_set)] = alias_set
+        need = sum(alias_set.size for alias_set in sets.values())
+        # In another order, the result may take the memory of an argument.
+        for source, result in in_place_pairs(node):
+            apart = method.aliases.alias_sets.of(source) is not method.aliases.alias_sets.of(result)
+            if apart:
+                need -= method.aliases.alias_sets.of(result).size
+                break
+        least = max(least, need + always)
+    return least
 
 
 def read_problem(

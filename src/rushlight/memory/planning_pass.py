@@ -59,7 +59,8 @@ class MemoryPlanningPass(PassBase):
     as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
     in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
     The default planner searches each memory for the smallest peak for at most `search_seconds` if first fit
-    is above the lower bound; 0 turns the search off.
+    is above the lower bound; 0 turns the search off. With `reorder` it moves nodes where that lowers the
+    peak; results stay the same.
     With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
     without it those have for which `run` is given the name of a state.
     `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device memories of its own.
@@ -76,6 +77,7 @@ class MemoryPlanningPass(PassBase):
         share_mutable_buffers: bool = False,
         alignment: int = DEFAULT_ALIGNMENT,
         search_seconds: float = DEFAULT_SECONDS,
+        reorder: bool = True,
     ) -> None:
         if not 0 <= search_seconds < math.inf:
             raise ValueError(f"search_seconds={search_seconds} is no time: give 0 or more seconds")
@@ -94,6 +96,7 @@ class MemoryPlanningPass(PassBase):
         self.alignment = alignment
         self.search_seconds = search_seconds
         self.enable_non_cpu_memory_planning = False
+        self.reorder = reorder
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -122,6 +125,7 @@ class MemoryPlanningPass(PassBase):
         sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
         options = PlanOptions(
             planner=ExactPlanner(self.search_seconds),
+            reorder=self.reorder and self.memory_planning_algo is None,
             alignment=self.alignment,
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,

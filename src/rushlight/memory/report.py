@@ -65,6 +65,8 @@ class PlanReport:
     Attributes:
         in_place: the number of results that are computed in the memory of an argument.
         views: the number of tensors that are views of others.
+        moved: the number of nodes that have another place in the graph, so that fewer bytes are alive.
+        least: bytes that some node needs for its arguments and results, whatever the order of the nodes.
         largest: the buffers that are alive at the step with the largest live set, by decreasing size.
     """
 
@@ -74,6 +76,8 @@ class PlanReport:
     largest: tuple[Buffer, ...]
     problem: Problem
     plan: Plan
+    moved: int = 0
+    least: int = 0
 
     @property
     def peak(self) -> int:
@@ -87,7 +91,9 @@ class PlanReport:
                 f"{use.mem_id:<6} {use.peak:>13,} {use.lower_bound:>13,} {use.ratio:>6.3f} {use.buffers:>8}"
                 f"  {use.verdict}"
             )
-        lines.append(f"{self.in_place} results in place, {self.views} views")
+        lines.append(f"{self.in_place} results in place, {self.views} views, {self.moved} nodes moved")
+        if self.least:
+            lines.append(f"some node needs {self.least:,} bytes in any order of the nodes")
         for buffer in self.largest:
             lines.append(
                 f"  {buffer.size:>13,} bytes in steps {buffer.lower} to {buffer.upper - 1}: {buffer.name}"

@@ -1,0 +1,176 @@
+"""Reorders the nodes of a graph of out variants so that fewer bytes are alive at the same time.
+
+The result of every node stays the same: a node comes after those whose results it reads; accesses to the same
+bytes keep their order if one of them writes; random numbers, delegates, control flow and operators that this
+package does not know keep their order among themselves.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.control_flow import is_control_flow
+from rushlight.ir.edge_ops import aten_op
+from rushlight.memory.alias_sets import AliasSet, Owner
+from rushlight.memory.aliases import Aliases, Ownership, find_aliases
+from rushlight.memory.op_arguments import argument, written_names
+from rushlight.memory.problem import PlanError
+from rushlight.memory.schedule import Task, is_valid, order_tasks
+from rushlight.memory.timeline import Step
+
+_KNOWN = ("aten", "dim_order_ops", "quantized_decomposed", "prims")
+"""Namespaces whose operators do nothing but compute their results, unless torch says otherwise."""
+
+
+def reorder_nodes(
+    graph_module: GraphModule, signature: ExportGraphSignature | None, ownership: Ownership, alignment: int
+) -> list[Node] | None:
+    """Moves the nodes of a graph into an order with a smaller live set.
+
+    Args:
+        graph_module: a graph of out variants with specs.
+        signature: says which inputs are constants and state.
+        ownership: what the plan places.
+        alignment: of all tensors, in bytes.
+
+    Returns:
+        The nodes in their order before, for `restore_order`; None if no better order was found and the graph
+        is as before.
+    """
+    aliases = find_aliases(graph_module, signature, ownership, alignment)
+    problem = _Reader(graph_module, aliases)
+    order = order_tasks(problem.tasks, problem.sizes, problem.kept)
+    if order == list(range(len(order))):
+        return None
+    if not is_valid(order, problem.tasks):
+        raise PlanError("the nodes were put into an order in which one reads what is not computed yet")
+    before = list(graph_module.graph.nodes)
+    _apply(graph_module, [problem.nodes[task] for task in order])
+    return before
+
+
+def restore_order(graph_module: GraphModule, nodes: list[Node]) -> None:
+    """Moves the nodes of a graph back into an earlier order."""
+    _move(graph_module.graph, nodes)
+    graph_module.recompile()
+
+
+def _apply(graph_module: GraphModule, calls: list[Node]) -> None:
+    """Puts the calls into the given order, each after the allocations that it is the first to use."""
+    moved: list[Node] = []
+    seen: set[Node] = set()
+    for node in calls:
+        for source in node.all_input_nodes:
+            if source.target is memory_ops.alloc and source not in seen:
+                seen.add(source)
+                moved.append(source)
+        moved.append(node)
+    own = {*moved}
+    first = [n for n in graph_module.graph.nodes if n not in own and n.op != "output"]
+    _move(graph_module.graph, [*first, *moved, graph_module.graph.output_node()])
+    graph_module.recompile()
+
+
+def _move(graph: Graph, nodes: list[Node]) -> None:
+    last = nodes[0]
+    for node in nodes[1:]:
+        last.append(node)
+        last = node
+
+
+class _Reader:
+    """The tasks of a graph, which are its calls in their order, with alias sets as values."""
+
+    def __init__(self, graph_module: GraphModule, aliases: Aliases) -> None:
+        self.aliases = aliases
+        self.nodes: list[Node] = []
+        self.tasks: list[Task] = []
+        self.sizes: list[int] = []
+        self.kept: list[int] = []
+        self._value: dict[int, int] = {}
+        made: set[int] = set()
+        place: dict[Node, int] = {}
+        writer: dict[int, int] = {}  # by alias set: the last task that writes it
+        readers: dict[int, list[int]] = {}  # and those that read it since
+        ordered = -1  # the last task that keeps its order
+        for value in (n for n in graph_module.graph.nodes if n.op in ("placeholder", "get_attr")):
+            made.update(v for s in self._sets(value) if (v := self._planned(s)) is not None)
+        for step in self._calls(graph_module):
+            node, index = step.node, len(self.nodes)
+            after = {place[source] for source in node.all_input_nodes if source in place}
+            written = self._written(node)
+            accessed = {id(s): s for source in node.all_input_nodes for s in self._sets(source)}
+            accessed |= {id(s): s for s in self._sets(node)} | {id(s): s for s in written}
+            for key in accessed:
+                if key in writer:
+                    after.add(writer[key])
+            for key in {id(s) for s in written}:
+                after.update(readers.pop(key, ()))
+                writer[key] = index
+            for key in accessed:
+                readers.setdefault(key, []).append(index)
+            if _keeps_order(step):
+                if ordered >= 0:
+                    after.add(ordered)
+                ordered = index
+            values = [v for s in accessed.values() if (v := self._planned(s)) is not None]
+            new = [v for v in values if v not in made]
+            made.update(new)
+            self.tasks.append(Task(frozenset(after - {index}), tuple(new), tuple(values)))
+            self.nodes.append(node)
+            place[node] = index
+        for value in pytree.tree_leaves(graph_module.graph.output_node().args):
+            if isinstance(value, Node):
+                self.kept += [v for s in self._sets(value) if (v := self._planned(s)) is not None]
+
+    @staticmethod
+    def _is_task(node: Node) -> bool:
+        return node.op == "call_function" and node.target is not memory_ops.alloc
+
+    def _calls(self, graph_module: GraphModule) -> list[Step]:
+        steps = (step for step in self.aliases.timeline.steps if step.depth == 0)
+        return [step for step in steps if self._is_task(step.node)]
+
+    def _sets(self, node: Node) -> list[AliasSet]:
+        return [s for spec in meta.tensor_specs(node) for s in self.aliases.alias_sets_of(spec)]
+
+    def _written(self, node: Node) -> list[AliasSet]:
+        """The alias sets that a node writes or frees."""
+        if node.target is memory_ops.view or _picks_item(node):
+            return []
+        op = aten_op(node.target)
+        if op is None:
+            return self._sets(node) + [s for source in node.all_input_nodes for s in self._sets(source)]
+        given = [argument(op, node, name) for name in written_names(op)]
+        targets = [n for n in pytree.tree_leaves(given) if isinstance(n, Node)]
+        return [s for target in (*targets, node) for s in self._sets(target)]
+
+    def _planned(self, alias_set: AliasSet) -> int | None:
+        """The value of an alias set that the plan places and that does not live all the time."""
+        if alias_set.owner is not Owner.PLAN or alias_set.state:
+            return None
+        value = self._value.setdefault(id(alias_set), len(self.sizes))
+        if value == len(self.sizes):
+            self.sizes.append(alias_set.size)
+        return value
+
+
+def _picks_item(node: Node) -> bool:
+    return node.target is operator.getitem
+
+
+def _keeps_order(step: Step) -> bool:
+    """Whether a node may do more than compute its results, so that it keeps its order among such nodes."""
+    node = step.node
+    if node.target is memory_ops.view or _picks_item(node):
+        return False
+    op = aten_op(node.target)
+    if op is None or step.bodies or is_control_flow(node) or op.namespace not in _KNOWN:
+        return True
+    return torch.Tag.nondeterministic_seeded in op.tags or not written_names(op)

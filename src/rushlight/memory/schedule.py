@@ -1,0 +1,180 @@
+"""Orders tasks so that few bytes are alive at the same time.
+
+The tasks are split at barriers: a barrier is a task that all others come before or after, whatever the order.
+Between two barriers a beam search extends partial orders task by task; it keeps one order for each set of
+finished tasks, the one with the lowest peak. If no partial order had to be dropped, the result is the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+BEAM = 64
+"""Partial orders that are extended at the same time."""
+
+MOST_EXTENSIONS = 40_000
+"""Partial orders that one call makes at most, in about half a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A node or step.
+
+    Attributes:
+        after: the tasks that come before it in every order.
+        makes: the values that come into being with it.
+        uses: all values that must be there while it runs, those that it makes included.
+    """
+
+    after: frozenset[int]
+    makes: tuple[int, ...]
+    uses: tuple[int, ...]
+
+
+def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int] = ()) -> list[int]:
+    """Returns an order of the tasks with a peak that is not above that of the given order.
+
+    Args:
+        tasks: the tasks, in an order that is valid.
+        sizes: the bytes of each value. A value that no task makes is there from the start.
+        kept: values that stay when the last task has used them.
+    """
+    order = list(range(len(tasks)))
+    live = _Live(tasks, sizes, kept)
+    peaks = live.peaks(order)
+    least = max((live.need(task) for task in order), default=0)
+    budget = MOST_EXTENSIONS
+    segments = sorted(_segments(tasks), key=lambda span: -max(peaks[span[0] : span[1]]))
+    for begin, end in segments:
+        top = max(peaks[begin:end])
+        if top <= least or budget <= 0:
+            break
+        found, spent = live.search(order, begin, end, top, budget)
+        budget -= spent
+        if found is None:
+            break  # The peak stays, whatever the order of the others.
+        order[begin:end] = found
+        peaks[begin:end] = live.peaks(order)[begin:end]
+        least = max(least, max(peaks[begin:end]))
+    return order
+
+
+def is_valid(order: Sequence[int], tasks: Sequence[Task]) -> bool:
+    """Whether an order has every task once, after those that it depends on."""
+    place = {task: index for index, task in enumerate(order)}
+    complete = len(place) == len(order) == len(tasks)
+    return complete and all(place[b] < place[t] for t in place for b in tasks[t].after)
+
+
+def _segments(tasks: Sequence[Task]) -> list[tuple[int, int]]:
+    """Spans of the given order, each of which ends with a barrier or with the last task."""
+    before = [0] * len(tasks)
+    for index, task in enumerate(tasks):
+        for other in task.after:
+            before[index] |= before[other] | 1 << other
+    below = [0] * len(tasks)
+    for index in reversed(range(len(tasks))):
+        for other in tasks[index].after:
+            below[other] |= below[index] | 1 << index
+    spans, begin = [], 0
+    everything = (1 << len(tasks)) - 1
+    for index in range(len(tasks)):
+        if before[index] | below[index] | 1 << index == everything or index == len(tasks) - 1:
+            spans.append((begin, index + 1))
+            begin = index + 1
+    return spans
+
+
+_Path = tuple["_Path | None", int]
+
+
+class _Partial(NamedTuple):
+    """A partial order: its peak, the bytes alive after it, the tasks that may follow, and the way to it."""
+
+    peak: int
+    live: int
+    ready: tuple[int, ...]
+    path: _Path | None
+
+
+class _Live:
+    """The bytes that are alive while tasks run in some order."""
+
+    def __init__(self, tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]) -> None:
+        self.tasks = tasks
+        self.sizes = sizes
+        self.users: dict[int, int] = {}  # by value: the set of its tasks, as bits
+        for index, task in enumerate(tasks):
+            for value in dict.fromkeys((*task.uses, *task.makes)):
+                self.users[value] = self.users.get(value, 0) | 1 << index
+        self.kept = set(kept)
+        made = {value for task in tasks for value in task.makes}
+        self.start = sum(
+            size for value, size in enumerate(sizes) if value in self.users and value not in made
+        )
+
+    def need(self, task: int) -> int:
+        """The bytes that the task needs in any order."""
+        return sum(self.sizes[value] for value in set(self.tasks[task].uses) | set(self.tasks[task].makes))
+
+    def step(self, task: int, done: int, live: int) -> tuple[int, int]:
+        """The live bytes while the task runs after the tasks `done`, and after it."""
+        during = live + sum(self.sizes[value] for value in self.tasks[task].makes)
+        now, after = done | 1 << task, during
+        for value in set(self.tasks[task].uses) | set(self.tasks[task].makes):
+            if value not in self.kept and not self.users[value] & ~now:
+                after -= self.sizes[value]
+        return during, after
+
+    def peaks(self, order: Sequence[int]) -> list[int]:
+        """The live bytes while each task of the order runs."""
+        found, done, live = [], 0, self.start
+        for task in order:
+            during, live = self.step(task, done, live)
+            done |= 1 << task
+            found.append(during)
+        return found
+
+    def search(
+        self, order: Sequence[int], begin: int, end: int, top: int, budget: int
+    ) -> tuple[list[int] | None, int]:
+        """An order of the tasks `order[begin:end]` whose peak is below `top`, or None, and the work done."""
+        done, live = 0, self.start
+        for task in order[:begin]:
+            _, live = self.step(task, done, live)
+            done |= 1 << task
+        inside = set(order[begin:end])
+        needs = {t: sum(1 << b for b in self.tasks[t].after & inside) for t in inside}
+        follow: Mapping[int, list[int]] = {t: [] for t in inside}
+        for task in inside:
+            for other in self.tasks[task].after & inside:
+                follow[other].append(task)
+        ready = tuple(t for t in order[begin:end] if not needs[t])
+        states = {done: _Partial(0, live, ready, None)}  # by the set of finished tasks
+        spent = 0
+        for _ in range(begin, end):
+            grown: dict[int, _Partial] = {}
+            for finished, partial in states.items():
+                for task in partial.ready:
+                    spent += 1
+                    during, after = self.step(task, finished, partial.live)
+                    higher = max(partial.peak, during)
+                    now = finished | 1 << task
+                    known = grown.get(now)
+                    if higher >= top or (known is not None and known.peak <= higher):
+                        continue
+                    freed = [f for f in follow[task] if not needs[f] & ~now]
+                    rest = [t for t in partial.ready if t != task]
+                    grown[now] = _Partial(higher, after, (*rest, *freed), (partial.path, task))
+            if spent > budget or not grown:
+                return None, spent
+            best = sorted(grown.items(), key=lambda item: (item[1].peak, item[1].live))
+            states = dict(best[:BEAM])
+        path = min(states.values(), key=lambda partial: partial.peak).path
+        found: list[int] = []
+        while path is not None:
+            path, task = path
+            found.append(task)
+        return found[::-1], spent
