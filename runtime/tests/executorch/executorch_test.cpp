@@ -15,6 +15,8 @@
 #include "executorch/extension/threadpool/threadpool.h"
 #include "executorch/runtime/backend/interface.h"
 #include "executorch/runtime/core/event_tracer_hooks_delegate.h"
+#include "executorch/runtime/core/exec_aten/testing_util/tensor_factory.h"
+#include "executorch/runtime/core/exec_aten/testing_util/tensor_util.h"
 #include "executorch/runtime/kernel/kernel_includes.h"
 #include "executorch/runtime/kernel/thread_parallel_interface.h"
 #include "executorch/runtime/platform/platform.h"
@@ -269,6 +271,19 @@ TEST(ExecuTorchKernels, AreRegisteredOnce) {
   int loads = 0;
   Module module(loader_of(adding("test_ops::absent", "out"), &loads));
   EXPECT_EQ(module.load_forward(), Error::OperatorMissing);
+}
+
+TEST(ExecuTorchKernels, AreCalledDirectlyInTests) {
+  runtime::testing::TensorFactory<ScalarType::Double> tensors;
+  const Tensor a = tensors.make({2}, {3, 4});
+  Tensor out = tensors.zeros({2});
+  KernelRuntimeContext context;
+  for_doubles(context, a, tensors.full({2}, 2), 1, out);
+  EXPECT_TENSOR_EQ(out, tensors.make({2}, {6, 8}));
+  EXPECT_TENSOR_CLOSE_WITH_TOL(out, tensors.make({2}, {6.01, 8}), 0.01, 0);
+  EXPECT_TENSOR_NE(out, tensors.make({2}, {6.01, 8}));
+  EXPECT_EQ(context.failure_state(), Error::Ok);
+  EXPECT_EQ(context.allocate_temp(8).error(), Error::MemoryAllocationFailed) << "there is no allocator";
 }
 
 // ---- Tracers ----
